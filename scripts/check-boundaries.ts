@@ -1,0 +1,106 @@
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { cruise, type ICruiseResult, type IFlattenedRuleSet } from 'dependency-cruiser'
+
+/**
+ * Who may import whom (.dependency-cruiser.json), and a proof that the rules are alive: in a copy of the
+ * tree one forbidden import per rule is planted, and each must be refused. A cruiser that reads no module
+ * finds no fault either, so the number of modules is looked at, too.
+ */
+const root = path.resolve(import.meta.dirname, '..')
+const config = JSON.parse(await readFile(path.join(root, '.dependency-cruiser.json'), 'utf8'))
+
+const planted: { rule: string; file: string; imports: string }[] = [
+  { rule: 'planes-are-strangers', file: 'server/src/admin/planted.ts', imports: '../signin/routes.ts' },
+  { rule: 'planes-do-not-look-up', file: 'server/src/signin/planted.ts', imports: '../context.ts' },
+  {
+    rule: 'core-does-not-look-up',
+    file: 'server/src/core/planted/planted.ts',
+    imports: '../../admin/routes.ts',
+  },
+  {
+    rule: 'providers-stay-low',
+    file: 'server/src/providers/planted.ts',
+    imports: '../core/access/bearer.ts',
+  },
+  {
+    rule: 'platform-never-looks-up',
+    file: 'server/src/platform/planted.ts',
+    imports: '../core/access/bearer.ts',
+  },
+  { rule: 'mail-is-pure', file: 'server/src/mail/planted.ts', imports: '../platform/errors.ts' },
+  { rule: 'sql-is-private', file: 'server/src/core/planted/peek.ts', imports: '../access/access.sql.ts' },
+  {
+    rule: 'testing-is-for-tests',
+    file: 'server/src/core/planted/cheat.ts',
+    imports: '../../testing/database.ts',
+  },
+  {
+    rule: 'console-sees-only-openapi',
+    file: 'console/src/planted.ts',
+    imports: '../../server/src/config.ts',
+  },
+  { rule: 'bench-is-independent', file: 'bench/planted.ts', imports: '../server/src/config.ts' },
+]
+
+const problems = [...(await checkTree(root)), ...(await checkRules())]
+for (const problem of problems) process.stderr.write(`${problem}\n`)
+process.exitCode = problems.length === 0 ? 0 : 1
+
+async function checkTree(directory: string): Promise<string[]> {
+  const result = await look(directory)
+  const sources = result.modules.filter(({ source }) => source.startsWith('server/src/'))
+  const edges = sources.reduce((sum, { dependencies }) => sum + dependencies.length, 0)
+  process.stdout.write(`${sources.length} modules with ${edges} imports read.\n`)
+  const blind = sources.length < 20 || edges < sources.length
+  return [
+    ...(blind ? ['The cruiser read too little to be believed.'] : []),
+    ...result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} imports ${to}`),
+  ]
+}
+
+async function checkRules(): Promise<string[]> {
+  const copy = await mkdtemp(path.join(tmpdir(), 'postern-boundaries-'))
+  try {
+    await cp(path.join(root, 'server/src'), path.join(copy, 'server/src'), { recursive: true })
+    await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'))
+    for (const { file, imports } of planted) {
+      await mkdir(path.dirname(path.join(copy, file)), { recursive: true })
+      await writeFile(
+        path.join(copy, file),
+        `import * as forbidden from '${imports}'\nexport { forbidden }\n`,
+      )
+    }
+    const { summary } = await look(copy)
+    const unrefused = planted.filter(
+      ({ rule, file }) =>
+        !summary.violations.some((found) => found.rule.name === rule && found.from === file),
+    )
+    process.stdout.write(
+      `${planted.length - unrefused.length} of ${planted.length} planted imports refused.\n`,
+    )
+    return unrefused.map(({ rule, file }) => `The rule ${rule} did not refuse ${file}.`)
+  } finally {
+    await rm(copy, { recursive: true, force: true })
+  }
+}
+
+async function look(directory: string): Promise<ICruiseResult> {
+  const before = process.cwd()
+  process.chdir(directory)
+  try {
+    const places = ['server/src', 'console', 'bench', 'e2e', 'scripts']
+    const { existsSync } = await import('node:fs')
+    const ruleSet: IFlattenedRuleSet = { forbidden: config.forbidden }
+    const { output } = await cruise(
+      places.filter((place) => existsSync(place)),
+      { ...config.options, ruleSet, validate: true },
+      config.options.enhancedResolveOptions,
+    )
+    if (typeof output === 'string') throw new Error('unexpected output of dependency-cruiser')
+    return output
+  } finally {
+    process.chdir(before)
+  }
+}

@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process'
+
+/** `npm run check`: everything that can be said about the code without running it. All steps run; any failure fails. */
+const steps: [what: string, command: string, ...args: string[]][] = [
+  ['format and lint', 'node_modules/.bin/biome', 'ci', '.'],
+  ['types', 'node_modules/.bin/tsc', '--project', '.'],
+  ['boundaries', process.execPath, 'scripts/check-boundaries.ts'],
+  ['dead code', 'node_modules/.bin/knip', '--no-progress'],
+  ['packages', process.execPath, 'scripts/check-packages.ts'],
+  ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
+]
+
+const failed: string[] = []
+for (const [what, command, ...args] of steps) {
+  process.stdout.write(`\n── ${what}\n`)
+  const { status } = spawnSync(command, args, { stdio: 'inherit', cwd: new URL('..', import.meta.url) })
+  if (status !== 0) failed.push(what)
+}
+process.stdout.write(failed.length === 0 ? '\nAll checks passed.\n' : `\nFailed: ${failed.join(', ')}\n`)
+process.exitCode = failed.length === 0 ? 0 : 1

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { settings } from '../server/src/config.ts'
+import type { SettingsTable } from '../server/src/platform/settings.ts'
+import { makeTemplate } from '../server/src/testing/database.ts'
+import { startCluster } from '../server/src/testing/postgres.ts'
+
+/**
+ * Writes every generated file of the repository; with --check, writes nothing and fails when one is stale.
+ */
+const generated: Record<string, () => Promise<string>> = {
+  'server/src/platform/db/schema.gen.ts': databaseTypes,
+  'docs/operations/configuration.md': async () => configurationPage(settings),
+}
+
+const root = new URL('../', import.meta.url)
+const checking = process.argv.includes('--check')
+const stale: string[] = []
+
+for (const [path, make] of Object.entries(generated)) {
+  const file = new URL(path, root)
+  const fresh = await make()
+  const present = await readFile(file, 'utf8').catch(() => '')
+  if (fresh === present) continue
+  stale.push(path)
+  if (!checking) await writeFile(file, fresh)
+}
+
+if (checking && stale.length > 0) {
+  process.stderr.write(`Stale generated files (run \`npm run generate\`): ${stale.join(', ')}\n`)
+  process.exitCode = 1
+} else {
+  process.stdout.write(
+    checking ? 'Generated files are fresh.\n' : `Written: ${stale.join(', ') || 'nothing new'}\n`,
+  )
+}
+
+/** The types of the tables, read from a database made by the migrations themselves. */
+async function databaseTypes(): Promise<string> {
+  const cluster = await startCluster()
+  try {
+    const url = await makeTemplate(cluster.url)
+    // As server/src/platform/db/pg-types.ts parses them.
+    const mapping = { int8: 'number', numeric: 'number', xid8: 'string', inet: 'string', cidr: 'string' }
+    const { stdout } = await promisify(execFile)('node_modules/.bin/kysely-codegen', [
+      ...['--dialect', 'postgres', '--url', url, '--print', '--log-level', 'error'],
+      ...['--include-pattern', '(control|mail|postern).*', '--default-schema', 'none'],
+      ...['--date-parser', 'string', '--type-mapping', JSON.stringify(mapping)],
+    ])
+    return stdout
+  } finally {
+    await cluster.stop()
+  }
+}
+
+function configurationPage(table: SettingsTable): string {
+  const rows = Object.values(table).map(({ name, about, default: value, secret }) => {
+    const otherwise = value === undefined ? '**required**' : value === '' ? 'empty' : `\`${value}\``
+    return `| \`${name}\`${secret ? ' or `…_FILE`' : ''} | ${otherwise} | ${about.replaceAll('|', '\\|')} |`
+  })
+  return `# Configuration
+
+<!-- Generated from server/src/config.ts by \`npm run generate\`. -->
+
+Postern reads its configuration from environment variables and from nowhere else. Every \`postern\` command
+reads the same ones, checks all of them and reports every mistake at once; a variable that begins with
+\`POSTERN_\` and is not listed here is a mistake too.
+
+A secret may also come from a file: set the variable's name with \`_FILE\` behind it to the file's path. The
+white space around the file's content is dropped.
+
+| variable | default | what it is |
+|---|---|---|
+${rows.join('\n')}
+`
+}
