@@ -1,0 +1,66 @@
+-- Schemas, the clock, the shard function and the two shields (row-level security, append-only).
+
+create schema control;
+create schema mail;
+
+comment on schema postern is 'What both planes share: the clock, the shard function, the shields, the list of migrations.';
+comment on schema control is 'Configuration: people, projects and what they own, audit. Small, global, read everywhere.';
+comment on schema mail is 'Mail: messages, dispatch, events, usage. Large, one per cell. Never written in the same transaction as control.';
+
+grant usage on schema postern, control to postern_admin, postern_customer, postern_mail, postern_identity, postern_readonly;
+grant select on postern.migrations to postern_admin, postern_customer, postern_mail, postern_identity, postern_readonly;
+grant usage on schema mail to postern_admin, postern_customer, postern_mail, postern_readonly;
+
+-- The one clock of every lease, due time and timestamp. It is the database's, so a worker whose own clock
+-- jumps neither claims twice nor claims late; tests move it with `alter database … set postern.clock_offset`.
+create function postern.now() returns timestamptz
+language sql stable parallel safe
+return pg_catalog.now()
+  + coalesce(nullif(current_setting('postern.clock_offset', true), ''), '0')::interval;
+
+-- A project's home among 1,024 virtual shards: the top ten bits of a multiplicative (Fibonacci) hash.
+-- Plain arithmetic, not hashint8: the value is stored and must never change with a PostgreSQL release.
+create function postern.shard_of(project_id bigint) returns smallint
+language sql immutable strict parallel safe
+return ((((project_id & 2147483647) * 2654435761) >> 22) & 1023)::smallint;
+
+-- The project that a customer's transaction is about. Null (no row matches) when none was set: after a
+-- transaction that set it, PostgreSQL leaves '' behind, not null, hence nullif.
+create function postern.current_project() returns bigint
+language sql stable parallel safe
+return nullif(current_setting('postern.project_id', true), '')::bigint;
+
+-- The second wall around what a project owns. FORCE holds for the owner too, who gets past it by
+-- BYPASSRLS alone. One policy per role: a single `role = admin OR project = …` policy makes PostgreSQL
+-- give up the index on text search.
+create procedure postern.protect(owned regclass, project_column name default 'project_id')
+language plpgsql as $$
+begin
+  execute format('alter table %s enable row level security, force row level security', owned);
+  execute format('create policy admin on %s to postern_admin using (true)', owned);
+  execute format('create policy mail on %s to postern_mail using (true)', owned);
+  execute format('create policy readonly on %s for select to postern_readonly using (true)', owned);
+  execute format('create policy customer on %s to postern_customer using (%I = postern.current_project())',
+                 owned, project_column);
+end
+$$;
+
+-- What is written once and never again: audit rows and their checkpoints.
+create function postern.refuse_change() returns trigger
+language plpgsql as $$
+begin
+  raise exception '% is append-only: % is refused', tg_table_name, lower(tg_op)
+    using errcode = 'insufficient_privilege';
+end
+$$;
+
+create procedure postern.make_append_only(log regclass)
+language plpgsql as $$
+begin
+  execute format('create trigger append_only before update or delete or truncate on %s '
+                 'for each statement execute function postern.refuse_change()', log);
+end
+$$;
+
+-- Not for the application's roles: PostgreSQL grants execution to everyone by default.
+revoke execute on all procedures in schema postern from public;

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { PosternError } from '../errors.ts'
+import type { Db, ReadTx, Tx } from './db.ts'
+
+const database = await testDatabase()
+const failures: string[] = []
+const opened = openDatabase(database, { onError: (_error, what) => failures.push(what) })
+const db = opened.as('admin')
+
+const planNamed = (name: string) => ({
+  name,
+  description: '',
+  support_level: 'email',
+  max_domains: 1,
+  max_users: 1,
+  max_mails_per_day: 1,
+  max_mails_per_month: 1,
+  price: 9.99,
+})
+
+const plansNamed = (name: string) => database.query('select * from control.plans where name = $1', [name])
+
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof PosternError && error.code === 'unavailable'
+
+test('a transaction commits when its work returns and rolls back when it throws', async () => {
+  const id = await db.transaction(async (tx) => {
+    const row = await tx
+      .insertInto('control.plans')
+      .values(planNamed('kept'))
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    return row.id
+  })
+  assert.equal(typeof id, 'number', 'identifiers are numbers')
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      await tx.insertInto('control.plans').values(planNamed('dropped')).execute()
+      throw new Error('changed my mind')
+    }),
+    /changed my mind/,
+  )
+  assert.equal((await plansNamed('kept')).length, 1)
+  assert.equal((await plansNamed('dropped')).length, 0)
+})
+
+test('a failed statement that was swallowed does not pass for a commit', async () => {
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      await tx.insertInto('control.plans').values(planNamed('swallowed')).execute()
+      await sql`select 1 / 0`.execute(tx).catch(() => {})
+    }),
+  )
+  assert.equal((await plansNamed('swallowed')).length, 0)
+})
+
+test('effects run after the commit, in order, and never after a rollback', async () => {
+  const seen: string[] = []
+  await db.transaction(async (tx) => {
+    tx.onCommit(() => void seen.push('first'))
+    tx.onCommit(async () => {
+      seen.push(`second, with ${(await plansNamed('effects')).length} row committed`)
+    })
+    await tx.insertInto('control.plans').values(planNamed('effects')).execute()
+    assert.deepEqual(seen, [])
+  })
+  assert.deepEqual(seen, ['first', 'second, with 1 row committed'])
+
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      tx.onCommit(() => void seen.push('never'))
+      throw new Error('no')
+    }),
+  )
+  assert.equal(seen.length, 2)
+})
+
+test('an effect that fails is told to the operator, not to the caller', async () => {
+  const answer = await db.transaction(async (tx) => {
+    tx.onCommit(() => {
+      throw new Error('the printer is on fire')
+    })
+    return 'done'
+  })
+  assert.equal(answer, 'done')
+  assert.ok(failures.includes('an effect after a commit failed'))
+})
+
+test('a real deadlock is retried, and only the attempt that committed has effects', async () => {
+  await database.query(`insert into control.plans (name, description, support_level, max_domains, max_users,
+    max_mails_per_day, max_mails_per_month, price) values ('dead', '', 'email', 0, 0, 0, 0, 0), ('lock', '', 'email', 0, 0, 0, 0, 0)`)
+  let attempts = 0
+  const effects: number[] = []
+  const raise = (first: string, second: string) =>
+    db.transaction(async (tx) => {
+      const attempt = ++attempts
+      tx.onCommit(() => void effects.push(attempt))
+      for (const name of [first, second]) {
+        await tx
+          .updateTable('control.plans')
+          .set((eb) => ({ max_domains: eb('max_domains', '+', 1) }))
+          .where('name', '=', name)
+          .execute()
+        await sleep(50)
+      }
+    })
+  await Promise.all([raise('dead', 'lock'), raise('lock', 'dead')])
+  assert.equal(attempts, 3, 'one of the two ran twice')
+  assert.equal(effects.length, 2)
+  const rows = await database.query<{ max_domains: string }>(
+    `select max_domains from control.plans where name in ('dead', 'lock')`,
+  )
+  assert.deepEqual(
+    rows.map((row) => Number(row.max_domains)),
+    [2, 2],
+  )
+})
+
+test('a serialisation failure is retried at most five times and then is an outage, not a bug', async () => {
+  let attempts = 0
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      attempts++
+      await sql`do $$ begin raise exception 'conflict' using errcode = '40001'; end $$`.execute(tx)
+    }),
+    isUnavailable,
+  )
+  assert.equal(attempts, 5)
+})
+
+test('a read-only transaction cannot write', async () => {
+  await assert.rejects(
+    db.read((tx) => tx.insertInto('control.plans').values(planNamed('read')).execute()),
+    isUnavailable,
+  )
+  assert.equal((await plansNamed('read')).length, 0)
+})
+
+test('a transaction left idle is ended by the server, and the next one works', async () => {
+  const settings = await db.read(async (tx) => {
+    const { rows } = await sql<{
+      name: string
+      setting: string
+    }>`select name, setting from pg_settings where name in
+      ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') order by name`.execute(tx)
+    return rows
+  })
+  assert.deepEqual(settings, [
+    { name: 'idle_in_transaction_session_timeout', setting: '10000' },
+    { name: 'lock_timeout', setting: '5000' },
+    { name: 'statement_timeout', setting: '15000' },
+  ])
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      await sql`set local idle_in_transaction_session_timeout = 50`.execute(tx)
+      await sleep(300)
+      await sql`select 1`.execute(tx)
+    }),
+    isUnavailable,
+  )
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      await sql`set local statement_timeout = 50`.execute(tx)
+      await sql`select pg_sleep(5)`.execute(tx)
+    }),
+    isUnavailable,
+  )
+  assert.equal(await one(db), 1)
+})
+
+test('a connection that dies in mid-transaction is an outage that says to try again, and the pool recovers', async () => {
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+      await sleep(50)
+      await sql`select 1`.execute(tx)
+    }),
+    isUnavailable,
+  )
+  assert.equal(await one(db), 1)
+})
+
+test('a connection that dies at the commit leaves the outcome open, says so, and is not lost to the pool', async () => {
+  const poolSize = 4
+  for (let round = 0; round <= poolSize; round++) {
+    await assert.rejects(
+      db.transaction(async (tx) => {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+        await tx.insertInto('control.plans').values(planNamed('open')).execute()
+        await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+        await sleep(20)
+      }),
+      (error) =>
+        isUnavailable(error) && /outcome is unknown.*Idempotency-Key/s.test((error as Error).message),
+    )
+  }
+  assert.equal(await one(db), 1)
+})
+
+test('int8 beyond what a number can hold is refused, not rounded', async () => {
+  await assert.rejects(
+    db.read((tx) => sql`select 9007199254740993::int8`.execute(tx)),
+    /out of range/,
+  )
+})
+
+test('a Db is no Tx, a ReadTx is no Tx, and a Tx is no Db (compile-time)', () => {
+  const needsTx = (_tx: Tx) => {}
+  const needsReadTx = (_tx: ReadTx) => {}
+  const needsDb = (_db: Db) => {}
+  const never = () => {
+    // @ts-expect-error a plane's Db is not a transaction
+    needsTx(db)
+    // @ts-expect-error nor a readable one
+    needsReadTx(db)
+    void db.read(async (tx) => {
+      // @ts-expect-error what only reads may not be passed to what writes
+      needsTx(tx)
+      needsReadTx(tx)
+    })
+    void db.transaction(async (tx) => {
+      needsTx(tx)
+      needsReadTx(tx)
+      // @ts-expect-error a transaction opens no second one
+      needsDb(tx)
+    })
+    // @ts-expect-error the customer plane has nothing to query before a project is named
+    void opened.asCustomer().read(async () => {})
+  }
+  assert.equal(typeof never, 'function')
+})
+
+async function one(plane: Db): Promise<number | undefined> {
+  const { rows } = await plane.read((tx) => sql<{ one: number }>`select 1 as one`.execute(tx))
+  return rows[0]?.one
+}

@@ -1,0 +1,235 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  CompiledQuery,
+  type ControlledTransaction,
+  type DatabaseConnection,
+  Kysely,
+  PostgresDialect,
+  sql,
+  type Transaction,
+} from 'kysely'
+import pg from 'pg'
+import { commitFailure, isRetryable, translateFailure } from './failures.ts'
+import { pgTypes } from './pg-types.ts'
+import { type DbRole, roleName } from './roles.ts'
+import type { DB as Schema } from './schema.gen.ts'
+
+export type { Schema }
+
+declare const access: unique symbol
+
+/** A transaction that can only read. Every query of the application runs in one of the two. */
+export interface ReadTx extends Transaction<Schema> {
+  readonly [access]: 'read' | 'write'
+}
+
+/** A transaction that can write. What takes a `Tx` cannot be called outside of one. */
+export interface Tx extends ReadTx {
+  readonly [access]: 'write'
+  /**
+   * Does something once the transaction has committed, and only then. The caller has been promised success
+   * by that time, so a failure in here is logged, never thrown: what must not be lost is a row, not an effect.
+   */
+  onCommit(effect: () => void | Promise<void>): void
+}
+
+/**
+ * A plane's way to the database. It has no query methods of its own, so there is no query outside of a
+ * transaction, and it is no `Tx`, so it cannot be passed where one is asked for.
+ */
+export interface Db {
+  /** Commits when `work` returns, rolls back when it throws; run again on a deadlock or serialisation failure. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>
+}
+
+/** The customer plane's: a project must be named before there is anything to query. */
+export interface CustomerDb {
+  forProject(projectId: number): Db
+}
+
+export interface DatabaseOptions {
+  url: string
+  applicationName: string
+  /** Connections per role. */
+  poolSize: number
+  onError: (error: unknown, what: string) => void
+}
+
+// A request waits at most this long for a connection, a lock, a statement: each is far above what a healthy
+// database needs and below what a caller waits for.
+const connectTimeoutMs = 5_000
+const lockTimeoutMs = 5_000
+const statementTimeoutMs = 15_000
+// No transaction waits for the network, so an idle one is a bug that holds locks.
+const idleInTransactionTimeoutMs = 10_000
+
+const maxAttempts = 5
+const retryBaseDelayMs = 10
+
+/** One pool per role, opened on first use. */
+export class Database {
+  readonly #options: DatabaseOptions
+  readonly #pools = new Map<DbRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options
+  }
+
+  as(role: Exclude<DbRole, 'customer'>): Db {
+    return new RoleDb(this.#open(role), this.#options)
+  }
+
+  asCustomer(): CustomerDb {
+    const kysely = this.#open('customer')
+    return { forProject: (projectId) => new RoleDb(kysely, this.#options, projectId) }
+  }
+
+  /** For Better Auth alone, which brings its own queries. */
+  kyselyAsIdentity(): Kysely<Schema> {
+    return this.#open('identity')
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(open.map(({ kysely }) => kysely.destroy()))
+  }
+
+  #open(role: DbRole): Kysely<Schema> {
+    const known = this.#pools.get(role)
+    if (known) return known.kysely
+    const pool = new pg.Pool({
+      connectionString: this.#options.url,
+      application_name: this.#options.applicationName,
+      max: this.#options.poolSize,
+      connectionTimeoutMillis: connectTimeoutMs,
+      types: pgTypes,
+      options: startupOptions(role),
+    })
+    // An idle connection that the server ends; the next query opens another.
+    pool.on('error', (error) => this.#options.onError(error, 'an idle database connection was lost'))
+    // One that is lost while in use fails its query, which tells; without a listener it would also end the process.
+    pool.on('connect', (client) => client.on('error', () => {}))
+    const onCreateConnection = (connection: DatabaseConnection) => requireRole(connection, role)
+    const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
+    this.#pools.set(role, { pool, kysely })
+    return kysely
+  }
+}
+
+function startupOptions(role: DbRole): string {
+  const settings = {
+    role: roleName(role),
+    search_path: 'pg_catalog',
+    TimeZone: 'UTC',
+    lock_timeout: lockTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+  }
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
+/**
+ * A pooler between us and the server may drop the start-up settings without a word; every query would then
+ * run as the login itself, past the walls.
+ */
+async function requireRole(connection: DatabaseConnection, role: DbRole): Promise<void> {
+  const { rows } = await connection.executeQuery<{ current_user: string }>(
+    CompiledQuery.raw('select current_user::text'),
+  )
+  const actual = rows[0]?.current_user
+  if (actual !== roleName(role)) {
+    throw new Error(
+      `the connection acts as ${actual} and not as ${roleName(role)}: does a pooler drop start-up options?`,
+    )
+  }
+}
+
+class RoleDb implements Db {
+  readonly #kysely: Kysely<Schema>
+  readonly #options: DatabaseOptions
+  readonly #projectId: number | undefined
+
+  constructor(kysely: Kysely<Schema>, options: DatabaseOptions, projectId?: number) {
+    this.#kysely = kysely
+    this.#options = options
+    this.#projectId = projectId
+  }
+
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const { result, effects } = await this.#retrying(async () => {
+      const effects: (() => void | Promise<void>)[] = []
+      const result = await this.#once('read write', (trx) =>
+        work(
+          Object.assign(trx, {
+            onCommit: (effect: () => void | Promise<void>) => effects.push(effect),
+          }) as never,
+        ),
+      )
+      return { result, effects }
+    })
+    for (const effect of effects) {
+      try {
+        await effect()
+      } catch (error) {
+        this.#options.onError(error, 'an effect after a commit failed')
+      }
+    }
+    return result
+  }
+
+  read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
+    return this.#retrying(() => this.#once('read only', (trx) => work(trx as never)))
+  }
+
+  async #retrying<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!isRetryable(error) || tried === maxAttempts) throw translateFailure(error)
+        // Full jitter: two transactions that collided must not meet again.
+        await sleep(Math.random() * retryBaseDelayMs * 2 ** tried)
+      }
+    }
+  }
+
+  async #once<T>(
+    accessMode: 'read only' | 'read write',
+    work: (trx: ControlledTransaction<Schema>) => Promise<T>,
+  ): Promise<T> {
+    const trx = await this.#kysely.startTransaction().setAccessMode(accessMode).execute()
+    let result: T
+    try {
+      if (this.#projectId !== undefined) {
+        await sql`select set_config('postern.project_id', ${String(this.#projectId)}, true)`.execute(trx)
+      }
+      result = await work(trx)
+    } catch (error) {
+      await this.#abandon(trx)
+      throw error
+    }
+    try {
+      await trx.commit().execute()
+    } catch (error) {
+      await this.#abandon(trx)
+      throw commitFailure(error)
+    }
+    return result
+  }
+
+  /**
+   * Rolls back, which also gives the connection back to the pool: after a failed commit, too, or it would be
+   * lost to it. The failure that led here is the one to tell; a rollback only fails on a connection that is gone.
+   */
+  async #abandon(trx: ControlledTransaction<Schema>): Promise<void> {
+    try {
+      await trx.rollback().execute()
+    } catch (error) {
+      this.#options.onError(error, 'a rollback failed')
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { PosternError } from '../errors.ts'
+
+/**
+ * What the database's failures mean to a caller.
+ *
+ * Codes: https://www.postgresql.org/docs/15/errcodes-appendix.html
+ */
+const serialisationFailure = '40001'
+const deadlockDetected = '40P01'
+
+const unavailableCodes = new Set([
+  '53300', // too many connections
+  '53100', // disk full
+  '55P03', // lock not available (lock_timeout)
+  '57014', // query canceled (statement_timeout)
+  '57P01', // admin shutdown
+  '57P02', // crash shutdown
+  '57P03', // cannot connect now
+  '25006', // read-only transaction: we are talking to a standby
+  '25P03', // idle-in-transaction timeout
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+
+// pg gives these two no code.
+const connectionLost =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+export function isRetryable(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === serialisationFailure || code === deadlockDetected
+}
+
+function isUnavailable(error: unknown): boolean {
+  const code = codeOf(error)
+  return (
+    isRetryable(error) ||
+    unavailableCodes.has(code) ||
+    code.startsWith('08') ||
+    (error instanceof Error && connectionLost.test(error.message))
+  )
+}
+
+export function translateFailure(error: unknown): unknown {
+  if (error instanceof PosternError || !isUnavailable(error)) return error
+  return new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
+    cause: error,
+    retryAfterSeconds: 1,
+  })
+}
+
+/** A commit whose answer was lost may have happened: saying that it failed would be a guess. */
+export function commitFailure(error: unknown): unknown {
+  if (isRetryable(error) || !isUnavailable(error)) return error
+  return new PosternError(
+    'unavailable',
+    'The connection to the database was lost while the change was being saved, so its outcome is unknown. ' +
+      'Repeat the request with the same Idempotency-Key, or look at the resource first.',
+    { cause: error, retryAfterSeconds: 1 },
+  )
+}

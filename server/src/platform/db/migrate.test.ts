@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/database.ts'
+import { migrate, pendingMigrations } from './migrate.ts'
+
+const files = (await readdir(new URL('../../../migrations/', import.meta.url))).map((file) =>
+  file.replace('.sql', ''),
+)
+
+const run = (database: TestDatabase, log: (line: string) => void = () => {}) =>
+  migrate({ ownerUrl: database.superuserUrl, appUser: 'postern_app', log })
+
+/** Everything in the database as SQL: structure, rows, owners, privileges, policies. */
+async function dump({ superuserUrl }: TestDatabase): Promise<string> {
+  const { stdout } = await promisify(execFile)('pg_dump', ['--dbname', superuserUrl], {
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  // pg_dump makes a new key for this pair of lines on each run.
+  return stdout.replace(/^\\(un)?restrict .*$/gm, '')
+}
+
+test('a migration run twice changes nothing', async () => {
+  const database = await emptyDatabase()
+  assert.deepEqual(await run(database), files)
+  const before = await dump(database)
+  assert.deepEqual(await run(database), [])
+  assert.equal(await dump(database), before)
+})
+
+test('three migrators at once do not collide: one works, the others wait and find nothing to do', async () => {
+  const database = await emptyDatabase()
+  const lines: string[] = []
+  const runs = await Promise.all([1, 2, 3].map(() => run(database, (line) => lines.push(line))))
+  assert.deepEqual(
+    runs.map(({ length }) => length).sort((a, b) => a - b),
+    [0, 0, files.length],
+  )
+  const waited = lines.filter((line) => line.startsWith('Another migration of this database is running'))
+  assert.ok(waited.length >= 1, 'the wait is told')
+})
+
+test('a run that was cut short goes on where it stopped', async () => {
+  const database = await emptyDatabase()
+  // Something in the way of the third file: the first two are applied, the third leaves nothing behind.
+  await database.query(`create function public.refuse() returns event_trigger language plpgsql as
+    $$ begin raise exception 'not today'; end $$`)
+  await database.query(
+    `create event trigger refuse on ddl_command_start when tag in ('CREATE DOMAIN') execute function public.refuse()`,
+  )
+  await assert.rejects(run(database), /not today/)
+  const applied = await database.query<{ name: string }>('select name from postern.migrations order by id')
+  assert.deepEqual(
+    applied.map(({ name }) => name),
+    files.slice(0, 2),
+  )
+  const left = await database.query(
+    `select 1 from pg_tables where schemaname = 'control' and tablename = 'plans'`,
+  )
+  assert.equal(left.length, 0, 'a file is applied whole or not at all')
+
+  await database.query('drop event trigger refuse')
+  assert.deepEqual(await run(database), files.slice(2))
+})
+
+test('what the database has not seen is named', async () => {
+  const database = await emptyDatabase()
+  await run(database)
+  const db = openDatabase(database).as('admin')
+  assert.deepEqual(await db.read(pendingMigrations), [])
+  await database.query('delete from postern.migrations where name = $1', [files.at(-1)])
+  assert.deepEqual(await db.read(pendingMigrations), files.slice(-1))
+})
+
+test('a login that may not act as the owner is told what a superuser has to run', async () => {
+  const database = await emptyDatabase()
+  await assert.rejects(
+    migrate({ ownerUrl: database.url, appUser: 'postern_app', log: () => {} }),
+    /grant postern_owner to/,
+  )
+})

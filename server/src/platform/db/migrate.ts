@@ -1,0 +1,142 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { runner } from 'node-pg-migrate'
+import pg from 'pg'
+import { UsageError } from '../errors.ts'
+import type { ReadTx } from './db.ts'
+import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
+
+/**
+ * Brings a database to the version of this program: roles, then the files of server/migrations in order.
+ *
+ * One migrator at a time works on a database (an advisory lock; a second one waits). Each file is its own
+ * transaction, so a run that was cut short goes on where it stopped, and a run with nothing to do changes
+ * nothing. Forward only: there are no down migrations.
+ */
+
+// Same depth below the package in src/ and in dist/.
+const migrationsDir = fileURLToPath(new URL('../../../migrations/', import.meta.url))
+const rolesFile = new URL('../../../roles.sql', import.meta.url)
+
+const minServerVersion = 150000
+// Any number that nothing else in the database uses.
+const migrationLock = 5_170_238_201
+
+export interface MigrateOptions {
+  /** A login that is, or may become, postern_owner. */
+  ownerUrl: string
+  /** The login that the application uses; it is made a member of the planes' roles. */
+  appUser: string
+  log: (line: string) => void
+}
+
+export async function migrate({ ownerUrl, appUser, log }: MigrateOptions): Promise<string[]> {
+  const client = new pg.Client({
+    connectionString: ownerUrl,
+    application_name: 'postern migrate',
+    connectionTimeoutMillis: 10_000,
+  })
+  await client.connect()
+  try {
+    await requireServerVersion(client)
+    await takeTurn(client, log)
+    await ensureRoles(client, appUser, log)
+    await client.query(`set role ${ownerRole}`)
+    await client.query('create schema if not exists postern')
+    const applied = await runner({
+      dbClient: client,
+      direction: 'up',
+      dir: migrationsDir,
+      migrationsSchema: 'postern',
+      migrationsTable: 'migrations',
+      singleTransaction: false,
+      // takeTurn has the lock already: it also covers the roles.
+      noLock: true,
+      logger: { info: () => {}, warn: log, error: log },
+    })
+    return applied.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The names of the migrations that this program knows and the database has not seen. */
+export async function pendingMigrations(tx: ReadTx): Promise<string[]> {
+  const applied = await tx.selectFrom('postern.migrations').select('name').execute()
+  const done = new Set(applied.map(({ name }) => name))
+  const files = await readdir(migrationsDir)
+  return files
+    .map((file) => file.replace(/\.sql$/, ''))
+    .filter((name) => !done.has(name))
+    .sort()
+}
+
+async function requireServerVersion(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ number: number; text: string }>(
+    `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
+  )
+  const version = rows[0]
+  if (!version || version.number < minServerVersion) {
+    throw new UsageError(`Postern needs PostgreSQL 15 or newer; this server is ${version?.text}.`)
+  }
+}
+
+async function takeTurn(client: pg.Client, log: (line: string) => void): Promise<void> {
+  const { rows } = await client.query<{ free: boolean }>('select pg_try_advisory_lock($1) as free', [
+    migrationLock,
+  ])
+  if (rows[0]?.free) return
+  log('Another migration of this database is running; waiting for it to finish.')
+  await client.query('select pg_advisory_lock($1)', [migrationLock])
+}
+
+async function ensureRoles(client: pg.Client, appUser: string, log: (line: string) => void): Promise<void> {
+  const planes = dbRoles.map(roleName)
+  const wanted = [ownerRole, ...planes, readonlyRole]
+  const { rows: existing } = await client.query<{ rolname: string }>(
+    'select rolname from pg_roles where rolname = any($1)',
+    [wanted],
+  )
+  if (existing.length < wanted.length) {
+    log('Creating the database roles.')
+    await asSuperuser(client, await readFile(rolesFile, 'utf8'), 'server/roles.sql')
+  }
+  const { rows: missing } = await client.query<{ role: string }>(
+    `select role from unnest($1::text[]) as role where not pg_has_role($2, role, 'member')`,
+    [planes, appUser],
+  )
+  if (missing.length > 0) {
+    const grant = `grant ${missing.map(({ role }) => role).join(', ')} to ${pg.escapeIdentifier(appUser)}`
+    log(`Letting ${appUser} act for each plane.`)
+    await asSuperuser(client, grant, grant)
+  }
+  if (!(await holds(client, `pg_has_role('${ownerRole}', 'member')`))) {
+    throw new UsageError(
+      `The login that migrates must be able to act as ${ownerRole}. As a superuser, run: grant ${ownerRole} to <that login>`,
+    )
+  }
+  const mayCreate = `has_database_privilege('${ownerRole}', current_database(), 'create')`
+  if (!(await holds(client, mayCreate))) {
+    const grant = `grant create on database ${pg.escapeIdentifier(client.database ?? '')} to ${ownerRole}`
+    await asSuperuser(client, grant, grant)
+    // Who may not grant gets a warning from PostgreSQL, not an error.
+    if (!(await holds(client, mayCreate))) throw new UsageError(needsSuperuser(grant))
+  }
+}
+
+async function holds(client: pg.Client, condition: string): Promise<boolean> {
+  const { rows } = await client.query<{ holds: boolean }>(`select ${condition} as holds`)
+  return rows[0]?.holds ?? false
+}
+
+async function asSuperuser(client: pg.Client, statements: string, what: string): Promise<void> {
+  try {
+    await client.query(statements)
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42501') throw error
+    throw new UsageError(needsSuperuser(what))
+  }
+}
+
+const needsSuperuser = (what: string): string =>
+  `This login may not set up the database. Have a superuser run this once, then migrate again:\n  ${what}`

@@ -1,0 +1,95 @@
+import { type ExecFileException, execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+/**
+ * A private PostgreSQL cluster from the installed binaries, on a free loopback port.
+ *
+ * PostgreSQL refuses to run as root; root starts it as the user `postgres`, which Debian's package creates.
+ */
+export interface Cluster {
+  /** Superuser's address of the database `postgres`. */
+  url: string
+  stop(): Promise<void>
+}
+
+const run = promisify(execFile)
+
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '300',
+  shared_buffers: '256MB',
+}
+
+// For what does not outlive the run, durability only costs time.
+const fleeting = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
+
+/** Kept in `directory` and safe on disk if one is given; otherwise gone when it is stopped. */
+export async function startCluster(directory?: string): Promise<Cluster> {
+  const bin = await findBinaries()
+  const home = directory ?? (await mkdtemp(path.join(tmpdir(), 'postern-postgres-')))
+  await mkdir(home, { recursive: true })
+  const data = path.join(home, 'data')
+  const isRoot = userInfo().uid === 0
+  if (isRoot) await giveToPostgres(home)
+
+  const pg = async (program: string, ...args: string[]): Promise<void> => {
+    const command = [path.join(bin, program), ...args]
+    const [file = '', ...rest] = isRoot ? ['runuser', '-u', 'postgres', '--', ...command] : command
+    try {
+      await run(file, rest, { cwd: home })
+    } catch (error) {
+      const { stderr, message } = error as ExecFileException & { stderr?: string }
+      throw new Error(`PostgreSQL did not do as told (${program}): ${stderr || message}`)
+    }
+  }
+  const stop = async () => {
+    await pg('pg_ctl', '-D', data, '-m', directory ? 'fast' : 'immediate', 'stop')
+    if (!directory) await rm(home, { recursive: true, force: true })
+  }
+
+  if (!existsSync(path.join(data, 'PG_VERSION'))) {
+    await pg('initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
+  }
+  const port = await freePort()
+  const chosen = { ...settings, ...(directory ? {} : fleeting), port }
+  const options = Object.entries(chosen).map(([name, value]) => `-c ${name}='${value}'`)
+  await pg('pg_ctl', '-D', data, '-l', path.join(home, 'log'), '-w', '-o', options.join(' '), 'start')
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop }
+}
+
+async function findBinaries(): Promise<string> {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? await readdir(debian) : []
+  const candidates = versions
+    .map(Number)
+    .filter((version) => version >= 15)
+    .sort((a, b) => b - a)
+    .map((version) => path.join(debian, String(version), 'bin'))
+  const onPath = (process.env['PATH'] ?? '').split(path.delimiter)
+  const found = [...candidates, ...onPath].find((directory) => existsSync(path.join(directory, 'initdb')))
+  if (!found) {
+    throw new Error('PostgreSQL 15 or newer is not installed. On Debian: apt-get install postgresql')
+  }
+  return found
+}
+
+async function giveToPostgres(directory: string): Promise<void> {
+  const { stdout: user } = await run('id', ['-u', 'postgres'])
+  const { stdout: group } = await run('id', ['-g', 'postgres'])
+  await chown(directory, Number(user), Number(group))
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
