@@ -1,0 +1,52 @@
+import { adminRoutes } from './admin/routes.ts'
+import type { Context } from './context.ts'
+import { pendingMigrations } from './platform/db/migrate.ts'
+import { PosternError } from './platform/errors.ts'
+import { createHttpServer, type HttpServer } from './platform/http/server.ts'
+import { signInRoutes } from './signin/routes.ts'
+
+/** `postern api`: every plane that speaks HTTP, in one server. */
+export interface Api {
+  app: HttpServer
+  /** From now on not ready, so that a load balancer looks elsewhere; requests are still answered. */
+  retire(): void
+}
+
+export function createApi({ config, log, db, requireAdmin, signIn }: Context): Api {
+  const app = createHttpServer({
+    log,
+    trustedProxies: config.trustedProxies,
+    isHttps: config.publicUrl.protocol === 'https:',
+  })
+  let retired = false
+
+  app.get('/healthz', { logLevel: 'silent' }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { logLevel: 'silent' }, async () => {
+    if (retired) throw new PosternError('unavailable', 'This process is stopping.')
+    const pending = await db.admin.read(pendingMigrations).catch((error: unknown) => {
+      log.error({ err: error }, 'not ready: the database cannot be used')
+      throw new PosternError(
+        'unavailable',
+        'The database cannot be used: is it up, and was `postern migrate` run?',
+      )
+    })
+    if (pending.length > 0) {
+      throw new PosternError('unavailable', 'The database lacks migrations: run `postern migrate`.')
+    }
+    return { status: 'ready' }
+  })
+  // Without this, a connection kept alive would hold up the stop of the process.
+  app.addHook('onSend', async (_request, reply) => {
+    if (retired) reply.header('connection', 'close')
+  })
+
+  adminRoutes(app, { requireAdmin })
+  signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin })
+
+  return {
+    app,
+    retire() {
+      retired = true
+    },
+  }
+}

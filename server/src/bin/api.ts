@@ -1,0 +1,30 @@
+import closeWithGrace from 'close-with-grace'
+import { createApi } from '../api.ts'
+import { loadConfig } from '../config.ts'
+import { createContext } from '../context.ts'
+import { createLogger } from '../platform/log.ts'
+import { type Command, options } from './command.ts'
+
+export const api: Command = {
+  summary: 'Serve the HTTP interface.',
+  async run(args) {
+    options(args)
+    const config = loadConfig(process.env)
+    const log = createLogger(config.logLevel)
+    const context = createContext(config, log, 'postern api')
+    const { app, retire } = createApi(context)
+
+    // On SIGTERM or SIGINT: not ready, no new connections, the requests under way finish, the pools close.
+    closeWithGrace({ delay: config.stopGraceSeconds * 1000, logger: log }, async ({ err, signal }) => {
+      if (err) log.fatal({ err }, 'stopping after an unexpected error')
+      else log.info({ signal }, 'stopping')
+      retire()
+      await app.close()
+      await context.close()
+      log.info('stopped')
+    })
+
+    await app.listen({ host: config.host, port: config.port })
+    log.info({ addresses: app.addresses(), public_url: config.publicUrl.origin }, 'serving')
+  },
+}

@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+import { loadConfig } from '../config.ts'
+import { type Context, createContext } from '../context.ts'
+import { UsageError } from '../platform/errors.ts'
+import { createLogger } from '../platform/log.ts'
+
+export interface Command {
+  summary: string
+  run(args: string[]): Promise<void>
+}
+
+export const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+/** The named options, each a text; what has no default is required, and anything else on the line is a mistake. */
+export function options<Name extends string>(
+  args: string[],
+  names: readonly Name[] = [],
+  defaults: Partial<Record<Name, string>> = {},
+): Record<Name, string> {
+  const shape = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  let given: Record<string, unknown>
+  try {
+    given = parseArgs({ args, options: shape, strict: true }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  const values = { ...defaults, ...given } as Record<Name, string>
+  const missing = names.filter((name) => values[name] === undefined || given[name] === '')
+  if (missing.length > 0) throw new UsageError(`Missing: ${missing.map((name) => `--${name}`).join(', ')}`)
+  return values
+}
+
+/** As stored: Better Auth, too, compares addresses in lower case. */
+export const emailOf = (text: string): string => {
+  if (!/^[^\s@]+@[^\s@]+$/.test(text)) throw new UsageError(`"${text}" is not an email address.`)
+  return text.toLowerCase()
+}
+
+/** For commands that do one thing and end: quiet unless something is wrong. */
+export async function withContext<T>(work: (context: Context) => Promise<T>): Promise<T> {
+  const config = loadConfig(process.env)
+  const context = createContext(config, createLogger('warn'), 'postern command')
+  try {
+    return await work(context)
+  } finally {
+    await context.close()
+  }
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import { UsageError } from '../platform/errors.ts'
+import { admin } from './admin.ts'
+import { api } from './api.ts'
+import type { Command } from './command.ts'
+import { migrate } from './migrate.ts'
+import { token } from './token.ts'
+
+/** `postern <command>`. Exit codes: 0 done, 1 failed, 2 called in a way that cannot work. */
+const commands: Record<string, Command> = { api, migrate, admin, token }
+
+const usage = `Usage: postern <command>
+
+${Object.entries(commands)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
+  .join('\n')}
+
+Configuration is read from the environment; docs/operations/configuration.md lists every variable.
+`
+
+const [name = '', ...args] = process.argv.slice(2)
+const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+
+if (['', 'help', '--help', '-h'].includes(name)) {
+  process.stdout.write(usage)
+} else if (!command) {
+  process.stderr.write(`There is no command "${name}".\n\n${usage}`)
+  process.exitCode = 2
+} else {
+  try {
+    await command.run(args)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 2
+  }
+}

@@ -1,0 +1,205 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import Type, { type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { UsageError } from './platform/errors.ts'
+import {
+  type Environment,
+  integer,
+  list,
+  oneOf,
+  readSettings,
+  type SettingsOf,
+  text,
+  Wrong,
+} from './platform/settings.ts'
+
+/** Every setting of Postern. The same environment serves every `postern` command. */
+export const settings = {
+  databaseUrl: {
+    name: 'POSTERN_DATABASE_URL',
+    about:
+      'Address of the PostgreSQL database, as the application logs in: postgres://user:password@host/database',
+    secret: true,
+    parse: postgresUrl,
+  },
+  databaseOwnerUrl: {
+    name: 'POSTERN_DATABASE_OWNER_URL',
+    about: 'Address with the login that migrates. Empty: the same as POSTERN_DATABASE_URL.',
+    default: '',
+    secret: true,
+    parse: (value: string) => (value === '' ? undefined : postgresUrl(value)),
+  },
+  databasePoolSize: {
+    name: 'POSTERN_DATABASE_POOL_SIZE',
+    about: 'Connections per process and database role.',
+    default: '10',
+    parse: integer(1, 500),
+  },
+  publicUrl: {
+    name: 'POSTERN_PUBLIC_URL',
+    about:
+      'The address that people and programs use to reach Postern, for example https://mail.example.com. ' +
+      'It is the issuer of access tokens and decides where cookies are valid.',
+    parse: publicUrl,
+  },
+  host: {
+    name: 'POSTERN_HTTP_HOST',
+    about: 'The address to listen on.',
+    default: '127.0.0.1',
+    parse: text,
+  },
+  port: {
+    name: 'POSTERN_HTTP_PORT',
+    about: 'The port to listen on.',
+    default: '8080',
+    parse: integer(0, 65535),
+  },
+  trustedProxies: {
+    name: 'POSTERN_TRUSTED_PROXIES',
+    about:
+      'Addresses or networks (CIDR), separated by commas, of the reverse proxies whose X-Forwarded-For is believed. ' +
+      'Empty: none is.',
+    default: '',
+    parse: networks,
+  },
+  authSecrets: {
+    name: 'POSTERN_AUTH_SECRETS',
+    about:
+      'Secrets that protect sessions, token-signing keys and TOTP seeds, as version:secret, separated by commas, ' +
+      'newest first, each at least 32 characters: 1:$(openssl rand -hex 32). Keep the old ones behind a new one.',
+    secret: true,
+    parse: versionedSecrets,
+  },
+  oidcIssuers: {
+    name: 'POSTERN_OIDC_ISSUERS',
+    about:
+      'Outside issuers whose tokens are accepted, as a JSON list of ' +
+      '{"issuer", "audience", "jwks_url", "token_type"?, "requires_nbf"?}.',
+    default: '[]',
+    parse: oidcIssuers,
+  },
+  logLevel: {
+    name: 'POSTERN_LOG_LEVEL',
+    about: 'How much is logged.',
+    default: 'info',
+    parse: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  },
+  stopGraceSeconds: {
+    name: 'POSTERN_STOP_GRACE_SECONDS',
+    about: 'How long a process that was told to stop may go on with the requests it has.',
+    default: '25',
+    parse: integer(1, 3600),
+  },
+}
+
+export type Config = Omit<SettingsOf<typeof settings>, 'databaseOwnerUrl'> & { databaseOwnerUrl: string }
+
+export function loadConfig(
+  env: Environment,
+  readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+): Config {
+  const config = readSettings(settings, env, readFile)
+  if (config.oidcIssuers.some(({ issuer }) => issuer === config.publicUrl.origin)) {
+    throw new UsageError(
+      'The configuration is not usable:\n  - POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL',
+    )
+  }
+  return { ...config, databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl }
+}
+
+function parseUrl(value: string): URL {
+  const url = URL.parse(value)
+  // The value may hold a password, so it is not repeated.
+  if (!url) throw new Wrong('must be a full address such as https://mail.example.com')
+  return url
+}
+
+function postgresUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol) || url.username === '') {
+    throw new Wrong('must look like postgres://user:password@host/database')
+  }
+  return value
+}
+
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+function publicUrl(value: string): URL {
+  const url = httpUrl(value)
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '') {
+    throw new Wrong('must be scheme and host only, such as https://mail.example.com')
+  }
+  return url
+}
+
+/** Plain HTTP carries tokens and keys in the clear: only inside the machine. */
+function httpUrl(value: string): URL {
+  const url = parseUrl(value)
+  const isPlainLoopback = url.protocol === 'http:' && loopbackHosts.has(url.hostname)
+  if (url.protocol !== 'https:' && !isPlainLoopback) {
+    throw new Wrong('must begin with https:// (http:// is for localhost alone)')
+  }
+  return url
+}
+
+function networks(value: string): string[] {
+  const entries = list(value)
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/')
+    const family = isIP(address)
+    const bits = family === 6 ? 128 : 32
+    if (family === 0 || (prefix !== undefined && !(/^\d+$/.test(prefix) && Number(prefix) <= bits))) {
+      throw new Wrong(`must list addresses or networks such as 10.0.0.0/8; "${entry}" is neither`)
+    }
+  }
+  return entries
+}
+
+function versionedSecrets(value: string): { version: number; value: string }[] {
+  const secrets = list(value).map((entry) => {
+    const [, version, secret] = /^(\d{1,9}):(.{32,})$/.exec(entry) ?? []
+    if (version === undefined || secret === undefined) {
+      throw new Wrong('must be version:secret pairs with secrets of at least 32 characters, such as 1:8c41…')
+    }
+    return { version: Number(version), value: secret }
+  })
+  if (secrets.length === 0) throw new Wrong('must hold at least one version:secret pair')
+  if (new Set(secrets.map(({ version }) => version)).size < secrets.length) {
+    throw new Wrong('names the same version twice')
+  }
+  return secrets
+}
+
+const OidcIssuers = Type.Array(
+  Type.Object(
+    {
+      issuer: Type.String({ minLength: 1 }),
+      audience: Type.String({ minLength: 1 }),
+      jwks_url: Type.String({ minLength: 1 }),
+      token_type: Type.Optional(Type.String({ minLength: 1 })),
+      requires_nbf: Type.Optional(Type.Boolean()),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export type OidcIssuer = Static<typeof OidcIssuers>[number]
+
+function oidcIssuers(value: string): OidcIssuer[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(value)
+  } catch {
+    throw new Wrong('must be a JSON list')
+  }
+  if (!Value.Check(OidcIssuers, parsed)) {
+    const [first] = Value.Errors(OidcIssuers, parsed)
+    throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
+  }
+  for (const { jwks_url } of parsed) httpUrl(jwks_url)
+  if (new Set(parsed.map(({ issuer }) => issuer)).size < parsed.length) {
+    throw new Wrong('names the same issuer twice')
+  }
+  return parsed
+}

@@ -1,0 +1,116 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { type ErrorCode, PosternError } from '../errors.ts'
+
+/**
+ * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.
+ */
+export const statusOf: Record<ErrorCode, number> = {
+  invalid_json: 400,
+  invalid_parameter: 400,
+  unauthenticated: 401,
+  token_expired: 401,
+  admin_required: 403,
+  api_key_not_allowed: 403,
+  insufficient_scope: 403,
+  insufficient_role: 403,
+  address_not_allowed: 403,
+  project_locked: 403,
+  subscription_inactive: 403,
+  domain_not_verified: 403,
+  not_found: 404,
+  already_exists: 409,
+  in_use: 409,
+  request_in_progress: 409,
+  secret_already_revealed: 409,
+  domain_claimed: 409,
+  last_owner: 409,
+  last_administrator: 409,
+  stale_resource: 412,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+  validation_failed: 422,
+  reason_required: 422,
+  limit_exceeded: 422,
+  incomplete_configuration: 422,
+  address_routes_unresolved: 422,
+  plan_inactive: 422,
+  provider_not_allowed: 422,
+  idempotency_key_reused: 422,
+  rate_limited: 429,
+  quota_exceeded: 429,
+  internal_error: 500,
+  unavailable: 503,
+}
+
+export interface Problem {
+  error: ErrorCode
+  message: string
+}
+
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = asPosternError(error)
+  const status = statusOf[problem.code]
+  if (status >= 500) request.log.error({ err: error }, 'request failed')
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
+  if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
+  const body: Problem = { error: problem.code, message: problem.message }
+  return reply.status(status).type('application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+function asPosternError(error: unknown): PosternError {
+  if (error instanceof PosternError) {
+    // The text of an internal error is for the log.
+    return error.code === 'internal_error' ? internal(error) : error
+  }
+  if (error instanceof Error && 'code' in error) {
+    const known = fromFastify(error as FastifyError)
+    if (known) return known
+  }
+  return internal(error)
+}
+
+const internal = (cause: unknown): PosternError =>
+  new PosternError(
+    'internal_error',
+    'Something went wrong on our side. The request id of this answer finds it in the log.',
+    { cause },
+  )
+
+function fromFastify(error: FastifyError): PosternError | undefined {
+  switch (error.code) {
+    case 'FST_ERR_VALIDATION':
+      return error.validationContext === 'body'
+        ? new PosternError('validation_failed', sentence(error))
+        : new PosternError('invalid_parameter', sentence(error))
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new PosternError('invalid_json', 'The body is not valid JSON.')
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return new PosternError('invalid_json', 'The body is empty; send a JSON object.')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new PosternError('invalid_json', 'The body is not as long as Content-Length says.')
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new PosternError('body_too_large', 'The body is larger than this operation accepts.')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new PosternError(
+        'unsupported_media_type',
+        'Send the body as JSON, with Content-Type: application/json.',
+      )
+    case 'FST_ERR_BAD_URL':
+      return new PosternError('invalid_parameter', 'The address of the request is not well formed.')
+    default:
+      return undefined
+  }
+}
+
+/** Names every field that is wrong, in the order the schema found them. */
+function sentence(error: FastifyError): string {
+  const faults = (error.validation ?? []).map(({ instancePath, message, keyword, params }) => {
+    const field = instancePath.slice(1).replaceAll('/', '.')
+    if (keyword === 'additionalProperties') {
+      const name = [field, String(params['additionalProperty'])].filter(Boolean).join('.')
+      return `"${name}" is not a field of this request`
+    }
+    return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
+  })
+  return `${faults.join('; ') || error.message}.`
+}

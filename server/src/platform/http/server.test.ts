@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { describe, test } from 'node:test'
+import Type from 'typebox'
+import { cleanUp } from '../../testing/cleanup.ts'
+import { errorCodes, PosternError } from '../errors.ts'
+import { createLogger } from '../log.ts'
+import { statusOf } from './problem.ts'
+import { createHttpServer } from './server.ts'
+
+const logLines: string[] = []
+const log = createLogger('info', { write: (line) => void logLines.push(line) })
+const app = createHttpServer({ log, trustedProxies: ['127.0.0.0/8'], isHttps: true })
+
+const Thing = Type.Object({ count: Type.Integer() }, { additionalProperties: false })
+app.post('/things', { schema: { body: Thing } }, async ({ body }) => body)
+app.get(
+  '/things/:id',
+  { schema: { params: Type.Object({ id: Type.String({ pattern: '^[0-9]+$' }) }) } },
+  async () => ({}),
+)
+app.get('/address', async ({ ip }) => ({ ip }))
+app.get('/bug', async () => {
+  throw new Error('secret internals: password=canary')
+})
+app.get('/internal', async () => {
+  throw new PosternError('internal_error', 'internal words: canary')
+})
+app.get('/busy', async () => {
+  throw new PosternError('unavailable', 'Try later.', { retryAfterSeconds: 7 })
+})
+const url = await app.listen({ port: 0, host: '127.0.0.1' })
+cleanUp(() => app.close())
+
+const post = (body: string, type = 'application/json') =>
+  fetch(`${url}/things`, { method: 'POST', body, headers: { 'content-type': type } })
+
+async function assertProblem(response: Response, status: number, error: string): Promise<string> {
+  assert.equal(response.status, status)
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
+  const body = (await response.json()) as { error: string; message: string }
+  assert.deepEqual(Object.keys(body), ['error', 'message'], 'exactly two fields, in this order')
+  assert.equal(body.error, error)
+  assert.ok(body.message.length > 0)
+  return body.message
+}
+
+describe('a request', () => {
+  test('is refused for a value of another type, an unknown field or a missing one, each named', async () => {
+    assert.equal((await post('{"count":1}')).status, 200)
+    for (const wrong of [
+      '{"count":"1"}',
+      '{"count":null}',
+      '{"count":1.5}',
+      '{"count":true}',
+      '{"count":[1]}',
+    ]) {
+      assert.match(
+        await assertProblem(await post(wrong), 422, 'validation_failed'),
+        /"count" must be integer/,
+      )
+    }
+    assert.match(
+      await assertProblem(await post('{"count":1,"colour":2}'), 422, 'validation_failed'),
+      /"colour" is not a field/,
+    )
+    assert.match(await assertProblem(await post('{}'), 422, 'validation_failed'), /count/)
+  })
+
+  test('with a body that is not JSON, not declared as JSON, empty or too large is refused', async () => {
+    await assertProblem(await post('{count:1}'), 400, 'invalid_json')
+    await assertProblem(await post(''), 400, 'invalid_json')
+    await assertProblem(await post('{"__proto__":{"x":1},"count":1}'), 400, 'invalid_json')
+    await assertProblem(
+      await post('count=1', 'application/x-www-form-urlencoded'),
+      415,
+      'unsupported_media_type',
+    )
+    await assertProblem(await post('{"count":1}', 'text/plain'), 415, 'unsupported_media_type')
+    await assertProblem(await post(`{"count":${'1'.repeat(1024 * 1024)}}`), 413, 'body_too_large')
+  })
+
+  test('with a wrong path parameter is refused as a parameter', async () => {
+    await assertProblem(await fetch(`${url}/things/1e3`), 400, 'invalid_parameter')
+    await assertProblem(await fetch(`${url}/things/%zz`), 400, 'invalid_parameter')
+  })
+
+  test('for an unknown address is told so in the same shape', async () => {
+    await assertProblem(await fetch(`${url}/nowhere`), 404, 'not_found')
+  })
+
+  test('that is not HTTP gets the same two fields', async () => {
+    const answer = await raw('NOT HTTP AT ALL\r\n\r\n')
+    assert.match(answer, /^HTTP\/1\.1 400 /)
+    assert.deepEqual(Object.keys(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')), ['error', 'message'])
+    assert.match(
+      await raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
+      /headers of the request are too large/,
+    )
+  })
+
+  test('has an id of our making, in the answer and in the log, whatever the caller sends', async () => {
+    const response = await fetch(`${url}/things/1?q=canary-query`, { headers: { 'x-request-id': 'forged' } })
+    const id = response.headers.get('x-request-id') ?? ''
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/, 'a UUIDv7')
+    const line = logLines.map((text) => JSON.parse(text)).find(({ request_id }) => request_id === id)
+    assert.equal(line.route, '/things/:id')
+    assert.equal(line.status, 200)
+    assert.ok(!logLines.join('').includes('forged'))
+    assert.ok(!logLines.join('').includes('canary-query'), 'addresses stay out of the log')
+  })
+
+  test("behind a trusted proxy has the client's address, and a client cannot make one up", async () => {
+    const forwarded = await fetch(`${url}/address`, {
+      headers: { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' },
+    })
+    assert.deepEqual(await forwarded.json(), { ip: '198.51.100.7' })
+  })
+})
+
+describe('a failure', () => {
+  test('of ours tells nothing of its cause, and logs it', async () => {
+    const message = await assertProblem(await fetch(`${url}/bug`), 500, 'internal_error')
+    assert.ok(!message.includes('canary'))
+    assert.ok(
+      !(await assertProblem(await fetch(`${url}/internal`), 500, 'internal_error')).includes('canary'),
+    )
+    assert.ok(logLines.join('').includes('secret internals'))
+  })
+
+  test('that passes says when to come back', async () => {
+    const response = await fetch(`${url}/busy`)
+    assert.equal(response.headers.get('retry-after'), '7')
+    await assertProblem(response, 503, 'unavailable')
+  })
+
+  test('has a code from a closed list with one status each', () => {
+    assert.deepEqual(Object.keys(statusOf), [...errorCodes])
+    assert.equal(new Set(errorCodes).size, errorCodes.length)
+  })
+})
+
+test('every answer carries headers that keep a browser from using it as anything but data', async () => {
+  for (const path of ['/things/1', '/nowhere', '/bug']) {
+    const { headers } = await fetch(url + path)
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(headers.get('cache-control'), 'no-store')
+    assert.equal(headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'")
+    assert.match(headers.get('strict-transport-security') ?? '', /max-age/)
+  }
+})
+
+test('what looks like a secret in a log call is blotted out, however deep', () => {
+  const before = logLines.length
+  const canary = 'canary-secret'
+  log.info({
+    password: canary,
+    headers: { authorization: canary, cookie: canary, 'set-cookie': canary },
+    body: { user: { secret: canary, token: canary, new_password: canary } },
+  })
+  const lines = logLines.slice(before)
+  assert.equal(lines.length, 1)
+  assert.ok(!lines.join('').includes(canary))
+  assert.ok(lines.join('').includes('[redacted]'))
+})
+
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', reject)
+  })
+}

@@ -1,0 +1,109 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  LogController,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from 'fastify'
+import { PosternError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { sendProblem } from './problem.ts'
+
+export type HttpServer = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>
+
+export interface HttpServerOptions {
+  log: Logger
+  trustedProxies: string[]
+  isHttps: boolean
+}
+
+const bodyLimitBytes = 1024 * 1024
+// A client that takes longer than this to send a request is not one.
+const requestTimeoutMs = 30_000
+
+/**
+ * A Fastify with the rules that hold for every request of every plane: strict JSON, one shape of failure, a
+ * request id of our own making (never the caller's: it goes into the audit), and headers that keep a
+ * browser from doing anything with an answer but reading it.
+ */
+export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOptions): HttpServer {
+  const app = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: () => randomUUIDv7(),
+    requestIdHeader: false,
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 256 },
+    // Fastify would coerce "1" to 1 and drop unknown fields in silence; here both are the caller's mistake.
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+    },
+    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+    clientErrorHandler: answerMalformedRequest,
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string' },
+    app.getDefaultJsonParser('error', 'error'),
+  )
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('cache-control', 'no-store')
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('referrer-policy', 'no-referrer')
+    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    if (isHttps) reply.header('strict-transport-security', 'max-age=31536000')
+  })
+  // The route, not the address: what a caller put in the path or query stays out of the log.
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+        remote_address: request.ip,
+      },
+      'request',
+    )
+  })
+  app.setErrorHandler(sendProblem)
+  app.setNotFoundHandler((request, reply) => {
+    sendProblem(new PosternError('not_found', 'There is nothing at this address.'), request, reply)
+  })
+  return app
+}
+
+/** What is not even HTTP gets the same two fields, written by hand: there is no request to reply to. */
+function answerMalformedRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify({
+    error: 'invalid_parameter',
+    message:
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? 'The headers of the request are too large.'
+        : 'The request is not well-formed HTTP.',
+  })
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,122 @@
+import { UsageError } from './errors.ts'
+
+/**
+ * Environment variables → typed values, every mistake reported at once in words an operator can act on.
+ *
+ * The table of settings (config.ts) is also where docs/operations/configuration.md comes from.
+ */
+export interface Setting<T> {
+  name: string
+  about: string
+  /** Text as it would stand in the environment; absent = the variable is required. */
+  default?: string
+  /** A value that must not be shown; it may also come from a file named by `<name>_FILE`. */
+  secret?: boolean
+  /** Throws a Wrong that says what is expected. */
+  parse(text: string): T
+}
+
+/** What a parser throws; its message follows the variable's name: "… must be a number". */
+export class Wrong extends Error {}
+
+// biome-ignore lint/suspicious/noExplicitAny: a table of settings of any type.
+export type SettingsTable = Record<string, Setting<any>>
+export type SettingsOf<T extends SettingsTable> = { [K in keyof T]: ReturnType<T[K]['parse']> }
+
+export type Environment = Record<string, string | undefined>
+
+export function readSettings<T extends SettingsTable>(
+  table: T,
+  env: Environment,
+  readFile: (path: string) => string,
+): SettingsOf<T> {
+  const problems = unknownNames(table, env)
+  const values: Record<string, unknown> = {}
+  for (const [key, setting] of Object.entries(table)) {
+    try {
+      const text = textOf(setting, env, readFile) ?? setting.default
+      if (text === undefined) throw new Wrong(`is not set. ${setting.about}`)
+      values[key] = setting.parse(text)
+    } catch (error) {
+      if (!(error instanceof Wrong)) throw error
+      problems.push(`${setting.name} ${error.message}`)
+    }
+  }
+  if (problems.length > 0) {
+    throw new UsageError(
+      `The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+    )
+  }
+  return values as SettingsOf<T>
+}
+
+function textOf(
+  { name, secret }: Setting<unknown>,
+  env: Environment,
+  readFile: (path: string) => string,
+): string | undefined {
+  // An empty variable is what `FOO=` in a compose file gives: the same as none.
+  const inline = env[name] || undefined
+  const file = secret ? env[`${name}_FILE`] || undefined : undefined
+  if (file === undefined) return inline
+  if (inline !== undefined) throw new Wrong(`and ${name}_FILE are both set; keep one of them`)
+  try {
+    return readFile(file).trim()
+  } catch (error) {
+    throw new Wrong(`cannot be read from ${name}_FILE: ${(error as Error).message}`)
+  }
+}
+
+/** A mistyped variable must not silently leave a default in force. */
+function unknownNames(table: SettingsTable, env: Environment): string[] {
+  const known = Object.values(table).flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
+  return Object.keys(env)
+    .filter(
+      (name) => name.startsWith('POSTERN_') && !name.startsWith('POSTERN_TEST_') && !known.includes(name),
+    )
+    .map((name) => `${name} is not a setting of Postern; did you mean ${nearest(name, known)}?`)
+}
+
+function nearest(word: string, candidates: string[]): string {
+  return candidates.reduce((best, next) => (distance(word, next) < distance(word, best) ? next : best))
+}
+
+/** Levenshtein's, one row at a time. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+export const text = (value: string): string => value
+
+export const integer =
+  (min: number, max: number) =>
+  (value: string): number => {
+    const number = Number(value)
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new Wrong(`must be a whole number from ${min} to ${max}, not "${value}"`)
+    }
+    return number
+  }
+
+export const oneOf =
+  <T extends string>(...allowed: T[]) =>
+  (value: string): T => {
+    const found = allowed.find((candidate) => candidate === value)
+    if (found === undefined) throw new Wrong(`must be one of ${allowed.join(', ')}, not "${value}"`)
+    return found
+  }
+
+export const list = (value: string): string[] =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
