@@ -1,0 +1,154 @@
+import { errors, type JWTPayload, jwtVerify } from 'jose'
+import type { Db } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { findExternalUser, findTokenUser, type TokenSubject } from './access.sql.ts'
+import { accessTokenLifetimeSeconds, type Issuer } from './issuers.ts'
+import { KeysNotLoaded } from './keys.ts'
+import { readJwt } from './strict-jwt.ts'
+
+/**
+ * `Authorization: Bearer <user JWT>` → the user, as the database knows them now.
+ *
+ * The token says only who; role and activity are read on every request, so a demoted or disabled
+ * administrator is refused on the next one, whatever the token says.
+ */
+export interface User {
+  id: number
+  email: string
+  name: string
+  role: 'admin' | 'user'
+  hasSecondFactor: boolean
+}
+
+export interface Admin extends User {
+  role: 'admin'
+}
+
+export type Authenticate = (authorization: string | undefined) => Promise<User>
+export type RequireAdmin = (authorization: string | undefined) => Promise<Admin>
+
+export const secondFactorNeeded =
+  'An administrator needs a session opened with a second factor. Set one up if you have none, then sign in again.'
+
+// RS256 keys below 2,048 bits are refused by jose itself (RFC 7518 §3.3).
+const algorithms = ['EdDSA', 'ES256', 'RS256']
+
+export function createAuthenticate(issuers: Issuer[], db: Db): Authenticate {
+  const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]))
+
+  return async (authorization) => {
+    const token = bearerOf(authorization)
+    const jwt = token === undefined ? undefined : readJwt(token)
+    const name = jwt?.payload['iss']
+    const issuer = typeof name === 'string' ? byName.get(name) : undefined
+    if (token === undefined || !issuer) throw unauthenticated()
+
+    const claims = await verify(token, issuer)
+    const user = await db.read((tx) =>
+      issuer.isOwn
+        ? findTokenUser(tx, subjectOf(claims))
+        : findExternalUser(tx, issuer.issuer, outsideSubjectOf(claims), new Date(claims.iat * 1000)),
+    )
+    if (!user?.is_active) throw unauthenticated()
+    return {
+      id: user.id,
+      email: user.email,
+      name: user.name,
+      role: user.role === 'admin' ? 'admin' : 'user',
+      hasSecondFactor: user.has_second_factor,
+    }
+  }
+}
+
+export function createRequireAdmin(authenticate: Authenticate): RequireAdmin {
+  return async (authorization) => {
+    refuseApiKey(authorization)
+    const user = await authenticate(authorization)
+    if (!isAdmin(user)) {
+      throw new PosternError('admin_required', 'Only administrators may do this.')
+    }
+    // Drawing such a token is refused already; this is for who became an administrator afterwards.
+    if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
+    return user
+  }
+}
+
+const isAdmin = (user: User): user is Admin => user.role === 'admin'
+
+/** By its shape alone, before any look-up: valid, revoked and made-up keys get one and the same answer. */
+function refuseApiKey(authorization: string | undefined): void {
+  if (/^pk_/i.test(bearerOf(authorization) ?? '')) {
+    throw new PosternError(
+      'api_key_not_allowed',
+      'Project API keys cannot call administrative operations. Use the access token of an administrator.',
+    )
+  }
+}
+
+/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
+}
+
+type VerifiedClaims = JWTPayload & { sub: string; iat: number; exp: number }
+
+async function verify(token: string, issuer: Issuer): Promise<VerifiedClaims> {
+  try {
+    const { payload } = await jwtVerify<{ sub: string; iat: number; exp: number }>(token, issuer.keys, {
+      algorithms,
+      issuer: issuer.issuer,
+      audience: issuer.audience,
+      requiredClaims: ['sub', 'iat', 'exp', ...(issuer.requiresNotBefore ? ['nbf'] : [])],
+      ...(issuer.tokenType === undefined ? {} : { typ: issuer.tokenType }),
+    })
+    if (!isPlausibleTime(payload.iat)) throw unauthenticated()
+    return payload
+  } catch (error) {
+    throw refusal(error)
+  }
+}
+
+// The clocks of two honest machines differ by less.
+const clockSkewSeconds = 60
+
+/** jose looks at `iat` only where a maximum age is asked for. */
+const isPlausibleTime = (seconds: unknown): boolean =>
+  typeof seconds === 'number' && seconds >= 0 && seconds <= Date.now() / 1000 + clockSkewSeconds
+
+function refusal(error: unknown): unknown {
+  if (error instanceof PosternError) return error
+  if (error instanceof KeysNotLoaded) return error.cause
+  if (error instanceof errors.JWTExpired) {
+    return new PosternError('token_expired', 'The access token has expired. Draw a new one and try again.')
+  }
+  return unauthenticated(error)
+}
+
+function subjectOf({ sub, iat, exp, sid, gen }: VerifiedClaims): TokenSubject {
+  const userId = safeId(sub)
+  const sessionId = sid === undefined ? undefined : safeId(sid)
+  if (userId === undefined || (sid !== undefined && sessionId === undefined)) throw unauthenticated()
+  if (!isGeneration(gen) || exp - iat > accessTokenLifetimeSeconds) throw unauthenticated()
+  return { userId, sessionId, generation: gen }
+}
+
+/** OpenID Connect Core §2: a string of at most 255 ASCII characters. */
+function outsideSubjectOf({ sub }: VerifiedClaims): string {
+  if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw unauthenticated()
+  return sub
+}
+
+const isGeneration = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 2 ** 31
+
+const safeId = (value: unknown): number | undefined =>
+  typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value) && Number.isSafeInteger(Number(value))
+    ? Number(value)
+    : undefined
+
+const unauthenticated = (cause?: unknown): PosternError =>
+  new PosternError(
+    'unauthenticated',
+    'This needs the access token of a signed-in user: Authorization: Bearer <token>.',
+    { cause },
+  )

@@ -1,0 +1,91 @@
+import { randomInt } from 'node:crypto'
+import type { Db } from '../../platform/db/db.ts'
+import { UsageError } from '../../platform/errors.ts'
+import {
+  confirmTotp,
+  forgetCredentials,
+  insertAdministrator,
+  linkLogin,
+  makeAdministrator,
+} from './access.sql.ts'
+import type { BetterAuth } from './better-auth.ts'
+
+/**
+ * Administrators made at the server's own shell: with password and second factor in one go, so that there
+ * is no moment at which one could sign in with a password alone. A run that is cut short leaves an
+ * administrator whose credentials nobody has seen; `reset` gives new ones.
+ */
+export interface Enrolment {
+  userId: number
+  password: string
+  totpUri: string
+  backupCodes: string[]
+}
+
+export interface EnrolDeps {
+  auth: BetterAuth
+  adminDb: Db
+  identityDb: Db
+}
+
+export async function createAdministrator(deps: EnrolDeps, email: string, name: string): Promise<Enrolment> {
+  const user = await deps.adminDb.transaction((tx) => insertAdministrator(tx, email, name))
+  if (!user) {
+    throw new UsageError(
+      `A user with the address ${email} exists. To make them an administrator with new credentials, run: postern admin reset --email ${email}`,
+    )
+  }
+  return giveCredentials(deps, user.id, email)
+}
+
+/** New password, new second factor, every session and token ended, active, administrator. */
+export async function resetAdministrator(deps: EnrolDeps, email: string): Promise<Enrolment> {
+  const user = await deps.adminDb.transaction((tx) => makeAdministrator(tx, email))
+  if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+  await deps.identityDb.transaction((tx) => forgetCredentials(tx, user.id))
+  return giveCredentials(deps, user.id, email)
+}
+
+/** Lets an outside issuer's user be this administrator. */
+export async function linkAdministrator(
+  deps: EnrolDeps,
+  email: string,
+  issuer: string,
+  subject: string,
+): Promise<void> {
+  const outcome = await deps.adminDb.transaction((tx) => linkLogin(tx, email, issuer, subject))
+  if (outcome === 'no such user') throw new UsageError(`There is no user with the address ${email}.`)
+  if (outcome === 'taken')
+    throw new UsageError(`The subject ${subject} of ${issuer} is linked to another user already.`)
+}
+
+async function giveCredentials(
+  { auth, identityDb }: EnrolDeps,
+  userId: number,
+  email: string,
+): Promise<Enrolment> {
+  const password = newPassword()
+  const context = await auth.$context
+  await context.internalAdapter.linkAccount({
+    userId: String(userId),
+    accountId: String(userId),
+    providerId: 'credential',
+    password: await context.password.hash(password),
+  })
+  // The same steps a person takes, in this process: sign in, set up the second factor.
+  const { headers } = await auth.api.signInEmail({ body: { email, password }, returnHeaders: true })
+  const cookie = headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+  const totp = await auth.api.enableTwoFactor({ body: { password }, headers: new Headers({ cookie }) })
+  if (!('totpURI' in totp)) throw new Error('Better Auth gave no TOTP seed')
+  await identityDb.transaction((tx) => confirmTotp(tx, userId))
+  return { userId, password, totpUri: totp.totpURI, backupCodes: totp.backupCodes }
+}
+
+// No l, I, O, 0, 1: it is read off a terminal. 20 of 57 characters are 116 bits.
+const alphabet = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+
+const newPassword = (): string =>
+  Array.from({ length: 20 }, () => alphabet.charAt(randomInt(alphabet.length))).join('')

@@ -1,0 +1,64 @@
+/**
+ * What a compact JWT must look like before anybody computes a signature over it.
+ *
+ * jose verifies; it does not complain about two members of one name in a JSON object (JSON.parse takes the
+ * last, another reader may take the first: RFC 8725 §2.4 calls such differences an attack surface), nor
+ * about base64url that is not the one canonical spelling of its bytes. Both are refused here, and so is a
+ * name that is spelled with an escape: nobody needs one, it can hide a repetition, and V8 has been seen to
+ * mistake it for a name in a text parsed before (nodejs/node#63785).
+ */
+export interface UnverifiedJwt {
+  header: Record<string, unknown>
+  payload: Record<string, unknown>
+}
+
+const maxTokenLength = 8192
+const segment = /^[A-Za-z0-9_-]+$/
+// RFC 8725 §3.10: a token does not say where its key comes from. `crit` names extensions; we know none.
+const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
+
+/** The two readable parts, or undefined for anything that is not a well-formed JWS in compact form. */
+export function readJwt(token: string): UnverifiedJwt | undefined {
+  if (token.length > maxTokenLength) return undefined
+  const segments = token.split('.')
+  if (segments.length !== 3 || !segments.every(isCanonicalBase64Url)) return undefined
+  const header = readObject(segments[0])
+  const payload = readObject(segments[1])
+  if (!header || !payload || refusedHeaders.some((name) => Object.hasOwn(header, name))) return undefined
+  return { header, payload }
+}
+
+function isCanonicalBase64Url(text: string): boolean {
+  return segment.test(text) && Buffer.from(text, 'base64url').toString('base64url') === text
+}
+
+function readObject(text = ''): Record<string, unknown> | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  try {
+    const json = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const value: unknown = JSON.parse(json)
+    const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isRecord && !hasDoubtfulNames(json) ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g
+
+/** Whether any object in this (valid) JSON text has two members of one name, or a name with an escape in it. */
+export function hasDoubtfulNames(json: string): boolean {
+  const open: (Set<string> | undefined)[] = []
+  let lastString = ''
+  for (const [token] of json.matchAll(tokens)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '[') open.push(undefined)
+    else if (token === '}' || token === ']') open.pop()
+    else if (token === ':') {
+      const names = open.at(-1)
+      if (lastString.includes('\\') || names?.has(lastString)) return true
+      names?.add(lastString)
+    } else if (token !== ',') lastString = token
+  }
+  return false
+}

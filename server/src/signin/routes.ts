@@ -1,0 +1,40 @@
+import type { SignIn } from '../core/access/sign-in.ts'
+import type { HttpServer } from '../platform/http/server.ts'
+import { changePassword } from './change-password.ts'
+import { drawToken } from './draw-token.ts'
+import { endSession } from './end-session.ts'
+import { giveBackupCode } from './give-backup-code.ts'
+import { giveTotpCode } from './give-totp-code.ts'
+import { listSessions } from './list-sessions.ts'
+import { registerSignIn } from './operation.ts'
+import { setUpTotp } from './set-up-totp.ts'
+import { showSession } from './show-session.ts'
+import { signIn } from './sign-in.ts'
+import { signOut } from './sign-out.ts'
+
+const operations = [
+  signIn,
+  giveTotpCode,
+  giveBackupCode,
+  signOut,
+  drawToken,
+  showSession,
+  listSessions,
+  endSession,
+  changePassword,
+  setUpTotp,
+]
+
+export interface SignInDeps {
+  signIn: SignIn
+  publicOrigin: string
+}
+
+export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
+  registerSignIn(app, operations, deps)
+  // RFC 7517 §5: for whoever wants to verify our tokens elsewhere.
+  app.get('/v1/auth/jwks.json', async (_request, reply) => {
+    reply.header('cache-control', 'public, max-age=60')
+    return { keys: await deps.signIn.publicKeys() }
+  })
+}

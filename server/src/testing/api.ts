@@ -1,0 +1,54 @@
+import { createApi } from '../api.ts'
+import { loadConfig } from '../config.ts'
+import { type Context, createContext } from '../context.ts'
+import { createAdministrator, type Enrolment } from '../core/access/enrol.ts'
+import { createLogger } from '../platform/log.ts'
+import { cleanUp } from './cleanup.ts'
+import type { TestDatabase } from './database.ts'
+
+/** A whole API on a free port, as `postern api` builds it, with its log kept for a look. */
+export interface TestApi {
+  url: string
+  context: Context
+  /** Every line logged so far. */
+  logLines: string[]
+  /** A new administrator with their credentials. */
+  makeAdmin(email?: string): Promise<Enrolment & { email: string }>
+  /** An access token without a session, as `postern token` prints it. */
+  tokenOf(email: string): Promise<string>
+}
+
+let administrators = 0
+
+export async function startApi(
+  database: TestDatabase,
+  environment: Record<string, string> = {},
+): Promise<TestApi> {
+  const logLines: string[] = []
+  const config = loadConfig({
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_DATABASE_POOL_SIZE: '4',
+    POSTERN_PUBLIC_URL: 'http://localhost:8080',
+    POSTERN_HTTP_PORT: '0',
+    POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+    ...environment,
+  })
+  const log = createLogger('info', { write: (line) => void logLines.push(line) })
+  const context = createContext(config, log, 'postern test')
+  const { app } = createApi(context)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  cleanUp(async () => {
+    await app.close()
+    await context.close()
+  })
+  const deps = { auth: context.auth, adminDb: context.db.admin, identityDb: context.db.identity }
+  return {
+    url,
+    context,
+    logLines,
+    async makeAdmin(email = `admin${++administrators}@example.com`) {
+      return { email, ...(await createAdministrator(deps, email, 'Ada')) }
+    },
+    tokenOf: (email) => context.signIn.shellToken(email),
+  }
+}
