@@ -214,6 +214,7 @@ function keys({ genuine, byAttacker, header, claims }: Forge, { own: { kid } }: 
   const devNull = header({ alg: 'HS256', kid: '/dev/null' })
   return {
     'the right claims by another key under the id of our key': () => byAttacker(),
+    'the right claims by the right key without a key id': () => genuine({}, { kid: undefined }),
     'the right claims by another key without a key id': () => byAttacker({}, { kid: undefined }),
     'the right claims by another key under an id of its own': () => byAttacker({}, { kid: 'another' }),
     'HS256 with an empty key under the key id /dev/null': () => compact(devNull, claims(), hmac('')),

@@ -2,7 +2,7 @@ import { errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { findExternalUser, findTokenUser, type TokenSubject } from './access.sql.ts'
-import { accessTokenLifetimeSeconds, type Issuer } from './issuers.ts'
+import { accessTokenType, type Issuer } from './issuers.ts'
 import { KeysNotLoaded } from './keys.ts'
 import { readJwt } from './strict-jwt.ts'
 
@@ -41,7 +41,7 @@ export function createAuthenticate(issuers: Issuer[], db: Db): Authenticate {
     const jwt = token === undefined ? undefined : readJwt(token)
     const name = jwt?.payload['iss']
     const issuer = typeof name === 'string' ? byName.get(name) : undefined
-    if (token === undefined || !issuer) throw unauthenticated()
+    if (token === undefined || !jwt || !issuer || !isKindOf(jwt.header, issuer)) throw unauthenticated()
 
     const claims = await verify(token, issuer)
     const user = await db.read((tx) =>
@@ -90,6 +90,19 @@ function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
 }
 
+/**
+ * RFC 8725 §3.11: a token made for something else (a logout token, a DPoP proof) says so in `typ`, and is
+ * none of ours. An issuer that is known to send one type must send that; another may send none.
+ */
+function isKindOf({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
+  if (isOwn && kid === undefined) return false
+  if (typ === undefined) return tokenType === undefined
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+  return tokenType === undefined
+    ? type === 'jwt' || type === accessTokenType
+    : type === tokenType.toLowerCase()
+}
+
 type VerifiedClaims = JWTPayload & { sub: string; iat: number; exp: number }
 
 async function verify(token: string, issuer: Issuer): Promise<VerifiedClaims> {
@@ -99,9 +112,9 @@ async function verify(token: string, issuer: Issuer): Promise<VerifiedClaims> {
       issuer: issuer.issuer,
       audience: issuer.audience,
       requiredClaims: ['sub', 'iat', 'exp', ...(issuer.requiresNotBefore ? ['nbf'] : [])],
-      ...(issuer.tokenType === undefined ? {} : { typ: issuer.tokenType }),
     })
     if (!isPlausibleTime(payload.iat)) throw unauthenticated()
+    if (payload.exp - payload.iat > issuer.maxLifetimeSeconds) throw unauthenticated()
     return payload
   } catch (error) {
     throw refusal(error)
@@ -124,11 +137,11 @@ function refusal(error: unknown): unknown {
   return unauthenticated(error)
 }
 
-function subjectOf({ sub, iat, exp, sid, gen }: VerifiedClaims): TokenSubject {
+function subjectOf({ sub, sid, gen }: VerifiedClaims): TokenSubject {
   const userId = safeId(sub)
   const sessionId = sid === undefined ? undefined : safeId(sid)
   if (userId === undefined || (sid !== undefined && sessionId === undefined)) throw unauthenticated()
-  if (!isGeneration(gen) || exp - iat > accessTokenLifetimeSeconds) throw unauthenticated()
+  if (!isGeneration(gen)) throw unauthenticated()
   return { userId, sessionId, generation: gen }
 }
 

@@ -172,8 +172,18 @@ describe('who may issue tokens', { concurrency: true }, () => {
     })
 
     test('need not send a type where none is configured', async () => {
-      assert.equal(await world.knock(await world.sign({}, { header: { typ: 'JWT' } })), welcome)
-      assert.equal(await world.knock(await world.sign()), welcome)
+      for (const typ of ['JWT', 'at+jwt', 'application/at+jwt', undefined]) {
+        assert.equal(await world.knock(await world.sign({}, { header: { typ } })), welcome, `typ ${typ}`)
+      }
+      for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt', '']) {
+        assert.equal(await world.knock(await world.sign({}, { header: { typ } })), refused, `typ ${typ}`)
+      }
+    })
+
+    test('may let its tokens live for a day and no longer', async () => {
+      const iat = nowSeconds()
+      assert.equal(await world.knock(await world.sign({ iat, exp: iat + 86_400 })), welcome)
+      assert.equal(await world.knock(await world.sign({ iat, exp: iat + 86_401 })), refused)
     })
 
     test('must send nbf where it is configured to', async () => {

@@ -15,11 +15,15 @@ export interface Issuer {
   /** The `typ` header that every token of this issuer carries, where it is known to send one. */
   tokenType: string | undefined
   requiresNotBefore: boolean
+  maxLifetimeSeconds: number
   isOwn: boolean
 }
 
 export const accessTokenType = 'at+jwt'
 export const accessTokenLifetimeSeconds = 600
+
+/** An outside issuer decides how long its tokens live, up to a day: they cannot be taken back one by one. */
+const outsideTokenLifetimeSeconds = 86_400
 
 /** A signing key is still good for verification this long after it stopped signing. */
 export const signingKeyGraceSeconds = 3600
@@ -31,6 +35,7 @@ export function ownIssuer(publicUrl: URL, db: Db): Issuer {
     keys: ownKeys(() => db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))),
     tokenType: accessTokenType,
     requiresNotBefore: false,
+    maxLifetimeSeconds: accessTokenLifetimeSeconds,
     isOwn: true,
   }
 }
@@ -50,6 +55,7 @@ export function outsideIssuer(options: OutsideIssuerOptions): Issuer {
     keys: outsideKeys(new URL(options.jwks_url)),
     tokenType: options.token_type,
     requiresNotBefore: options.requires_nbf ?? false,
+    maxLifetimeSeconds: outsideTokenLifetimeSeconds,
     isOwn: false,
   }
 }

@@ -125,6 +125,8 @@ describe('hasDoubtfulNames', () => {
     ['{"sub":1,"\\u0073ub":1}', true],
     ['{"\\u0073ub":1,"\\u0073\\u0075b":1}', true],
     ['{"\\/":1,"/":1}', true],
+    ['{"https:\\/\\/example.com\\/roles":1}', false],
+    ['{"\\\\/":1}', true],
     ['{"\\u00E9":1,"\\u00e9":1}', true],
     ['{"\\ud83e\\udd8a":1,"🦊":1}', true],
     ['{"":1,"":1}', true],
@@ -221,7 +223,7 @@ function losesMembers(json: string): boolean {
 }
 
 const escapesNames = (json: string): boolean =>
-  [...json.matchAll(/"(?:\\.|[^\\"])*"(?=\s*:)/g)].some(([name]) => name.includes('\\'))
+  [...json.matchAll(/"(?:\\.|[^\\"])*"(?=\s*:)/g)].some(([name]) => /\\[^/]/.test(name))
 
 function isJson(text: string): boolean {
   try {

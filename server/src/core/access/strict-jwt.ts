@@ -4,8 +4,9 @@
  * jose verifies; it does not complain about two members of one name in a JSON object (JSON.parse takes the
  * last, another reader may take the first: RFC 8725 §2.4 calls such differences an attack surface), nor
  * about base64url that is not the one canonical spelling of its bytes. Both are refused here, and so is a
- * name that is spelled with an escape: nobody needs one, it can hide a repetition, and V8 has been seen to
- * mistake it for a name in a text parsed before (nodejs/node#63785).
+ * name that is spelled with an escape: it can hide a repetition, and V8 has been seen to mistake it for a
+ * name in a text parsed before (nodejs/node#63785). `\/` alone is let through, because some JSON writers
+ * put it into names that are addresses.
  */
 export interface UnverifiedJwt {
   header: Record<string, unknown>
@@ -56,8 +57,9 @@ export function hasDoubtfulNames(json: string): boolean {
     else if (token === '}' || token === ']') open.pop()
     else if (token === ':') {
       const names = open.at(-1)
-      if (lastString.includes('\\') || names?.has(lastString)) return true
-      names?.add(lastString)
+      const name = lastString.replaceAll('\\/', '/')
+      if (name.includes('\\') || names?.has(name)) return true
+      names?.add(name)
     } else if (token !== ',') lastString = token
   }
   return false
