@@ -137,15 +137,15 @@ describe('the catalogue', () => {
   })
 })
 
-describe("as the customer role, another project's rows do not exist", async () => {
-  const customer = new pg.Client({
-    connectionString: grantedDatabase.url,
-    options: `-c role=${roleName('customer')}`,
-  })
-  await customer.connect()
-  cleanUp(() => customer.end())
-  await grantEverything()
+const customer = new pg.Client({
+  connectionString: grantedDatabase.url,
+  options: `-c role=${roleName('customer')}`,
+})
+await customer.connect()
+cleanUp(() => customer.end())
+await grantEverything()
 
+describe("as the customer role, another project's rows do not exist", () => {
   for (const { name, projectColumn } of owned) {
     test(name, async () => {
       await insertSample(name, projectColumn, mine)
