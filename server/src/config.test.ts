@@ -66,6 +66,11 @@ describe('the configuration', () => {
     ])
   })
 
+  test('keeps the start-up options of a database connection to itself', () => {
+    const url = `${usable.POSTERN_DATABASE_URL}?sslmode=require&options=-c%20role%3Dx`
+    assert.match(complaints({ ...usable, POSTERN_DATABASE_URL: url }).join(), /must not set "options"/)
+  })
+
   test('takes an empty variable for one that is not set', () => {
     assert.equal(loadConfig({ ...usable, POSTERN_HTTP_PORT: '' }).port, 8080)
   })

@@ -120,6 +120,9 @@ function postgresUrl(value: string): string {
   if (!url || !['postgres:', 'postgresql:'].includes(url.protocol) || url.username === '') {
     throw new Wrong('must look like postgres://user:password@host/database')
   }
+  if (url.searchParams.has('options')) {
+    throw new Wrong('must not set "options": Postern uses them to choose the role of a connection')
+  }
   return value
 }
 

@@ -202,6 +202,15 @@ test('a connection that dies at the commit leaves the outcome open, says so, and
   assert.equal(await one(db), 1)
 })
 
+test('a connection that does not act as its role is not used, and does not use up the pool', async () => {
+  // The address overrides our start-up options, as a pooler that drops them would.
+  const url = `${database.url}?options=${encodeURIComponent('-c lock_timeout=0')}`
+  const stray = openDatabase({ ...database, url }, { poolSize: 2 }).as('admin')
+  for (let round = 0; round < 4; round++) {
+    await assert.rejects(one(stray), /acts as postern_app and not as postern_admin/)
+  }
+})
+
 test('int8 beyond what a number can hold is refused, not rounded', async () => {
   await assert.rejects(
     db.read((tx) => sql`select 9007199254740993::int8`.execute(tx)),

@@ -1,13 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  CompiledQuery,
-  type ControlledTransaction,
-  type DatabaseConnection,
-  Kysely,
-  PostgresDialect,
-  sql,
-  type Transaction,
-} from 'kysely'
+import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { commitFailure, isRetryable, translateFailure } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
@@ -106,13 +98,15 @@ export class Database {
       connectionTimeoutMillis: connectTimeoutMs,
       types: pgTypes,
       options: startupOptions(role),
+      onConnect: (client) => {
+        // A connection lost while in use fails its query, which tells; unheard, it would also end the process.
+        client.on('error', () => {})
+        return requireRole(client, role)
+      },
     })
     // An idle connection that the server ends; the next query opens another.
     pool.on('error', (error) => this.#options.onError(error, 'an idle database connection was lost'))
-    // One that is lost while in use fails its query, which tells; without a listener it would also end the process.
-    pool.on('connect', (client) => client.on('error', () => {}))
-    const onCreateConnection = (connection: DatabaseConnection) => requireRole(connection, role)
-    const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
+    const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
     this.#pools.set(role, { pool, kysely })
     return kysely
   }
@@ -136,10 +130,8 @@ function startupOptions(role: DbRole): string {
  * A pooler between us and the server may drop the start-up settings without a word; every query would then
  * run as the login itself, past the walls.
  */
-async function requireRole(connection: DatabaseConnection, role: DbRole): Promise<void> {
-  const { rows } = await connection.executeQuery<{ current_user: string }>(
-    CompiledQuery.raw('select current_user::text'),
-  )
+async function requireRole(client: pg.ClientBase, role: DbRole): Promise<void> {
+  const { rows } = await client.query<{ current_user: string }>('select current_user::text')
   const actual = rows[0]?.current_user
   if (actual !== roleName(role)) {
     throw new Error(
