@@ -253,6 +253,21 @@ describe('auth.sign-out and auth.end-session', () => {
   })
 })
 
+describe('a session', () => {
+  test('ends a week after its sign-in, however much it is used', async () => {
+    const { admin, browser } = await signedIn()
+    const age = (days: number) =>
+      database.query(
+        'update control.sessions set created_at = now() - make_interval(days => $2) where user_id = $1',
+        [admin.userId, days],
+      )
+    await age(6)
+    await tokenFrom(browser)
+    await age(8)
+    await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated')
+  })
+})
+
 describe('auth.list-sessions', () => {
   test('shows the living sessions of the user, the current one marked', async () => {
     const { admin, browser } = await signedIn()

@@ -32,6 +32,18 @@ export interface SignedIn {
   session: { id: number; second_factor_at: Date | null; expires_at: Date }
 }
 
+/** As `/get-session` answers it. */
+interface BetterAuthSession {
+  id: string
+  userId: string
+  createdAt: string
+  expiresAt: string
+  secondFactorAt: string | null
+}
+
+// Use renews a session, but not for ever.
+const sessionMaxAgeMs = 7 * 24 * 60 * 60 * 1000
+
 export interface SignInOptions {
   auth: BetterAuth
   db: Db
@@ -77,17 +89,10 @@ export class SignIn {
   /** Who is signed in; the session's end moves on while it is used. */
   async current(browser: Browser): Promise<Answer<SignedIn>> {
     const { body, cookies } = await this.#call('/get-session', browser)
-    const session = body['session'] as {
-      id: string
-      userId: string
-      expiresAt: string
-      secondFactorAt: string | null
-    }
-    const user = session
-      ? await this.#db.read((tx) => findSignInUser(tx, { id: Number(session.userId) }))
-      : undefined
-    if (!user?.is_active)
-      throw new PosternError('unauthenticated', 'Nobody is signed in here. Sign in first.')
+    const session = body['session'] as BetterAuthSession | undefined
+    if (!session || Date.now() - Date.parse(session.createdAt) > sessionMaxAgeMs) throw nobodySignedIn()
+    const user = await this.#db.read((tx) => findSignInUser(tx, { id: Number(session.userId) }))
+    if (!user?.is_active) throw nobodySignedIn()
     return {
       cookies,
       body: {
@@ -228,8 +233,10 @@ const refusals: Record<
   TOTP_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
   TOTP_ALREADY_ENABLED: ['already_exists', 'A second factor is already set up.'],
   BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
-  UNAUTHORIZED: ['unauthenticated', 'Nobody is signed in here. Sign in first.'],
 }
+
+const nobodySignedIn = (): PosternError =>
+  new PosternError('unauthenticated', 'Nobody is signed in here. Sign in first.')
 
 function refusal(response: Response, answer: Record<string, unknown>): PosternError {
   if (response.status === 429) {
@@ -238,10 +245,10 @@ function refusal(response: Response, answer: Record<string, unknown>): PosternEr
       retryAfterSeconds: retryAfter,
     })
   }
-  const code =
-    typeof answer['code'] === 'string' ? answer['code'] : response.status === 401 ? 'UNAUTHORIZED' : ''
+  const code = typeof answer['code'] === 'string' ? answer['code'] : ''
   const [ours, message] = refusals[code] ?? []
   if (ours === undefined || message === undefined) {
+    if (response.status === 401) return nobodySignedIn()
     return new PosternError(
       'internal_error',
       `Better Auth answered ${response.status} ${JSON.stringify(answer)}`,
