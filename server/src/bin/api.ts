@@ -14,6 +14,7 @@ export const api: Command = {
     const context = createContext(config, log, 'postern api')
     const { app, retire } = createApi(context)
 
+    await app.listen({ host: config.host, port: config.port })
     // On SIGTERM or SIGINT: not ready, no new connections, the requests under way finish, the pools close.
     closeWithGrace({ delay: config.stopGraceSeconds * 1000, logger: log }, async ({ err, signal }) => {
       if (err) log.fatal({ err }, 'stopping after an unexpected error')
@@ -23,8 +24,6 @@ export const api: Command = {
       await context.close()
       log.info('stopped')
     })
-
-    await app.listen({ host: config.host, port: config.port })
     log.info({ addresses: app.addresses(), public_url: config.publicUrl.origin }, 'serving')
   },
 }

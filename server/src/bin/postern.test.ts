@@ -67,6 +67,34 @@ describe('postern', () => {
     assert.ok(!stderr.includes('    at '))
   })
 
+  test('says what to do when something outside of it stands in the way, without a stack trace', async () => {
+    const elsewhere = (change: (url: URL) => void) => {
+      const url = new URL(database.url)
+      change(url)
+      return { ...env, POSTERN_DATABASE_URL: url.href, POSTERN_DATABASE_OWNER_URL: url.href }
+    }
+    const down = elsewhere((url) => {
+      url.port = '1'
+    })
+    const missing = elsewhere((url) => {
+      url.pathname = '/nowhere'
+    })
+    const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
+      [['migrate'], down, /Is PostgreSQL running/],
+      [['token', '--email', 'a@example.com'], down, /Is PostgreSQL running/],
+      [['migrate'], missing, /does not exist\. Create it first/],
+      [['admin', 'create', '--email', 'a@example.com'], missing, /does not exist\. Create it first/],
+      [['token', '--email', 'a@example.com'], env, /postern migrate/],
+      [['api'], { ...env, POSTERN_HTTP_HOST: '192.0.2.1' }, /not an address of this machine/],
+    ]
+    for (const [args, environment, message] of cases) {
+      const { status, stderr } = await postern(environment, ...args)
+      assert.equal(status, 1, args.join(' '))
+      assert.match(stderr, message)
+      assert.ok(!stderr.includes('    at '), stderr)
+    }
+  })
+
   test('api is alive but not ready on a database that was not migrated', async () => {
     const { child, url } = await serve()
     assert.equal((await fetch(`${url}/healthz`)).status, 200)

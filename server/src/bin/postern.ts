@@ -3,6 +3,7 @@ import { UsageError } from '../platform/errors.ts'
 import { admin } from './admin.ts'
 import { api } from './api.ts'
 import type { Command } from './command.ts'
+import { explain } from './explain.ts'
 import { migrate } from './migrate.ts'
 import { token } from './token.ts'
 
@@ -30,8 +31,9 @@ if (['', 'help', '--help', '-h'].includes(name)) {
   try {
     await command.run(args)
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    process.stderr.write(`${error.message}\n`)
-    process.exitCode = 2
+    const sentence = error instanceof UsageError ? error.message : explain(error)
+    if (sentence === undefined) throw error
+    process.stderr.write(`${sentence}\n`)
+    process.exitCode = error instanceof UsageError ? 2 : 1
   }
 }
