@@ -41,6 +41,17 @@ create table control.sessions (
   updated_at timestamptz not null default postern.now()
 );
 create index on control.sessions (user_id);
+
+-- Use renews a session, but not beyond a week from its sign-in.
+create function control.limit_session() returns trigger
+language plpgsql as $$
+begin
+  new.expires_at := least(new.expires_at, new.created_at + interval '7 days');
+  return new;
+end
+$$;
+create trigger limit_session before insert or update on control.sessions
+  for each row execute function control.limit_session();
 create index on control.sessions (expires_at);
 
 create table control.accounts (

@@ -117,7 +117,7 @@ function parseUrl(value: string): URL {
 
 function postgresUrl(value: string): string {
   const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol) || url.username === '') {
+  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol) || !isDecodable(url.username)) {
     throw new Wrong('must look like postgres://user:password@host/database')
   }
   if (url.searchParams.has('options')) {
@@ -125,6 +125,8 @@ function postgresUrl(value: string): string {
   }
   return value
 }
+
+const isDecodable = (part: string): boolean => part !== '' && /^(?:[^%]|%[0-9a-f]{2})+$/i.test(part)
 
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -149,10 +151,14 @@ function httpUrl(value: string): URL {
 function networks(value: string): string[] {
   const entries = list(value)
   for (const entry of entries) {
-    const [address = '', prefix] = entry.split('/')
+    const [address = '', prefix, ...more] = entry.split('/')
     const family = isIP(address)
     const bits = family === 6 ? 128 : 32
-    if (family === 0 || (prefix !== undefined && !(/^\d+$/.test(prefix) && Number(prefix) <= bits))) {
+    if (
+      family === 0 ||
+      more.length > 0 ||
+      (prefix !== undefined && !(/^\d+$/.test(prefix) && Number(prefix) <= bits))
+    ) {
       throw new Wrong(`must list addresses or networks such as 10.0.0.0/8; "${entry}" is neither`)
     }
   }

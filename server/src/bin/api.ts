@@ -16,7 +16,10 @@ export const api: Command = {
 
     await app.listen({ host: config.host, port: config.port })
     // On SIGTERM or SIGINT: not ready, no new connections, the requests under way finish, the pools close.
-    closeWithGrace({ delay: config.stopGraceSeconds * 1000, logger: log }, async ({ err, signal }) => {
+    const graceMs = config.stopGraceSeconds * 1000
+    closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
+      // Whatever happens below, such as a log whose terminal is gone.
+      setTimeout(() => process.exit(1), graceMs).unref()
       if (err) log.fatal({ err }, 'stopping after an unexpected error')
       else log.info({ signal }, 'stopping')
       retire()

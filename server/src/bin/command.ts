@@ -32,10 +32,15 @@ export function options<Name extends string>(
   return values
 }
 
+// What Better Auth takes: an ASCII mailbox at a host name with a dot in it.
+const mailbox = /^[a-z0-9_'+.-]+@(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/
+
 /** As stored: Better Auth, too, compares addresses in lower case. */
 export const emailOf = (text: string): string => {
-  if (!/^[^\s@]+@[^\s@]+$/.test(text)) throw new UsageError(`"${text}" is not an email address.`)
-  return text.toLowerCase()
+  const email = text.toLowerCase()
+  const isUsable = email.length <= 254 && mailbox.test(email) && !/^\.|\.\.|\.@/.test(email)
+  if (!isUsable) throw new UsageError(`"${text}" is not an email address that can sign in.`)
+  return email
 }
 
 /** For commands that do one thing and end: quiet unless something is wrong. */

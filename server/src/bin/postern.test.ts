@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import http from 'node:http'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cleanUp } from '../testing/cleanup.ts'
 import { emptyDatabase } from '../testing/database.ts'
@@ -109,6 +111,14 @@ describe('postern', () => {
     assert.match(migrated.stdout, /applied 000001_ground/)
     assert.match((await postern(env, 'migrate')).stdout, /up to date/)
 
+    for (const email of [
+      'root@localhost',
+      'a..b@example.com',
+      'you@example.com.',
+      `${'a'.repeat(250)}@example.com`,
+    ]) {
+      assert.match((await postern(env, 'admin', 'create', '--email', email)).stderr, /not an email address/)
+    }
     const created = await postern(env, 'admin', 'create', '--email', 'Ada@Example.com')
     assert.equal(created.status, 0, created.stderr)
     assert.match(
@@ -160,18 +170,22 @@ describe('postern', () => {
 
   test('api told to stop finishes the requests it has, takes no new ones and exits with 0', async () => {
     const { child, url, lines } = await serve()
-    // Checking a password takes about a tenth of a second: long enough to be in the middle of it.
-    const underWay = fetch(`${url}/v1/auth/sign-in`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ email: 'nobody@example.com', password: 'whatever' }),
-    })
-    await new Promise((resolve) => setTimeout(resolve, 60))
     const exited = once(child, 'exit')
+    const body = JSON.stringify({ email: 'nobody@example.com', password: 'whatever' })
+    const request = http.request(`${url}/v1/auth/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' },
+    })
+    // The server has begun with the request once it asks for the body, and waits for it while it stops.
+    request.flushHeaders()
+    await once(request, 'continue')
     child.kill('SIGTERM')
-    const answer = await underWay
-    assert.equal(answer.status, 401)
-    await answer.text()
+    while (!lines.join('').includes('"msg":"stopping"')) await sleep(20)
+    request.end(body)
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+    assert.equal(answer.statusCode, 401)
+    assert.equal(answer.headers.connection, 'close')
+    answer.resume()
     assert.deepEqual(await exited, [0, null])
     assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
     await assert.rejects(fetch(`${url}/healthz`))

@@ -33,5 +33,9 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths, censor: '[redacted]' },
   }
-  return destination ? pino(options, destination) : pino(options)
+  if (destination) return pino(options, destination)
+  const stdout = pino.destination({ dest: 1, sync: true })
+  // A terminal that was closed must not keep the process from going on, or from stopping.
+  stdout.on('error', () => {})
+  return pino(options, stdout)
 }

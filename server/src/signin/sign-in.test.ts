@@ -265,6 +265,8 @@ describe('a session', () => {
     await tokenFrom(browser)
     await age(8)
     await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated')
+    const change = { current_password: admin.password, new_password: 'a much better password' }
+    await refused(await browser.post('/v1/auth/password', change), 401, 'unauthenticated')
   })
 })
 

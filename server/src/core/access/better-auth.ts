@@ -52,6 +52,12 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       log: (level, message, ...args) =>
         log[level]({ err: args.find((arg) => arg instanceof Error) }, `sign-in: ${message}`),
     },
+    // What is no answer to the caller is not for Better Auth to log and hide: sign-in.ts tells an outage from a bug.
+    onAPIError: {
+      onError: (error) => {
+        if (!(error instanceof APIError)) throw error
+      },
+    },
     database: { db: database.kyselyAsIdentity().withSchema('control'), type: 'postgres' },
     advanced: {
       // The migrations own the schema.

@@ -1,5 +1,6 @@
 import type { JWK } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
+import { translateFailure } from '../../platform/db/failures.ts'
 import { PosternError, UsageError } from '../../platform/errors.ts'
 import { deleteSession, findSignInUser, listSessions, listSigningKeys } from './access.sql.ts'
 import { secondFactorNeeded } from './bearer.ts'
@@ -36,13 +37,9 @@ export interface SignedIn {
 interface BetterAuthSession {
   id: string
   userId: string
-  createdAt: string
   expiresAt: string
   secondFactorAt: string | null
 }
-
-// Use renews a session, but not for ever.
-const sessionMaxAgeMs = 7 * 24 * 60 * 60 * 1000
 
 export interface SignInOptions {
   auth: BetterAuth
@@ -90,7 +87,7 @@ export class SignIn {
   async current(browser: Browser): Promise<Answer<SignedIn>> {
     const { body, cookies } = await this.#call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
-    if (!session || Date.now() - Date.parse(session.createdAt) > sessionMaxAgeMs) throw nobodySignedIn()
+    if (!session) throw nobodySignedIn()
     const user = await this.#db.read((tx) => findSignInUser(tx, { id: Number(session.userId) }))
     if (!user?.is_active) throw nobodySignedIn()
     return {
@@ -202,12 +199,13 @@ export class SignIn {
     })
     if (browser.cookie !== undefined) headers.set('cookie', browser.cookie)
     if (browser.userAgent !== undefined) headers.set('user-agent', browser.userAgent)
-    const response = await this.#auth.handler(
-      new Request(new URL(path, origin), {
-        headers,
-        ...(body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) }),
-      }),
-    )
+    const request = new Request(new URL(path, origin), {
+      headers,
+      ...(body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) }),
+    })
+    const response = await this.#auth.handler(request).catch((error: unknown) => {
+      throw translateFailure(error)
+    })
     const answer = ((await response.json().catch(() => null)) ?? {}) as Record<string, unknown>
     if (!response.ok) throw refusal(response, answer)
     return { body: answer, cookies: response.headers.getSetCookie() }

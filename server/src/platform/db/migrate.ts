@@ -117,7 +117,8 @@ async function ensureRoles(client: pg.Client, appUser: string, log: (line: strin
   }
   if (!(await holds(client, `pg_has_role('${ownerRole}', 'member')`))) {
     throw new UsageError(
-      `The login that migrates must be able to act as ${ownerRole}. As a superuser, run: grant ${ownerRole} to <that login>`,
+      `The login ${client.user} may not migrate. Set POSTERN_DATABASE_OWNER_URL to a login that may; ` +
+        `to make one of this, a superuser runs: grant ${ownerRole} to ${pg.escapeIdentifier(client.user ?? '')}`,
     )
   }
   const mayCreate = `has_database_privilege('${ownerRole}', current_database(), 'create')`

@@ -80,6 +80,14 @@ const owned = tables.flatMap(({ name, projectColumn }) =>
   projectColumn === null ? [] : [{ name, projectColumn }],
 )
 
+const customer = new pg.Client({
+  connectionString: grantedDatabase.url,
+  options: `-c role=${roleName('customer')}`,
+})
+await customer.connect()
+cleanUp(() => customer.end())
+await grantEverything()
+
 describe('the catalogue', () => {
   test('every table is either listed as global or owned by a project', () => {
     const global = tables.filter(({ projectColumn }) => projectColumn === null).map(({ name }) => name)
@@ -136,14 +144,6 @@ describe('the catalogue', () => {
     assert.deepEqual(strangers, [])
   })
 })
-
-const customer = new pg.Client({
-  connectionString: grantedDatabase.url,
-  options: `-c role=${roleName('customer')}`,
-})
-await customer.connect()
-cleanUp(() => customer.end())
-await grantEverything()
 
 describe("as the customer role, another project's rows do not exist", () => {
   for (const { name, projectColumn } of owned) {

@@ -46,6 +46,8 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
+    // Fastify's own answer has another shape; what arrives on an open connection is still served.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
     // Fastify would coerce "1" to 1 and drop unknown fields in silence; here both are the caller's mistake.
     ajv: {
