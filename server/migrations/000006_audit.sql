@@ -14,7 +14,8 @@ create table control.audit (
   operation text not null,
   project_id bigint,
   resource_type text not null,
-  resource_id bigint not null,
+  -- Text, because a message's is a UUID.
+  resource_id text not null,
   reason text,
   before jsonb,
   after jsonb,

@@ -9,11 +9,12 @@ create table control.idempotency (
   request_hash bytea not null check (length(request_hash) = 32),
   status smallint not null,
   location text,
-  -- Null where the answer held a secret: it is never told twice.
-  body jsonb,
+  etag text,
+  -- Null where the answer held a secret: it is never told twice. As text, so that its members keep their order.
+  body json,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null,
-  primary key (actor, operation, key)
+  unique nulls not distinct (project_id, actor, operation, key)
 );
 create index on control.idempotency (expires_at);
 

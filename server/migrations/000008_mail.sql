@@ -123,10 +123,10 @@ create table mail.idempotency (
   key text not null,
   request_hash bytea not null check (length(request_hash) = 32),
   status smallint not null,
-  body jsonb not null,
+  body json not null,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null,
-  primary key (shard, actor, operation, key)
+  primary key (shard, project_id, actor, operation, key)
 );
 create index on mail.idempotency (expires_at);
 

@@ -46,7 +46,7 @@ export const emailOf = (text: string): string => {
 /** For commands that do one thing and end: quiet unless something is wrong. */
 export async function withContext<T>(work: (context: Context) => Promise<T>): Promise<T> {
   const config = loadConfig(process.env)
-  const context = createContext(config, createLogger('warn'), 'postern command')
+  const context = createContext(config, createLogger('warn', 2), 'postern command')
   try {
     return await work(context)
   } finally {

@@ -25,17 +25,25 @@ const paths = secretNames.flatMap((name) => {
   return [key.replace(/^\./, ''), `*${key}`, `*.*${key}`, `*.*.*${key}`]
 })
 
-export function createLogger(level: string, destination?: DestinationStream): Logger {
+/** To standard output unless told otherwise; commands that print a result log to standard error (2). */
+export function createLogger(level: string, to: DestinationStream | 1 | 2 = 1): Logger {
   const options = {
     level,
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths, censor: '[redacted]' },
+    serializers: { err: withoutRows },
   }
-  if (destination) return pino(options, destination)
-  const stdout = pino.destination({ dest: 1, sync: true })
+  if (typeof to === 'object') return pino(options, to)
+  const stream = pino.destination({ dest: to, sync: true })
   // A terminal that was closed must not keep the process from going on, or from stopping.
-  stdout.on('error', () => {})
-  return pino(options, stdout)
+  stream.on('error', () => {})
+  return pino(options, stream)
+}
+
+/** PostgreSQL quotes the row that failed, secrets and all, in the details of an error. */
+function withoutRows(error: Error): object {
+  const { detail: _detail, where: _where, internalQuery: _query, ...rest } = pino.stdSerializers.err(error)
+  return rest
 }

@@ -162,6 +162,17 @@ describe('auth.give-totp-code', () => {
     await refused(await give(), 401, 'unauthenticated')
   })
 
+  test('is no oracle inside a session: a code is taken only to confirm what that session set up', async () => {
+    const { admin, browser } = await signedIn()
+    await refused(
+      await browser.post('/v1/auth/totp/code', { code: totpCode(admin.totpUri) }),
+      409,
+      'already_exists',
+    )
+    const backup = await browser.post('/v1/auth/backup-code', { code: admin.backupCodes[0] })
+    await refused(backup, 409, 'already_exists')
+  })
+
   test('locks the account after ten wrong codes over several sign-ins, even for the right one', async () => {
     const admin = await api.makeAdmin()
     const wrong = totpCode(admin.totpUri, Date.now() - 3_600_000)
@@ -205,7 +216,7 @@ describe('auth.draw-token', () => {
     assert.match(await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated'), /second factor/)
   })
 
-  test('gives nothing from a session opened before the second factor was set up elsewhere', async () => {
+  test('gives nothing from a session opened before the second factor was set up elsewhere: it has ended', async () => {
     const admin = await makeUser('admin')
     const older = newBrowser()
     await older.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
@@ -215,7 +226,8 @@ describe('auth.draw-token', () => {
     const { totp_uri } = (await setUp.json()) as { totp_uri: string }
     assert.equal((await newer.post('/v1/auth/totp/code', { code: totpCode(totp_uri) })).status, 204)
     assert.equal(await knockAsAdmin(await tokenFrom(newer)), 404)
-    assert.match(await refused(await older.post('/v1/auth/token'), 401, 'unauthenticated'), /second factor/)
+    await refused(await older.post('/v1/auth/token'), 401, 'unauthenticated')
+    await refused(await older.post('/v1/auth/totp', { password: admin.password }), 401, 'unauthenticated')
   })
 
   test('gives a user who is no administrator a token that does not open the administrative plane', async () => {
@@ -296,6 +308,10 @@ describe('auth.change-password', () => {
     const other = newBrowser()
     await other.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     await other.post('/v1/auth/backup-code', { code: admin.backupCodes[0] })
+    // A sign-in with the old password that waits for its code when the password changes.
+    const waiting = newBrowser()
+    await waiting.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
+    const code = totpCode(admin.totpUri, Date.now() + 30_000)
     const change = (current_password: string, new_password: string) =>
       browser.post('/v1/auth/password', { current_password, new_password })
 
@@ -307,6 +323,7 @@ describe('auth.change-password', () => {
     assert.equal((await change(admin.password, 'a much better password')).status, 204)
     await refused(await other.post('/v1/auth/token'), 401, 'unauthenticated')
     assert.equal(await knockAsAdmin(await tokenFrom(browser)), 404, 'the session it was changed in goes on')
+    await refused(await waiting.post('/v1/auth/totp/code', { code }), 401, 'unauthenticated')
     const again = await newBrowser().post('/v1/auth/sign-in', {
       email: admin.email,
       password: 'a much better password',

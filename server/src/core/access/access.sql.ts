@@ -108,9 +108,9 @@ export function insertAdministrator(tx: Tx, email: string, name: string) {
     .executeTakeFirst()
 }
 
-/** Undefined when there is no such user. Every token made before is dead after this. */
-export function makeAdministrator(tx: Tx, email: string) {
-  return tx
+/** Every token made before is dead after this. */
+export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
+  await tx
     .updateTable('control.users')
     .set((eb) => ({
       role: 'admin',
@@ -120,12 +120,30 @@ export function makeAdministrator(tx: Tx, email: string) {
       version: eb('version', '+', 1),
       updated_at: sql<Date>`postern.now()`,
     }))
-    .where('email', '=', email)
-    .returning('id')
-    .executeTakeFirst()
+    .where('id', '=', userId)
+    .execute()
+}
+
+/** Sessions opened before there was a second factor to give. */
+export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promise<void> {
+  await tx
+    .deleteFrom('control.sessions')
+    .where('user_id', '=', userId)
+    .where('second_factor_at', 'is', null)
+    .execute()
+}
+
+/** Sign-ins that wait for their second factor: the password they began with counts no longer. */
+export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
+  await tx
+    .deleteFrom('control.verifications')
+    .where('value', '=', String(userId))
+    .where('identifier', 'like', '2fa-%')
+    .execute()
 }
 
 export async function forgetCredentials(tx: Tx, userId: number): Promise<void> {
+  await deleteChallenges(tx, userId)
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.two_factors').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { UsageError } from '../../platform/errors.ts'
 import {
   confirmTotp,
+  findSignInUser,
   forgetCredentials,
   insertAdministrator,
   linkLogin,
@@ -40,9 +41,11 @@ export async function createAdministrator(deps: EnrolDeps, email: string, name: 
 
 /** New password, new second factor, every session and token ended, active, administrator. */
 export async function resetAdministrator(deps: EnrolDeps, email: string): Promise<Enrolment> {
-  const user = await deps.adminDb.transaction((tx) => makeAdministrator(tx, email))
+  const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+  // In this order: nobody may come in with the old credentials as what the user is made here.
   await deps.identityDb.transaction((tx) => forgetCredentials(tx, user.id))
+  await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
   return giveCredentials(deps, user.id, email)
 }
 

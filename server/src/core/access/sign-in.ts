@@ -2,7 +2,14 @@ import type { JWK } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
 import { translateFailure } from '../../platform/db/failures.ts'
 import { PosternError, UsageError } from '../../platform/errors.ts'
-import { deleteSession, findSignInUser, listSessions, listSigningKeys } from './access.sql.ts'
+import {
+  deleteChallenges,
+  deletePasswordOnlySessions,
+  deleteSession,
+  findSignInUser,
+  listSessions,
+  listSigningKeys,
+} from './access.sql.ts'
 import { secondFactorNeeded } from './bearer.ts'
 import { type AccessToken, type BetterAuth, clientAddressHeader, signAccessToken } from './better-auth.ts'
 import { type Issuer, signingKeyGraceSeconds } from './issuers.ts'
@@ -69,11 +76,16 @@ export class SignIn {
 
   /** Completes a sign-in; in a session that set up an authenticator, confirms that it works. */
   async withTotp(browser: Browser, code: string): Promise<Answer<null>> {
+    const signedIn = await this.#signedIn(browser)
+    // Better Auth counts no failures where there is a session, so none but the one that set it up may guess.
+    if (signedIn?.user.second_factor_enabled) throw alreadySignedIn()
     const { cookies } = await this.#call('/two-factor/verify-totp', browser, { code })
+    if (signedIn) await this.#db.transaction((tx) => deletePasswordOnlySessions(tx, signedIn.user.id))
     return { body: null, cookies }
   }
 
   async withBackupCode(browser: Browser, code: string): Promise<Answer<null>> {
+    if (await this.#signedIn(browser)) throw alreadySignedIn()
     const { cookies } = await this.#call('/two-factor/verify-backup-code', browser, { code })
     return { body: null, cookies }
   }
@@ -147,11 +159,16 @@ export class SignIn {
     currentPassword: string,
     newPassword: string,
   ): Promise<Answer<null>> {
+    const { body } = await this.current(browser)
+    if (body.user.second_factor_enabled && body.session.second_factor_at === null) {
+      throw new PosternError('unauthenticated', secondFactorNeeded)
+    }
     const { cookies } = await this.#call('/change-password', browser, {
       currentPassword,
       newPassword,
       revokeOtherSessions: true,
     })
+    await this.#db.transaction((tx) => deleteChallenges(tx, body.user.id))
     return { body: null, cookies }
   }
 
@@ -159,6 +176,7 @@ export class SignIn {
     browser: Browser,
     password: string,
   ): Promise<Answer<{ totp_uri: string; backup_codes: string[] }>> {
+    await this.current(browser)
     const { body, cookies } = await this.#call('/two-factor/enable', browser, { password })
     return {
       body: { totp_uri: body['totpURI'] as string, backup_codes: body['backupCodes'] as string[] },
@@ -169,6 +187,15 @@ export class SignIn {
   /** The public halves of the signing keys, as a JWKS lists them. */
   publicKeys(): Promise<JWK[]> {
     return this.#db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))
+  }
+
+  async #signedIn(browser: Browser): Promise<SignedIn | undefined> {
+    try {
+      return (await this.current(browser)).body
+    } catch (error) {
+      if (error instanceof PosternError && error.code === 'unauthenticated') return undefined
+      throw error
+    }
   }
 
   async #sign(userId: number, sessionId: number | undefined): Promise<AccessToken> {
@@ -232,6 +259,9 @@ const refusals: Record<
   TOTP_ALREADY_ENABLED: ['already_exists', 'A second factor is already set up.'],
   BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
 }
+
+const alreadySignedIn = (): PosternError =>
+  new PosternError('already_exists', 'You are signed in already. Sign out before you give a code again.')
 
 const nobodySignedIn = (): PosternError =>
   new PosternError('unauthenticated', 'Nobody is signed in here. Sign in first.')

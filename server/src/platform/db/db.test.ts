@@ -95,6 +95,8 @@ test('a real deadlock is retried, and only the attempt that committed has effect
     max_mails_per_day, max_mails_per_month, price) values ('dead', '', 'email', 0, 0, 0, 0, 0), ('lock', '', 'email', 0, 0, 0, 0, 0)`)
   let attempts = 0
   const effects: number[] = []
+  let holders = 0
+  const bothHoldOne = Promise.withResolvers<void>()
   const raise = (first: string, second: string) =>
     db.transaction(async (tx) => {
       const attempt = ++attempts
@@ -105,7 +107,8 @@ test('a real deadlock is retried, and only the attempt that committed has effect
           .set((eb) => ({ max_domains: eb('max_domains', '+', 1) }))
           .where('name', '=', name)
           .execute()
-        await sleep(50)
+        if (++holders >= 2) bothHoldOne.resolve()
+        await bothHoldOne.promise
       }
     })
   await Promise.all([raise('dead', 'lock'), raise('lock', 'dead')])

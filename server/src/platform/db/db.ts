@@ -53,6 +53,8 @@ export interface DatabaseOptions {
 const connectTimeoutMs = 5_000
 const lockTimeoutMs = 5_000
 const statementTimeoutMs = 15_000
+// For a server that can no longer tell that it gave up: a network that went away.
+const queryTimeoutMs = 20_000
 // No transaction waits for the network, so an idle one is a bug that holds locks.
 const idleInTransactionTimeoutMs = 10_000
 
@@ -96,6 +98,8 @@ export class Database {
       application_name: this.#options.applicationName,
       max: this.#options.poolSize,
       connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      keepAlive: true,
       types: pgTypes,
       options: startupOptions(role),
       onConnect: (client) => {

@@ -42,6 +42,8 @@ export async function migrate({ ownerUrl, appUser, log }: MigrateOptions): Promi
     await takeTurn(client, log)
     await ensureRoles(client, appUser, log)
     await client.query(`set role ${ownerRole}`)
+    // Names are written in full; nothing that somebody left in another schema takes the place of a built-in.
+    await client.query('set search_path = pg_catalog')
     await client.query('create schema if not exists postern')
     const applied = await runner({
       dbClient: client,
@@ -105,6 +107,16 @@ async function ensureRoles(client: pg.Client, appUser: string, log: (line: strin
   if (!(await holds(client, `(select rolbypassrls from pg_roles where rolname = '${ownerRole}')`))) {
     const alter = `alter role ${ownerRole} bypassrls`
     await asSuperuser(client, alter, alter)
+  }
+  const { rows: mighty } = await client.query<{ rolname: string }>(
+    'select rolname from pg_roles where rolname = any($1) and (rolsuper or rolbypassrls or rolcanlogin)',
+    [planes],
+  )
+  if (mighty.length > 0) {
+    const names = mighty.map(({ rolname }) => rolname).join(', ')
+    throw new UsageError(
+      `A plane's role must not log in, be a superuser or bypass row-level security: ${names}`,
+    )
   }
   const { rows: missing } = await client.query<{ role: string }>(
     `select role from unnest($1::text[]) as role where not pg_has_role($2, role, 'member')`,

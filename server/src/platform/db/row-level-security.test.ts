@@ -51,6 +51,7 @@ const madeUp: Record<string, string> = {
   boolean: 'false',
   uuid: 'gen_random_uuid()',
   bytea: `sha256(nextval('sample')::text::bytea)`,
+  json: `'{}'`,
   jsonb: `'{}'`,
   date: 'current_date',
   'text[]': `'{}'`,

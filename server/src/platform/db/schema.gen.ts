@@ -86,7 +86,7 @@ export interface ControlAudit {
   project_id: number | null;
   reason: string | null;
   request_id: string;
-  resource_id: number;
+  resource_id: string;
   resource_type: string;
   seq: number;
   xid: Generated<string>;
@@ -199,6 +199,7 @@ export interface ControlIdempotency {
   actor: string;
   body: Json | null;
   created_at: Generated<Timestamp>;
+  etag: string | null;
   expires_at: Timestamp;
   key: string;
   location: string | null;

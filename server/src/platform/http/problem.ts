@@ -95,6 +95,7 @@ function fromFastify(error: FastifyError): PosternError | undefined {
         'unsupported_media_type',
         'Send the body as JSON, with Content-Type: application/json.',
       )
+    case 'FST_ERR_MAX_PARAM_LENGTH':
     case 'FST_ERR_BAD_URL':
       return new PosternError('invalid_parameter', 'The address of the request is not well formed.')
     default:
@@ -102,15 +103,23 @@ function fromFastify(error: FastifyError): PosternError | undefined {
   }
 }
 
-/** Names every field that is wrong, in the order the schema found them. */
+// An answer is no larger than a person reads, whatever was sent.
+const maxFaults = 10
+const maxNameLength = 100
+
+/** Names the fields that are wrong, in the order the schema found them. */
 function sentence(error: FastifyError): string {
-  const faults = (error.validation ?? []).map(({ instancePath, message, keyword, params }) => {
-    const field = instancePath.slice(1).replaceAll('/', '.')
-    if (keyword === 'additionalProperties') {
-      const name = [field, String(params['additionalProperty'])].filter(Boolean).join('.')
-      return `"${name}" is not a field of this request`
-    }
-    return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
-  })
+  const faults = (error.validation ?? [])
+    .slice(0, maxFaults)
+    .map(({ instancePath, message, keyword, params }) => {
+      const field = instancePath.slice(1, maxNameLength).replaceAll('/', '.')
+      if (keyword === 'additionalProperties') {
+        const name = [field, String(params['additionalProperty']).slice(0, maxNameLength)]
+          .filter(Boolean)
+          .join('.')
+        return `"${name}" is not a field of this request`
+      }
+      return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
+    })
   return `${faults.join('; ') || error.message}.`
 }

@@ -65,6 +65,9 @@ describe('a request', () => {
       /"colour" is not a field/,
     )
     assert.match(await assertProblem(await post('{}'), 422, 'validation_failed'), /count/)
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field${n}`, n]))
+    const answer = await assertProblem(await post(JSON.stringify(many)), 422, 'validation_failed')
+    assert.ok(answer.length < 2_000, 'an answer stays small, whatever was sent')
   })
 
   test('with a body that is not JSON, not declared as JSON, empty or too large is refused', async () => {
@@ -82,7 +85,10 @@ describe('a request', () => {
 
   test('with a wrong path parameter is refused as a parameter', async () => {
     await assertProblem(await fetch(`${url}/things/1e3`), 400, 'invalid_parameter')
-    await assertProblem(await fetch(`${url}/things/%zz`), 400, 'invalid_parameter')
+    await assertProblem(await fetch(`${url}/things/${'1'.repeat(300)}x`), 400, 'invalid_parameter')
+    const malformed = await fetch(`${url}/things/%zz`)
+    assert.match(malformed.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
+    await assertProblem(malformed, 400, 'invalid_parameter')
   })
 
   test('for an unknown address is told so in the same shape', async () => {

@@ -4,6 +4,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
   LogController,
   type RawReplyDefaultExpression,
   type RawRequestDefaultExpression,
@@ -37,6 +39,14 @@ const requestTimeoutMs = 30_000
  * browser from doing anything with an answer but reading it.
  */
 export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOptions): HttpServer {
+  const setHeaders = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.header('x-request-id', request.id)
+    reply.header('cache-control', 'no-store')
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('referrer-policy', 'no-referrer')
+    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    if (isHttps) reply.header('strict-transport-security', 'max-age=31536000')
+  }
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -48,12 +58,16 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     forceCloseConnections: 'idle',
     // Fastify's own answer has another shape; what arrives on an open connection is still served.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 256 },
+    // Longer than any address: a parameter that is too long is for its schema to refuse, behind the door.
+    routerOptions: { maxParamLength: 16_384 },
     // Fastify would coerce "1" to 1 and drop unknown fields in silence; here both are the caller's mistake.
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
     },
-    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      setHeaders(request, reply)
+      sendProblem(error, request, reply)
+    },
     clientErrorHandler: answerMalformedRequest,
   }).withTypeProvider<TypeBoxTypeProvider>()
 
@@ -64,14 +78,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     app.getDefaultJsonParser('error', 'error'),
   )
 
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
-    reply.header('cache-control', 'no-store')
-    reply.header('x-content-type-options', 'nosniff')
-    reply.header('referrer-policy', 'no-referrer')
-    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
-    if (isHttps) reply.header('strict-transport-security', 'max-age=31536000')
-  })
+  app.addHook('onRequest', async (request, reply) => setHeaders(request, reply))
   // The route, not the address: what a caller put in the path or query stays out of the log.
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(
