@@ -66,6 +66,15 @@ describe('the configuration', () => {
     ])
   })
 
+  test('takes no offence at what Kubernetes sets for a Service of the same name', () => {
+    const injected = {
+      POSTERN_SERVICE_HOST: '10.0.0.1',
+      POSTERN_PORT: 'tcp://10.0.0.1:80',
+      POSTERN_PORT_80_TCP: 'x',
+    }
+    assert.deepEqual(complaints({ ...usable, ...injected }), [])
+  })
+
   test('keeps the start-up options of a database connection to itself', () => {
     const url = `${usable.POSTERN_DATABASE_URL}?sslmode=require&options=-c%20role%3Dx`
     assert.match(complaints({ ...usable, POSTERN_DATABASE_URL: url }).join(), /must not set "options"/)

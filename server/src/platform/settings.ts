@@ -67,13 +67,14 @@ function textOf(
   }
 }
 
+// The tests' own, and what Kubernetes sets in every container beside a Service named `postern`.
+const notOurs = /^POSTERN_(?:TEST_|SERVICE_(?:HOST|PORT)|PORT(?:_|$))/
+
 /** A mistyped variable must not silently leave a default in force. */
 function unknownNames(table: SettingsTable, env: Environment): string[] {
   const known = Object.values(table).flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
   return Object.keys(env)
-    .filter(
-      (name) => name.startsWith('POSTERN_') && !name.startsWith('POSTERN_TEST_') && !known.includes(name),
-    )
+    .filter((name) => name.startsWith('POSTERN_') && !notOurs.test(name) && !known.includes(name))
     .map((name) => `${name} is not a setting of Postern; did you mean ${nearest(name, known)}?`)
 }
 

@@ -58,6 +58,8 @@ const queryTimeoutMs = 20_000
 // No transaction waits for the network, so an idle one is a bug that holds locks.
 const idleInTransactionTimeoutMs = 10_000
 
+type AccessMode = 'read only' | 'read write'
+
 const maxAttempts = 5
 const retryBaseDelayMs = 10
 
@@ -156,7 +158,7 @@ class RoleDb implements Db {
   }
 
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const { result, effects } = await this.#retrying(async () => {
+    const { result, effects } = await this.#retrying('read write', async () => {
       const effects: (() => void | Promise<void>)[] = []
       const result = await this.#once('read write', (trx) =>
         work(
@@ -178,15 +180,15 @@ class RoleDb implements Db {
   }
 
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
-    return this.#retrying(() => this.#once('read only', (trx) => work(trx as never)))
+    return this.#retrying('read only', () => this.#once('read only', (trx) => work(trx as never)))
   }
 
-  async #retrying<T>(attempt: () => Promise<T>): Promise<T> {
+  async #retrying<T>(accessMode: AccessMode, attempt: () => Promise<T>): Promise<T> {
     for (let tried = 1; ; tried++) {
       try {
         return await attempt()
       } catch (error) {
-        if (!isRetryable(error) || tried === maxAttempts) throw translateFailure(error)
+        if (!isRetryable(error) || tried === maxAttempts) throw translateFailure(error, accessMode)
         // Full jitter: two transactions that collided must not meet again.
         await sleep(Math.random() * retryBaseDelayMs * 2 ** tried)
       }
@@ -194,7 +196,7 @@ class RoleDb implements Db {
   }
 
   async #once<T>(
-    accessMode: 'read only' | 'read write',
+    accessMode: AccessMode,
     work: (trx: ControlledTransaction<Schema>) => Promise<T>,
   ): Promise<T> {
     const trx = await this.#kysely.startTransaction().setAccessMode(accessMode).execute()

@@ -16,7 +16,6 @@ const unavailableCodes = new Set([
   '57P01', // admin shutdown
   '57P02', // crash shutdown
   '57P03', // cannot connect now
-  '25006', // read-only transaction: we are talking to a standby
   '25P03', // idle-in-transaction timeout
   'ECONNREFUSED',
   'ECONNRESET',
@@ -51,8 +50,12 @@ function isUnavailable(error: unknown): boolean {
   )
 }
 
-export function translateFailure(error: unknown): unknown {
-  if (error instanceof PosternError || !isUnavailable(error)) return error
+/** A write was refused as read-only: by a standby, unless the transaction asked for it. */
+const readOnly = '25006'
+
+export function translateFailure(error: unknown, accessMode?: 'read only' | 'read write'): unknown {
+  const isStandby = accessMode === 'read write' && codeOf(error) === readOnly
+  if (error instanceof PosternError || !(isStandby || isUnavailable(error))) return error
   return new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
     cause: error,
     retryAfterSeconds: 1,
