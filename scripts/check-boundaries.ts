@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -91,7 +92,6 @@ async function look(directory: string): Promise<ICruiseResult> {
   process.chdir(directory)
   try {
     const places = ['server/src', 'console', 'bench', 'e2e', 'scripts']
-    const { existsSync } = await import('node:fs')
     const ruleSet: IFlattenedRuleSet = { forbidden: config.forbidden }
     const { output } = await cruise(
       places.filter((place) => existsSync(place)),

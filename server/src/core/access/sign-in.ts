@@ -274,6 +274,16 @@ function refusal(response: Response, answer: Record<string, unknown>): PosternEr
     })
   }
   const code = typeof answer['code'] === 'string' ? answer['code'] : ''
+  // Better Auth keeps the cause to itself; the only thing that it does there is to ask the database.
+  if (code === 'FAILED_TO_GET_SESSION') {
+    return new PosternError(
+      'unavailable',
+      'The session cannot be looked up at the moment. Try again shortly.',
+      {
+        retryAfterSeconds: 1,
+      },
+    )
+  }
   const [ours, message] = refusals[code] ?? []
   if (ours === undefined || message === undefined) {
     if (response.status === 401) return nobodySignedIn()
