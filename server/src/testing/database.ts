@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { Database } from '../platform/db/db.ts'
+import { Database, type DatabaseOptions } from '../platform/db/db.ts'
 import { migrate } from '../platform/db/migrate.ts'
 import { cleanUp } from './cleanup.ts'
 
@@ -42,12 +42,9 @@ export const emptyDatabase = (): Promise<TestDatabase> => create('template templ
 /** Opens the application's pools on a test database; closed when the file's tests are over. */
 export function openDatabase(
   { url }: TestDatabase,
-  {
-    poolSize = 4,
-    onError = () => {},
-  }: { poolSize?: number; onError?: (error: unknown, what: string) => void } = {},
+  { poolSize = 4, onError = () => {}, ...rest }: Partial<DatabaseOptions> = {},
 ): Database {
-  const database = new Database({ url, applicationName: 'postern test', poolSize, onError })
+  const database = new Database({ url, applicationName: 'postern test', poolSize, onError, ...rest })
   cleanUp(() => database.close())
   return database
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -212,6 +213,33 @@ test('a connection that does not act as its role is not used, and does not use u
   for (let round = 0; round < 4; round++) {
     await assert.rejects(one(stray), /acts as postern_app and not as postern_admin/)
   }
+})
+
+test('a network that goes away is an outage after the time-out, and the pool recovers when it is back', async () => {
+  const { hostname, port } = new URL(database.url)
+  const links = new Set<Socket>()
+  let isUp = true
+  const proxy = createServer((inside) => {
+    const outside = connect(Number(port), hostname)
+    links.add(inside).add(outside)
+    for (const socket of [inside, outside]) socket.on('error', () => {})
+    inside.on('data', (chunk) => isUp && outside.write(chunk))
+    outside.on('data', (chunk) => isUp && inside.write(chunk))
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const url = database.url.replace(`:${port}/`, `:${(proxy.address() as AddressInfo).port}/`)
+  const far = openDatabase({ ...database, url }, { poolSize: 1, queryTimeoutMs: 300 }).as('admin')
+  assert.equal(await one(far), 1)
+  isUp = false
+  const start = performance.now()
+  await assert.rejects(one(far), isUnavailable)
+  assert.ok(performance.now() - start < 2_000, 'nobody waits for a server that is not there')
+  isUp = true
+  for (const link of links) link.destroy()
+  await sleep(500)
+  assert.equal(await one(far), 1)
+  for (const link of links) link.destroy()
+  proxy.close()
 })
 
 test('int8 beyond what a number can hold is refused, not rounded', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import { commitFailure, isRetryable, translateFailure } from './failures.ts'
+import { commitFailure, isRetryable, isTimedOut, translateFailure } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
 import { type DbRole, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
@@ -46,6 +46,8 @@ export interface DatabaseOptions {
   /** Connections per role. */
   poolSize: number
   onError: (error: unknown, what: string) => void
+  /** Shorter in the test that waits for it. */
+  queryTimeoutMs?: number
 }
 
 // A request waits at most this long for a connection, a lock, a statement: each is far above what a healthy
@@ -100,7 +102,7 @@ export class Database {
       application_name: this.#options.applicationName,
       max: this.#options.poolSize,
       connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: queryTimeoutMs,
+      query_timeout: this.#options.queryTimeoutMs ?? queryTimeoutMs,
       keepAlive: true,
       types: pgTypes,
       options: startupOptions(role),
@@ -207,13 +209,13 @@ class RoleDb implements Db {
       }
       result = await work(trx)
     } catch (error) {
-      await this.#abandon(trx)
+      await this.#abandon(trx, error)
       throw error
     }
     try {
       await trx.commit().execute()
     } catch (error) {
-      await this.#abandon(trx)
+      await this.#abandon(trx, error)
       throw commitFailure(error)
     }
     return result
@@ -223,11 +225,12 @@ class RoleDb implements Db {
    * Rolls back, which also gives the connection back to the pool: after a failed commit, too, or it would be
    * lost to it. The failure that led here is the one to tell; a rollback only fails on a connection that is gone.
    */
-  async #abandon(trx: ControlledTransaction<Schema>): Promise<void> {
-    try {
-      await trx.rollback().execute()
-    } catch (error) {
-      this.#options.onError(error, 'a rollback failed')
-    }
+  async #abandon(trx: ControlledTransaction<Schema>, cause: unknown): Promise<void> {
+    const rollback = trx
+      .rollback()
+      .execute()
+      .catch((error: unknown) => this.#options.onError(error, 'a rollback failed'))
+    // On a network that went away it would only time out, too: the caller need not wait for that.
+    if (!isTimedOut(cause)) await rollback
   }
 }

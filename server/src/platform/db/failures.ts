@@ -35,6 +35,10 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
+/** pg's own time-out: the server did not answer, not even to say that it gave up. */
+export const isTimedOut = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Query read timeout'
+
 export function isRetryable(error: unknown): boolean {
   const code = codeOf(error)
   return code === serialisationFailure || code === deadlockDetected
