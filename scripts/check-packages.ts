@@ -11,6 +11,7 @@ const allowedLicences = new Set([
   'BlueOak-1.0.0',
   'CC0-1.0',
   'Python-2.0',
+  'PSF-2.0',
   'MIT OR Apache-2.0',
   'Apache-2.0 AND MIT',
   '(MIT OR CC0-1.0)',

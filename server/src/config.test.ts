@@ -7,6 +7,7 @@ const usable = {
   POSTERN_DATABASE_URL: 'postgres://postern:hunter2-hunter2@db.example.com/postern',
   POSTERN_PUBLIC_URL: 'https://mail.example.com',
   POSTERN_AUTH_SECRETS: `2:${'b'.repeat(32)}, 1:${'a'.repeat(32)}`,
+  POSTERN_MASTER_KEYS: `2:${'b'.repeat(64)}, 1:${'a'.repeat(64)}`,
 }
 
 const complaints = (env: Record<string, string>, readFile?: (path: string) => string): string[] => {
@@ -47,6 +48,7 @@ describe('the configuration', () => {
       POSTERN_LOG_LEVEL: 'loud',
       POSTERN_TRUSTED_PROXIES: '10.0.0.0/8, here',
       POSTERN_AUTH_SECRETS: '1:short',
+      POSTERN_MASTER_KEYS: `1:${'g'.repeat(64)}`,
       POSTERN_OIDC_ISSUERS: '[{"issuer":"https://id.example.com"}]',
     })
     assert.deepEqual(found, [
@@ -55,6 +57,7 @@ describe('the configuration', () => {
       'POSTERN_HTTP_PORT must be a whole number from 0 to 65535, not "99999"',
       'POSTERN_TRUSTED_PROXIES must list addresses or networks such as 10.0.0.0/8; "here" is neither',
       'POSTERN_AUTH_SECRETS must be version:secret pairs with secrets of at least 32 characters, such as 1:8c41…',
+      'POSTERN_MASTER_KEYS must be name:key pairs with keys of 64 hexadecimal digits, such as 1:8c41…',
       'POSTERN_OIDC_ISSUERS is not as expected at "/0": must have required properties audience, jwks_url',
       'POSTERN_LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
     ])
@@ -109,9 +112,10 @@ describe('the configuration', () => {
     const found = complaints({
       POSTERN_DATABASE_URL: 'mysql://postern:canary-password@db',
       POSTERN_AUTH_SECRETS: 'canary-secret',
+      POSTERN_MASTER_KEYS: 'canary:key',
       POSTERN_PUBLIC_URL: 'canary-url',
     })
-    assert.equal(found.length, 3)
+    assert.equal(found.length, 4)
     assert.ok(!found.join().includes('canary'))
   })
 

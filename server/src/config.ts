@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import type { MasterKey } from './core/secrets/master-keys.ts'
 import { UsageError } from './platform/errors.ts'
 import {
   type Environment,
@@ -70,6 +71,36 @@ export const settings = {
       'newest first, each at least 32 characters: 1:$(openssl rand -hex 32). Keep the old ones behind a new one.',
     secret: true,
     parse: versionedSecrets,
+  },
+  masterKeys: {
+    name: 'POSTERN_MASTER_KEYS',
+    about:
+      'Keys that wrap the keys of the projects, under which their secrets are encrypted, and from which the key that ' +
+      'signs audit checkpoints is derived: name:64 hexadecimal digits, separated by commas; the first one wraps: ' +
+      '1:$(openssl rand -hex 32). Keep an old one behind a new one until `postern secrets rewrap` has run.',
+    secret: true,
+    parse: masterKeys,
+  },
+  auditCheckpointFile: {
+    name: 'POSTERN_AUDIT_CHECKPOINT_FILE',
+    about:
+      'A file to which every audit checkpoint is also appended, best on storage of another machine: up to the last ' +
+      'one in it, a cut-off end of an audit chain can be proved. Empty: none.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
+  requestsPerAddress: {
+    name: 'POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS',
+    about:
+      'Administrative requests that one address (IPv6: one /64 network) may make per minute and process.',
+    default: '1200',
+    parse: integer(1, 1_000_000_000),
+  },
+  requestsPerUser: {
+    name: 'POSTERN_REQUESTS_PER_MINUTE_PER_USER',
+    about: 'Administrative requests that one user may make per minute and process.',
+    default: '600',
+    parse: integer(1, 1_000_000_000),
   },
   oidcIssuers: {
     name: 'POSTERN_OIDC_ISSUERS',
@@ -178,6 +209,20 @@ function versionedSecrets(value: string): { version: number; value: string }[] {
     throw new Wrong('names the same version twice')
   }
   return secrets
+}
+
+function masterKeys(value: string): [MasterKey, ...MasterKey[]] {
+  const [first, ...others] = list(value).map((entry): MasterKey => {
+    const [, id, hex] = /^([\w.-]{1,32}):([0-9a-f]{64})$/i.exec(entry) ?? []
+    if (id === undefined || hex === undefined) {
+      throw new Wrong('must be name:key pairs with keys of 64 hexadecimal digits, such as 1:8c41…')
+    }
+    return { id, key: Buffer.from(hex, 'hex') }
+  })
+  if (first === undefined) throw new Wrong('must hold at least one name:key pair')
+  const keys: [MasterKey, ...MasterKey[]] = [first, ...others]
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Wrong('names the same key twice')
+  return keys
 }
 
 const OidcIssuers = Type.Array(

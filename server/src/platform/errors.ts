@@ -50,15 +50,18 @@ export class PosternError extends Error {
   readonly code: ErrorCode
   /** How long to wait before another try, where the code is about waiting. */
   readonly retryAfterSeconds: number | undefined
+  /** Where the thing is that stands in the way, where a caller would go and look at it. */
+  readonly location: string | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; retryAfterSeconds?: number } = {},
+    options: { cause?: unknown; retryAfterSeconds?: number; location?: string | undefined } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.location = options.location
   }
 }
 

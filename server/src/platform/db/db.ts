@@ -22,7 +22,7 @@ export interface Tx extends ReadTx {
    * Does something once the transaction has committed, and only then. The caller has been promised success
    * by that time, so a failure in here is logged, never thrown: what must not be lost is a row, not an effect.
    */
-  onCommit(effect: () => void | Promise<void>): void
+  onCommit(effect: Effect): void
 }
 
 /**
@@ -32,6 +32,8 @@ export interface Tx extends ReadTx {
 export interface Db {
   /** Commits when `work` returns, rolls back when it throws; run again on a deadlock or serialisation failure. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** The same work, undone at its end: what would have happened, without its happening. */
+  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
@@ -148,6 +150,20 @@ async function requireRole(client: pg.ClientBase, role: DbRole): Promise<void> {
   }
 }
 
+type Effect = () => void | Promise<void>
+
+const writable = (trx: ControlledTransaction<Schema>, effects: Effect[]): Tx =>
+  Object.assign(trx, { onCommit: (effect: Effect) => effects.push(effect) }) as never
+
+/** Carries the result of a rehearsal past the commit that does not happen. */
+class Rehearsed {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    this.result = result
+  }
+}
+
 class RoleDb implements Db {
   readonly #kysely: Kysely<Schema>
   readonly #options: DatabaseOptions
@@ -161,14 +177,8 @@ class RoleDb implements Db {
 
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const { result, effects } = await this.#retrying('read write', async () => {
-      const effects: (() => void | Promise<void>)[] = []
-      const result = await this.#once('read write', (trx) =>
-        work(
-          Object.assign(trx, {
-            onCommit: (effect: () => void | Promise<void>) => effects.push(effect),
-          }) as never,
-        ),
-      )
+      const effects: Effect[] = []
+      const result = await this.#once('read write', (trx) => work(writable(trx, effects)))
       return { result, effects }
     })
     for (const effect of effects) {
@@ -179,6 +189,19 @@ class RoleDb implements Db {
       }
     }
     return result
+  }
+
+  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#retrying('read write', async () => {
+      try {
+        return await this.#once('read write', async (trx) => {
+          throw new Rehearsed(await work(writable(trx, [])))
+        })
+      } catch (error) {
+        if (error instanceof Rehearsed) return error.result as T
+        throw error
+      }
+    })
   }
 
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {

@@ -66,8 +66,8 @@ describe('database roles', () => {
 
   test('nobody changes an audit row, not even the owner', async () => {
     await database.query(`insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation,
-      resource_type, resource_id, prev_hash, hash)
-      values (0, 1, now(), 1, sha256('a'), 'r', 'plans.edit', 'plan', 1, sha256('b'), sha256('c'))`)
+      resource_type, resource_id, xid, prev_hash, hash)
+      values (0, 1, now(), 1, sha256('a'), 'r', 'plans.edit', 'plan', 1, pg_current_xact_id(), sha256('b'), sha256('c'))`)
     for (const statement of [
       'update control.audit set reason = null',
       'delete from control.audit',

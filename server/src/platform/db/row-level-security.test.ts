@@ -18,6 +18,8 @@ const grantedDatabase = await testDatabase()
 const globalTables = [
   'control.accounts',
   'control.audit_checkpoints',
+  'control.audit_covered',
+  'control.audit_heads',
   'control.external_logins',
   'control.mail_applied',
   'control.plans',
@@ -39,7 +41,8 @@ const samples: Record<string, Record<string, string>> = {
   'control.dns_records': { purpose: `'dkim'`, type: `'TXT'` },
   'control.endpoints': { secret_hint: `'abcd'` },
   'control.routes': { match: `'catch_all'`, action: `'drop'` },
-  'control.audit': { chain: '$1' },
+  'control.audit': { chain: '$1', xid: 'pg_current_xact_id()' },
+  'control.audit_people': { part: `'actor'`, salt: `'\\x00112233445566778899aabbccddeeff'` },
   'mail.usage': { period: `'day'` },
 }
 

@@ -85,28 +85,42 @@ export interface ControlAudit {
   prev_hash: Buffer;
   project_id: number | null;
   reason: string | null;
+  related: Json | null;
   request_id: string;
   resource_id: string;
   resource_type: string;
   seq: number;
-  xid: Generated<string>;
+  subject_digest: Buffer | null;
+  xid: string;
 }
 
 export interface ControlAuditCheckpoints {
   at: Timestamp;
   hash: Buffer;
   heads: Json;
-  id: Generated<number>;
+  id: number;
   key_id: string;
   prev_hash: Buffer;
   signature: Buffer;
 }
 
+export interface ControlAuditCovered {
+  chain: number;
+  seq: number;
+}
+
+export interface ControlAuditHeads {
+  chain: number;
+  hash: Buffer;
+  seq: number;
+}
+
 export interface ControlAuditPeople {
-  actor_id: number;
   audit_id: number;
   email: string | null;
   ip: string | null;
+  name: string | null;
+  part: string;
   project_id: number | null;
   salt: Buffer;
   user_agent: string | null;
@@ -116,6 +130,7 @@ export interface ControlDenials {
   actor_id: number;
   count: Generated<number>;
   error: string;
+  id: Generated<number>;
   last_request_id: string;
   minute: Timestamp;
   operation: string;
@@ -524,6 +539,8 @@ export interface DB {
   "control.api_keys": ControlApiKeys;
   "control.audit": ControlAudit;
   "control.audit_checkpoints": ControlAuditCheckpoints;
+  "control.audit_covered": ControlAuditCovered;
+  "control.audit_heads": ControlAuditHeads;
   "control.audit_people": ControlAuditPeople;
   "control.denials": ControlDenials;
   "control.dkim_keys": ControlDkimKeys;

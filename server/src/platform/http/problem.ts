@@ -1,5 +1,6 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, PosternError } from '../errors.ts'
+import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import Type, { type Static } from 'typebox'
+import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
 
 /**
  * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.
@@ -42,10 +43,20 @@ export const statusOf: Record<ErrorCode, number> = {
   unavailable: 503,
 }
 
-export interface Problem {
-  error: ErrorCode
-  message: string
-}
+export const Problem = Type.Object(
+  {
+    error: Type.Enum([...errorCodes], {
+      type: 'string',
+      description: 'A stable code from a closed list, for programs.',
+    }),
+    message: Type.String({ description: 'A sentence for a person: what was wrong, and what to do.' }),
+  },
+  {
+    title: 'Problem',
+    additionalProperties: false,
+    examples: [{ error: 'not_found', message: 'There is no project 4711.' }],
+  },
+)
 
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = asPosternError(error)
@@ -53,7 +64,8 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   if (status >= 500) request.log.error({ err: error }, 'request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
-  const body: Problem = { error: problem.code, message: problem.message }
+  if (problem.location !== undefined) reply.header('location', problem.location)
+  const body: Static<typeof Problem> = { error: problem.code, message: problem.message }
   return reply.status(status).type('application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
@@ -109,17 +121,19 @@ const maxNameLength = 100
 
 /** Names the fields that are wrong, in the order the schema found them. */
 function sentence(error: FastifyError): string {
-  const faults = (error.validation ?? [])
-    .slice(0, maxFaults)
-    .map(({ instancePath, message, keyword, params }) => {
-      const field = instancePath.slice(1, maxNameLength).replaceAll('/', '.')
-      if (keyword === 'additionalProperties') {
-        const name = [field, String(params['additionalProperty']).slice(0, maxNameLength)]
-          .filter(Boolean)
-          .join('.')
-        return `"${name}" is not a field of this request`
-      }
-      return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
-    })
-  return `${faults.join('; ') || error.message}.`
+  return describeFaults(error.validation ?? []) ?? `${error.message}.`
+}
+
+export function describeFaults(validation: readonly FastifySchemaValidationError[]): string | undefined {
+  const faults = validation.slice(0, maxFaults).map(({ instancePath, message, keyword, params }) => {
+    const field = instancePath.slice(1, maxNameLength).replaceAll('/', '.')
+    if (keyword === 'additionalProperties') {
+      const name = [field, String(params['additionalProperty']).slice(0, maxNameLength)]
+        .filter(Boolean)
+        .join('.')
+      return `"${name}" is not a field of this request`
+    }
+    return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
+  })
+  return faults.length === 0 ? undefined : `${faults.join('; ')}.`
 }

@@ -78,6 +78,9 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     app.getDefaultJsonParser('error', 'error'),
   )
 
+  // An answer is what its view made it. Fastify's serialiser would turn null into 0 or drop a field in silence.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+
   app.addHook('onRequest', async (request, reply) => setHeaders(request, reply))
   // The route, not the address: what a caller put in the path or query stays out of the log.
   app.addHook('onResponse', async (request, reply) => {

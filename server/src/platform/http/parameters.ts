@@ -1,0 +1,44 @@
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { PosternError } from '../errors.ts'
+import { describeFaults } from './problem.ts'
+
+/**
+ * Path and query: text that stands for a number or a truth value, in its one spelling.
+ *
+ * Fastify would coerce `1e3`, `+5` and `0x10`; here only what is written the way we write it becomes a
+ * number, the rest stays text and fails its schema. Both are looked at before the body, so that a mistyped
+ * `dry_run` is reported as such whatever the body holds.
+ */
+export const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+interface ParameterSchema {
+  properties?: Record<string, { type?: string }>
+}
+
+/** A `preValidation` hook. */
+export async function decodeParameters(request: FastifyRequest): Promise<void> {
+  const { params, querystring } = (request.routeOptions.schema ?? {}) as Record<string, ParameterSchema>
+  decode(request.params as Record<string, unknown>, params)
+  decode(request.query as Record<string, unknown>, querystring)
+  check(request, 'params', request.params)
+  check(request, 'querystring', request.query)
+}
+
+function decode(values: Record<string, unknown>, schema: ParameterSchema | undefined): void {
+  for (const [name, { type }] of Object.entries(schema?.properties ?? {})) {
+    const text = values[name]
+    if (typeof text !== 'string') continue
+    if (type === 'integer' && /^(0|[1-9]\d{0,15})$/.test(text)) values[name] = Number(text)
+    if (type === 'boolean' && /^(true|false)$/.test(text)) values[name] = text === 'true'
+  }
+}
+
+function check(request: FastifyRequest, part: 'params' | 'querystring', values: unknown): void {
+  const isValid = request.getValidationFunction(part)
+  if (isValid === undefined || isValid(values)) return
+  throw new PosternError(
+    'invalid_parameter',
+    describeFaults(isValid.errors ?? []) ?? 'A parameter is not valid.',
+  )
+}

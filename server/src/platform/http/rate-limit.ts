@@ -1,0 +1,35 @@
+import ipaddr from 'ipaddr.js'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { PosternError } from '../errors.ts'
+
+/**
+ * So many requests per key and minute. Counted in this process alone: a limit against accidents and floods,
+ * not an account of anything, so that a request costs no round trip for it.
+ */
+export type RateLimit = (key: string | number) => Promise<void>
+
+export function createRateLimit(perMinute: number, whose: string): RateLimit {
+  const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
+  return async (key) => {
+    try {
+      await limiter.consume(key)
+    } catch (refusal) {
+      if (!(refusal instanceof RateLimiterRes)) throw refusal
+      const retryAfterSeconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000))
+      throw new PosternError(
+        'rate_limited',
+        `Too many requests from ${whose}: at most ${perMinute} a minute. Wait ${retryAfterSeconds} seconds.`,
+        { retryAfterSeconds },
+      )
+    }
+  }
+}
+
+/** Whoever has one address of an IPv6 /64 has all of them. */
+export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  return parsed.kind() === 'ipv6'
+    ? `${parsed.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
+    : address
+}
