@@ -1,0 +1,214 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { parseArgs } from 'node:util'
+import { loadConfig } from '../config.ts'
+import type { Context } from '../context.ts'
+import { catchUpFile } from '../core/audit/checkpoint-file.ts'
+import { makeCheckpoints } from '../core/audit/checkpoints.ts'
+import { exportAudit, isMoment } from '../core/audit/export.ts'
+import { readKeys, verifyingKeysOf, writeKeys } from '../core/audit/keys.ts'
+import { erasePerson } from '../core/audit/people.ts'
+import { recordAudit, shell } from '../core/audit/record.ts'
+import { type Verification, verifyAudit, verifyExport } from '../core/audit/verify.ts'
+import { PosternError, UsageError } from '../platform/errors.ts'
+import { type Command, options, say, withContext } from './command.ts'
+
+const usage = `Usage:
+  postern audit verify [--checkpoints <file>] [--public-key <id:hex> …]
+  postern audit verify --file <export> … [--checkpoints <file>] [--public-key <id:hex> …]
+  postern audit export [--out <file>] [--project <id>] [--after <"next" of an earlier export>]
+  postern audit checkpoint
+  postern audit key
+  postern audit erase --email <address> --reason <why>`
+
+const verbs: Record<string, (args: string[]) => Promise<void>> = {
+  verify,
+  export: exportTo,
+  checkpoint,
+  key,
+  erase,
+}
+
+export const audit: Command = {
+  summary: 'Verify the audit, export it, sign a checkpoint of it, or erase a person from it.',
+  async run([verb = '', ...args]) {
+    const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+    if (!run) throw new UsageError(usage)
+    await run(args)
+  },
+}
+
+/** Options that may be left out; those in `lists` may be repeated. */
+function optional<Name extends string, List extends string = never>(
+  args: string[],
+  names: readonly Name[],
+  lists: readonly List[] = [],
+): Partial<Record<Name, string>> & Record<List, string[]> {
+  const text = { type: 'string' as const }
+  const shape = Object.fromEntries([
+    ...names.map((name) => [name, text] as const),
+    ...lists.map((name) => [name, { ...text, multiple: true, default: [] as string[] }] as const),
+  ])
+  try {
+    return parseArgs({ args, options: shape, strict: true }).values as never
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+async function verify(args: string[]): Promise<void> {
+  const given = optional(args, ['checkpoints'], ['file', 'public-key'])
+  const keys = readKeys(given['public-key'])
+  for (const path of [...given.file, given.checkpoints]) {
+    if (path !== undefined && !existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+  }
+  const onProgress = progress('rows verified')
+  const verification =
+    given.file.length > 0
+      ? await verifyExport(given.file, { keys, checkpointFile: given.checkpoints, onProgress })
+      : await withContext(({ db, config }) =>
+          verifyAudit(db.admin, {
+            keys: new Map([...keys, ...verifyingKeysOf(config.masterKeys)]),
+            checkpointFile: given.checkpoints ?? whereThere(config.auditCheckpointFile),
+            onProgress,
+          }),
+        )
+  endProgress()
+  show(verification)
+}
+
+/** Before the first checkpoint it is not. */
+const whereThere = (path: string | undefined): string | undefined =>
+  path !== undefined && existsSync(path) ? path : undefined
+
+function show({ first_bad, rows, chains, checkpoints, erased, notes }: Verification): void {
+  const extent = `${rows} rows in ${chains} chains, ${checkpoints} checkpoints`
+  if (first_bad === null) {
+    say(`The audit is as it was written: ${extent}. Erased persons: ${erased}.`)
+  } else {
+    process.stderr.write(`The audit is NOT as it was written. ${first_bad.problem}\n`)
+    process.stderr.write(`Found after ${extent}; what comes behind it was not looked at.\n`)
+    process.exitCode = 1
+  }
+  for (const note of notes) say(`Note: ${note}`)
+}
+
+async function exportTo(args: string[]): Promise<void> {
+  const { out, project, after } = optional(args, ['out', 'project', 'after'])
+  if (project !== undefined && !/^[1-9]\d{0,15}$/.test(project)) {
+    throw new UsageError(`--project takes the id of a project, not "${project}".`)
+  }
+  if (after !== undefined && !isMoment(after)) {
+    throw new UsageError('--after takes the "next" of an earlier export\'s last line, unchanged.')
+  }
+  const wanted = { projectId: project === undefined ? undefined : Number(project), after }
+  await withContext(async ({ db }) => {
+    try {
+      const lines = counted(exportAudit(db.admin, wanted))
+      await (out === undefined ? toStandardOutput(lines) : toFile(lines, out))
+    } catch (error) {
+      if (error instanceof PosternError && error.code === 'invalid_parameter')
+        throw new UsageError(error.message)
+      throw error
+    }
+  })
+  endProgress()
+}
+
+async function* counted(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  const onProgress = progress('lines exported')
+  let count = 0
+  for await (const line of lines) {
+    count++
+    if (count % 1000 === 0) onProgress(count)
+    yield line
+  }
+}
+
+async function toStandardOutput(lines: AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(Readable.from(lines), process.stdout, { end: false })
+  } catch (error) {
+    // Whoever reads has seen enough (`| head`).
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
+}
+
+/** Never over an older export, which may be the only witness. */
+async function toFile(lines: AsyncIterable<string>, path: string): Promise<void> {
+  const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(
+      error.code === 'EEXIST' ? `${path} is there already; choose another name.` : error.message,
+    )
+  })
+  try {
+    await pipeline(Readable.from(lines), file.createWriteStream({ flush: true }))
+  } finally {
+    await file.close()
+  }
+  say(`Written to ${path}.`)
+}
+
+async function checkpoint(args: string[]): Promise<void> {
+  options(args)
+  await withContext(async ({ db, config }) => {
+    const made = await makeCheckpoints(db.admin, config.masterKeys)
+    say(made === 0 ? 'Nothing has changed since the last checkpoint.' : `Made: ${made}.`)
+    const { auditCheckpointFile: file } = config
+    if (file === undefined) return
+    try {
+      say(`Lines added to ${file}: ${await catchUpFile(db.admin, file)}.`)
+    } catch (error) {
+      process.stderr.write(`The checkpoint file is not up to date: ${(error as Error).message}.\n`)
+      process.exitCode = 1
+    }
+  })
+}
+
+async function key(args: string[]): Promise<void> {
+  options(args)
+  for (const line of writeKeys(verifyingKeysOf(loadConfig(process.env).masterKeys))) say(line)
+}
+
+async function erase(args: string[]): Promise<void> {
+  const { email, reason } = options(args, ['email', 'reason'])
+  if (reason.toLowerCase().includes(email.toLowerCase())) {
+    throw new UsageError('The reason is kept for ever: leave the address out of it.')
+  }
+  const rows = await withContext((context) => eraseWithReason(context, email, reason.trim()))
+  say(rows === 0 ? `${email} is not in the audit.` : `${email} is erased from ${rows} places in the audit.`)
+}
+
+const eraseWithReason = ({ db }: Context, email: string, reason: string): Promise<number> =>
+  db.admin.transaction(async (tx) => {
+    const rows = await erasePerson(tx, email)
+    if (rows === 0) return 0
+    const requestId = randomUUIDv7()
+    await recordAudit(tx, {
+      actor: shell('postern audit erase'),
+      requestId,
+      operation: 'audit.erase',
+      projectId: null,
+      // Whom it was about is what has just been forgotten.
+      change: { resource: 'person', id: requestId, before: null, after: { rows } },
+      related: [],
+      reason,
+      limitException: null,
+      subject: null,
+    })
+    return rows
+  })
+
+/** A log or a pipe has no use for it. */
+const progress =
+  (what: string) =>
+  (count: number): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${count} ${what}`)
+  }
+
+const endProgress = (): void => {
+  if (process.stderr.isTTY) process.stderr.write('\n')
+}

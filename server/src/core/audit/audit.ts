@@ -1,0 +1,94 @@
+import Type, { type Static } from 'typebox'
+import type { ReadTx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { nullable, Timestamp } from '../wire.ts'
+import { type AuditQuery, type AuditRow, find, list } from './audit.sql.ts'
+
+export type { AuditRow }
+
+const Values = nullable(Type.Object({}, { additionalProperties: true }))
+
+export const AuditEntryView = Type.Object(
+  {
+    id: Type.Integer(),
+    chain: Type.Integer({ description: 'The project, or 0 for what belongs to none.' }),
+    seq: Type.Integer({ description: 'The place in the chain, without gaps.' }),
+    at: Timestamp,
+    actor: Type.Object(
+      {
+        id: Type.Integer({ description: "The user; 0 is the server's own shell." }),
+        email: nullable(Type.String()),
+        ip: nullable(Type.String()),
+        user_agent: nullable(Type.String()),
+      },
+      { additionalProperties: false, description: 'Null for what was erased.' },
+    ),
+    request_id: Type.String(),
+    operation: Type.String(),
+    project_id: nullable(Type.Integer()),
+    resource_type: Type.String(),
+    resource_id: Type.String(),
+    reason: nullable(Type.String()),
+    before: Values,
+    after: Values,
+    related: Type.Array(
+      Type.Object(
+        {
+          resource: Type.String(),
+          id: Type.Union([Type.String(), Type.Integer()]),
+          before: Values,
+          after: Values,
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'What else the act changed.' },
+    ),
+    limit_exception: nullable(
+      Type.Object(
+        { limit: Type.String(), value: Type.Integer(), count: Type.Integer() },
+        { additionalProperties: false, description: 'The customer limit that was passed.' },
+      ),
+    ),
+    subject: nullable(
+      Type.Object(
+        { email: nullable(Type.String()), name: nullable(Type.String()) },
+        { additionalProperties: false, description: 'The person acted upon; null when erased.' },
+      ),
+    ),
+    prev_hash: Type.String({ description: 'SHA-256, hexadecimal.' }),
+    hash: Type.String({ description: 'SHA-256, hexadecimal.' }),
+  },
+  { title: 'AuditEntry', additionalProperties: false },
+)
+
+type View = Static<typeof AuditEntryView>
+
+export const auditView = (row: AuditRow): View => ({
+  id: row.id,
+  chain: row.chain,
+  seq: row.seq,
+  at: row.at.toISOString(),
+  actor: { id: row.actor_id, email: row.actor_email, ip: row.actor_ip, user_agent: row.actor_user_agent },
+  request_id: row.request_id,
+  operation: row.operation,
+  project_id: row.project_id,
+  resource_type: row.resource_type,
+  resource_id: row.resource_id,
+  reason: row.reason,
+  before: row.before as View['before'],
+  after: row.after as View['after'],
+  related: (row.related ?? []) as View['related'],
+  limit_exception: row.limit_exception as View['limit_exception'],
+  subject: row.subject_email === null ? null : { email: row.subject_email, name: row.subject_name },
+  prev_hash: row.prev_hash.toString('hex'),
+  hash: row.hash.toString('hex'),
+})
+
+/** Newest first. */
+export const listAudit = (tx: ReadTx, query: AuditQuery): Promise<AuditRow[]> => list(tx, query)
+
+export async function findAudit(tx: ReadTx, id: number): Promise<AuditRow> {
+  const row = await find(tx, id)
+  if (!row) throw new PosternError('not_found', `There is no audit row ${id}.`)
+  return row
+}

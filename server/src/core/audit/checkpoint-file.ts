@@ -1,0 +1,73 @@
+import { open } from 'node:fs/promises'
+import type { Db, ReadTx } from '../../platform/db/db.ts'
+import { findCheckpoint, lockCheckpoints } from './checkpoints.sql.ts'
+import { readCheckpoints, readMoment } from './export.sql.ts'
+import { lineOfDatabase } from './lines.ts'
+import { readTail } from './text-file.ts'
+
+/**
+ * The second place of the checkpoints: a file to which each is appended as a line, the same as in an export.
+ * It is worth something where whoever can write the database cannot write it.
+ */
+
+/**
+ * Appends what the file lacks; how many lines that were. The transaction is there for its lock alone, since
+ * two processes may share the file. Refuses a file that is ahead of the database or says something else.
+ */
+export function catchUpFile(db: Db, path: string): Promise<number> {
+  return db.read(async (tx) => {
+    await lockCheckpoints(tx)
+    const { lastLine, torn } = await tailOf(path)
+    let after = lastLine === undefined ? '0' : await requireSame(tx, path, lastLine)
+    const { checkpoint: upTo } = await readMoment(tx)
+    let begun = torn
+    for (let appended = 0; ; ) {
+      const page = await readCheckpoints(tx, { after, upTo })
+      const last = page.at(-1)
+      if (!last) return appended
+      const text = page.map(({ line }) => `${lineOfDatabase(line).text}\n`).join('')
+      // A write that was cut short has left the beginning of a line, which is finished now.
+      if (!text.startsWith(begun)) throw new Error(differs(path, page[0]?.id ?? '?'))
+      await append(path, text.slice(begun.length))
+      appended += page.length
+      after = last.id
+      begun = ''
+    }
+  })
+}
+
+const differs = (path: string, id: string): string =>
+  `checkpoint ${id} in ${path} is not the one in the database: run \`postern audit verify\`, and if the database is right, ` +
+  'move the file away'
+
+async function requireSame(tx: ReadTx, path: string, lastLine: string): Promise<string> {
+  const { id } = JSON.parse(lastLine) as { id: number }
+  const line = await findCheckpoint(tx, id)
+  if (line === undefined) {
+    throw new Error(
+      `${path} has checkpoint ${id}, the database has not: it was restored from a backup, or checkpoints were removed. ` +
+        'Run `postern audit verify`; to begin a new file, move this one away and keep it',
+    )
+  }
+  if (lineOfDatabase(line).text !== lastLine) throw new Error(differs(path, String(id)))
+  return String(id)
+}
+
+async function tailOf(path: string) {
+  try {
+    return await readTail(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { lastLine: undefined, torn: '' }
+    throw error
+  }
+}
+
+async function append(path: string, text: string): Promise<void> {
+  const file = await open(path, 'a')
+  try {
+    await file.appendFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

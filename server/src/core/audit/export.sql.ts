@@ -1,0 +1,130 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx } from '../../platform/db/db.ts'
+import { auditLine, checkpointLine, personLine } from './rendered.sql.ts'
+
+/** What was committed at one moment: the moment itself (a pg_snapshot) and the newest checkpoint in it. */
+export interface Moment {
+  snapshot: string
+  checkpoint: string
+}
+
+export async function readMoment(tx: ReadTx): Promise<Moment> {
+  const { rows } = await sql<Moment>`
+    select pg_current_snapshot()::text as snapshot,
+           coalesce((select max(id) from control.audit_checkpoints), 0)::text as checkpoint`.execute(tx)
+  if (!rows[0]) throw new Error('a select without from gave no row')
+  return rows[0]
+}
+
+/** Whether a moment lies ahead of this database's transactions, so that it cannot have been read from it. */
+export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
+  const { rows } = await sql<{ isAhead: boolean }>`
+    select pg_snapshot_xmax(${snapshot}::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) as "isAhead"`.execute(
+    tx,
+  )
+  return rows[0]?.isAhead ?? false
+}
+
+/** A place in the order of (chain, seq). Text, here and for ids: a forged number may be larger than JavaScript's. */
+export interface Position {
+  chain: string
+  seq: string
+}
+
+export interface RenderedRow extends Position {
+  line: string
+}
+
+export const rowPageSize = 1000
+
+/**
+ * Committed at the moment given. A row whose transaction is still to come, by this database's count, can only
+ * be from another cluster, restored here from a dump.
+ */
+const wasCommitted = (snapshot: string): RawBuilder<boolean> => sql<boolean>`(
+  pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot) or a.xid >= pg_snapshot_xmax(pg_current_snapshot()))`
+
+export async function readRows(
+  tx: ReadTx,
+  { after, chain, snapshot }: { after: Position; chain: number | undefined; snapshot: string | undefined },
+): Promise<RenderedRow[]> {
+  const { rows } = await sql<RenderedRow>`
+    select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line
+      from control.audit a
+     where (a.chain, a.seq) > (${after.chain}::bigint, ${after.seq}::bigint)
+       and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}
+       and ${snapshot === undefined ? sql`true` : wasCommitted(snapshot)}
+     order by a.chain, a.seq limit ${rowPageSize}`.execute(tx)
+  return rows
+}
+
+/** A stretch of one chain. */
+export interface Stretch {
+  chain: number
+  first: number
+  last: number
+}
+
+const wasCommittedBetween = (after: string, snapshot: string): RawBuilder<boolean> => sql<boolean>`(
+  a.xid >= pg_snapshot_xmin(${after}::pg_snapshot) and not pg_visible_in_snapshot(a.xid, ${after}::pg_snapshot)
+  and pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot))`
+
+/** Where the rows are that were committed between two moments. */
+export async function findStretches(
+  tx: ReadTx,
+  { after, snapshot, chain }: { after: string; snapshot: string; chain: number | undefined },
+): Promise<Stretch[]> {
+  const { rows } = await sql<Stretch>`
+    select a.chain, min(a.seq) as first, max(a.seq) as last from control.audit a
+     where ${wasCommittedBetween(after, snapshot)}
+       and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}
+     group by a.chain order by a.chain`.execute(tx)
+  return rows
+}
+
+export async function readStretches(
+  tx: ReadTx,
+  stretches: Stretch[],
+  { after, snapshot }: { after: string; snapshot: string },
+): Promise<RenderedRow[]> {
+  const { rows } = await sql<RenderedRow>`
+    select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line
+      from unnest(${stretches.map(({ chain }) => chain)}::bigint[], ${stretches.map(({ first }) => first)}::bigint[],
+                  ${stretches.map(({ last }) => last)}::bigint[]) as stretch (chain, first, last)
+      join control.audit a on a.chain = stretch.chain and a.seq between stretch.first and stretch.last
+     where ${wasCommittedBetween(after, snapshot)}
+     order by a.chain, a.seq`.execute(tx)
+  return rows
+}
+
+/** Their heads may be many. */
+export const checkpointPageSize = 100
+
+export async function readCheckpoints(
+  tx: ReadTx,
+  { after, upTo }: { after: string; upTo: string },
+): Promise<{ id: string; line: string }[]> {
+  const { rows } = await sql<{ id: string; line: string }>`
+    select c.id::text as id, ${checkpointLine} as line from control.audit_checkpoints c
+     where c.id > ${after}::bigint and c.id <= ${upTo}::bigint order by c.id limit ${checkpointPageSize}`.execute(
+    tx,
+  )
+  return rows
+}
+
+const peoplePageSize = 20_000
+
+/** Personal data without its row. Looked for page by page, because all at once takes longer than a statement may. */
+export async function readStrays(
+  tx: ReadTx,
+  after: string,
+  projectId: number | undefined,
+): Promise<{ last: string | null; lines: string[] }> {
+  const { rows } = await sql<{ last: string | null; lines: string[] | null }>`
+    select max(p.audit_id)::text as last, array_agg(${personLine}) filter (where a.id is null) as lines
+      from (select * from control.audit_people where audit_id > ${after}::bigint
+               and ${projectId === undefined ? sql`true` : sql`project_id = ${projectId}`}
+             order by audit_id fetch first ${sql.lit(peoplePageSize)} rows with ties) p
+      left join control.audit a on a.id = p.audit_id`.execute(tx)
+  return { last: rows[0]?.last ?? null, lines: rows[0]?.lines ?? [] }
+}

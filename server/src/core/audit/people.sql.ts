@@ -1,0 +1,9 @@
+import type { Tx } from '../../platform/db/db.ts'
+
+export async function deletePerson(tx: Tx, email: string): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('control.audit_people')
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

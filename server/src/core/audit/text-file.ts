@@ -1,0 +1,51 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+
+/** Its lines, and at the end what stands behind the last line break, if anything does. */
+export async function* linesOf(path: string): AsyncGenerator<{ text: string; isTorn: boolean }> {
+  // Not by readline, which also breaks at U+2028 and U+2029: in JSON those are letters like any other.
+  let rest = ''
+  for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 20 })) {
+    const lines = (rest + (chunk as string)).split('\n')
+    rest = lines.pop() ?? ''
+    for (const text of lines) yield { text, isTorn: false }
+  }
+  if (rest !== '') yield { text: rest, isTorn: true }
+}
+
+export interface Tail {
+  lastLine: string | undefined
+  /** What stands behind the last line break. */
+  torn: string
+}
+
+/** The end of a file, without reading the rest. */
+export async function readTail(path: string): Promise<Tail> {
+  const file = await open(path, 'r')
+  try {
+    return await tailOf(file)
+  } finally {
+    await file.close()
+  }
+}
+
+const chunkBytes = 65_536
+const lineBreak = 0x0a
+
+async function tailOf(file: FileHandle): Promise<Tail> {
+  let { size: position } = await file.stat()
+  let bytes: Buffer = Buffer.alloc(0)
+  for (;;) {
+    const end = bytes.lastIndexOf(lineBreak)
+    const start = end > 0 ? bytes.lastIndexOf(lineBreak, end - 1) : -1
+    if (position === 0 || start !== -1) {
+      const torn = bytes.subarray(end + 1).toString()
+      return { lastLine: end === -1 ? undefined : bytes.subarray(start + 1, end).toString(), torn }
+    }
+    const length = Math.min(chunkBytes, position)
+    position -= length
+    const chunk = Buffer.alloc(length)
+    await file.read(chunk, 0, length, position)
+    bytes = Buffer.concat([chunk, bytes])
+  }
+}
