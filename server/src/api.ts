@@ -1,7 +1,11 @@
 import { adminRoutes } from './admin/routes.ts'
 import type { Context } from './context.ts'
+import { verifyingKeysOf } from './core/audit/keys.ts'
+import { healthzSchema, readyzSchema } from './docs/health.ts'
+import { registerOpenapi } from './openapi.ts'
 import { pendingMigrations } from './platform/db/migrate.ts'
 import { PosternError } from './platform/errors.ts'
+import { createRateLimit } from './platform/http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
 import { signInRoutes } from './signin/routes.ts'
 
@@ -12,7 +16,7 @@ export interface Api {
   retire(): void
 }
 
-export function createApi({ config, log, db, requireAdmin, signIn }: Context): Api {
+export function createApi({ config, log, db, authenticate, vault, signIn }: Context): Api {
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -20,8 +24,9 @@ export function createApi({ config, log, db, requireAdmin, signIn }: Context): A
   })
   let retired = false
 
-  app.get('/healthz', { logLevel: 'silent' }, async () => ({ status: 'ok' }))
-  app.get('/readyz', { logLevel: 'silent' }, async () => {
+  registerOpenapi(app)
+  app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async () => {
     if (retired) throw new PosternError('unavailable', 'This process is stopping.')
     const pending = await db.admin.read(pendingMigrations).catch((error: unknown) => {
       log.error({ err: error }, 'not ready: the database cannot be used')
@@ -40,7 +45,14 @@ export function createApi({ config, log, db, requireAdmin, signIn }: Context): A
     if (retired) reply.header('connection', 'close')
   })
 
-  adminRoutes(app, { requireAdmin })
+  adminRoutes(app, {
+    db: db.admin,
+    vault,
+    audit: { keys: verifyingKeysOf(config.masterKeys), checkpointFile: config.auditCheckpointFile },
+    authenticate,
+    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+    userLimit: createRateLimit(config.requestsPerUser, 'this user'),
+  })
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin })
 
   return {

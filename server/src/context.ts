@@ -1,13 +1,9 @@
 import type { Config } from './config.ts'
-import {
-  type Authenticate,
-  createAuthenticate,
-  createRequireAdmin,
-  type RequireAdmin,
-} from './core/access/bearer.ts'
+import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
+import { Vault } from './core/secrets/vault.ts'
 import { type CustomerDb, Database, type Db } from './platform/db/db.ts'
 import type { Logger } from './platform/log.ts'
 
@@ -19,7 +15,7 @@ export interface Context {
   auth: BetterAuth
   signIn: SignIn
   authenticate: Authenticate
-  requireAdmin: RequireAdmin
+  vault: Vault
   close(): Promise<void>
 }
 
@@ -46,7 +42,7 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     auth,
     signIn: new SignIn({ auth, db: identity, issuer }),
     authenticate,
-    requireAdmin: createRequireAdmin(authenticate),
+    vault: new Vault(config.masterKeys),
     close: () => database.close(),
   }
 }

@@ -1,29 +1,89 @@
-import type { RequireAdmin } from '../core/access/bearer.ts'
 import { PosternError } from '../platform/errors.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { exportAuditQuery } from './audit/export-audit.ts'
+import { listAuditQuery } from './audit/list-audit.ts'
+import { listDenialsQuery } from './audit/list-denials.ts'
+import { showAudit } from './audit/show-audit.ts'
+import { verifyAuditQuery } from './audit/verify-audit.ts'
+import { type DoorDeps, guardDoor } from './door.ts'
+import { createEndpointOperation } from './endpoints/create-endpoint.ts'
+import { deleteEndpointOperation } from './endpoints/delete-endpoint.ts'
+import { editEndpointOperation } from './endpoints/edit-endpoint.ts'
+import { listEndpointsQuery } from './endpoints/list-endpoints.ts'
+import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
+import { showEndpoint } from './endpoints/show-endpoint.ts'
+import { createMemberOperation } from './members/create-member.ts'
+import { deleteMemberOperation } from './members/delete-member.ts'
+import { editMemberOperation } from './members/edit-member.ts'
+import { listMembersQuery } from './members/list-members.ts'
+import { showMember } from './members/show-member.ts'
+import type { AdminDeps } from './operation.ts'
+import { createPlanOperation } from './plans/create-plan.ts'
+import { editPlanOperation } from './plans/edit-plan.ts'
+import { listPlansQuery } from './plans/list-plans.ts'
+import { showPlan } from './plans/show-plan.ts'
+import { createProjectOperation } from './projects/create-project.ts'
+import { editProjectOperation } from './projects/edit-project.ts'
+import { listProjectsQuery } from './projects/list-projects.ts'
+import { setBillingOperation } from './projects/set-billing.ts'
+import { showProject } from './projects/show-project.ts'
+import { registerOperations } from './register.ts'
+import { editUserOperation } from './users/edit-user.ts'
+import { listUsersQuery } from './users/list-users.ts'
+import { showUser } from './users/show-user.ts'
 
-export interface AdminDeps {
-  requireAdmin: RequireAdmin
-}
+/** Every administrative operation, by noun: the table of contents of the plane. */
+export const adminOperations = [
+  listProjectsQuery,
+  createProjectOperation,
+  showProject,
+  editProjectOperation,
+  setBillingOperation,
 
-/**
- * The administrative plane. Its operations come with its pipeline; what stands already is the door: whoever
- * is not an administrator learns nothing, not even which addresses exist.
- */
-export function adminRoutes(app: HttpServer, { requireAdmin }: AdminDeps): void {
+  listMembersQuery,
+  createMemberOperation,
+  showMember,
+  editMemberOperation,
+  deleteMemberOperation,
+
+  listEndpointsQuery,
+  createEndpointOperation,
+  showEndpoint,
+  editEndpointOperation,
+  rotateEndpointOperation,
+  deleteEndpointOperation,
+
+  listPlansQuery,
+  createPlanOperation,
+  showPlan,
+  editPlanOperation,
+
+  listUsersQuery,
+  showUser,
+  editUserOperation,
+
+  listAuditQuery,
+  exportAuditQuery,
+  verifyAuditQuery,
+  showAudit,
+  listDenialsQuery,
+]
+
+export function adminRoutes(app: HttpServer, deps: AdminDeps & DoorDeps): void {
   app.register(
     (plane, _options, done) => {
-      // For every route in here, those of later included: there is no way around the door.
-      plane.addHook('onRequest', async (request) => {
-        await requireAdmin(request.headers.authorization)
-      })
-      for (const path of ['/', '/*']) {
-        plane.all(path, () => {
-          throw new PosternError('not_found', 'There is no such administrative operation.')
-        })
+      guardDoor(plane, deps)
+      registerOperations(plane, adminOperations, deps)
+      for (const path of ['/admin', '/admin/', '/admin/*']) {
+        // Said right behind the door: no body is read, good or bad, where nothing would look at it.
+        plane.all(path, { schema: { hide: true } as object, onRequest: refuseUnknown }, refuseUnknown)
       }
       done()
     },
-    { prefix: '/v1/admin' },
+    { prefix: '/v1' },
   )
+}
+
+async function refuseUnknown(): Promise<never> {
+  throw new PosternError('not_found', 'There is no such administrative operation.')
 }

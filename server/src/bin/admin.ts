@@ -9,26 +9,30 @@ import { UsageError } from '../platform/errors.ts'
 import { type Command, emailOf, options, say, withContext } from './command.ts'
 
 const usage = `Usage:
-  postern admin create --email <address> [--name <name>]
-  postern admin reset --email <address>
-  postern admin link --email <address> --issuer <iss> --subject <sub>`
+  postern admin create --email <address> [--name <name>] [--reason <why>]
+  postern admin reset --email <address> [--reason <why>]
+  postern admin link --email <address> --issuer <iss> --subject <sub> [--reason <why>]`
 
 export const admin: Command = {
   summary: 'Make an administrator, give one new credentials, or link one to an outside issuer.',
   async run([verb, ...args]) {
     if (verb === 'create') {
-      const { email, name } = options(args, ['email', 'name'], { name: 'Administrator' })
+      const defaults = { name: 'Administrator', reason: '' }
+      const { email, name, reason } = options(args, ['email', 'name', 'reason'], defaults)
       await withContext(async (context) => {
-        show(email, await createAdministrator(depsOf(context), emailOf(email), name))
+        show(email, await createAdministrator(depsOf(context, reason), emailOf(email), name))
       })
     } else if (verb === 'reset') {
-      const { email } = options(args, ['email'])
+      const { email, reason } = options(args, ['email', 'reason'], { reason: '' })
       await withContext(async (context) =>
-        show(email, await resetAdministrator(depsOf(context), emailOf(email))),
+        show(email, await resetAdministrator(depsOf(context, reason), emailOf(email))),
       )
     } else if (verb === 'link') {
-      const { email, issuer, subject } = options(args, ['email', 'issuer', 'subject'])
-      await withContext((context) => linkAdministrator(depsOf(context), emailOf(email), issuer, subject))
+      const names = ['email', 'issuer', 'subject', 'reason'] as const
+      const { email, issuer, subject, reason } = options(args, names, { reason: '' })
+      await withContext((context) =>
+        linkAdministrator(depsOf(context, reason), emailOf(email), issuer, subject),
+      )
       say(`${email} is now also ${subject} of ${issuer}.`)
     } else {
       throw new UsageError(usage)
@@ -36,7 +40,12 @@ export const admin: Command = {
   },
 }
 
-const depsOf = ({ auth, db }: Context) => ({ auth, adminDb: db.admin, identityDb: db.identity })
+const depsOf = ({ auth, db }: Context, reason: string) => ({
+  auth,
+  adminDb: db.admin,
+  identityDb: db.identity,
+  reason,
+})
 
 function show(email: string, { password, totpUri, backupCodes }: Enrolment): void {
   say(`${email} is an administrator. What follows is shown this once only.

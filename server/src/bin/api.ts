@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace'
 import { createApi } from '../api.ts'
 import { loadConfig } from '../config.ts'
 import { createContext } from '../context.ts'
+import { startHousekeeping } from '../housekeeping.ts'
 import { createLogger } from '../platform/log.ts'
 import { type Command, options } from './command.ts'
 
@@ -15,6 +16,7 @@ export const api: Command = {
     const { app, retire } = createApi(context)
 
     await app.listen({ host: config.host, port: config.port })
+    const housekeeping = startHousekeeping(context)
     // On SIGTERM or SIGINT: not ready, no new connections, the requests under way finish, the pools close.
     const graceMs = config.stopGraceSeconds * 1000
     closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
@@ -24,6 +26,7 @@ export const api: Command = {
       else log.info({ signal }, 'stopping')
       retire()
       await app.close()
+      await housekeeping.stop()
       await context.close()
       log.info('stopped')
     })

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { loadConfig } from '../config.ts'
 import { type Context, createContext } from '../context.ts'
+import { signInAddress } from '../core/access/email.ts'
 import { UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/log.ts'
 
@@ -32,14 +33,9 @@ export function options<Name extends string>(
   return values
 }
 
-// What Better Auth takes: an ASCII mailbox at a host name with a dot in it.
-const mailbox = /^[a-z0-9_'+.-]+@(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/
-
-/** As stored: Better Auth, too, compares addresses in lower case. */
 export const emailOf = (text: string): string => {
-  const email = text.toLowerCase()
-  const isUsable = email.length <= 254 && mailbox.test(email) && !/^\.|\.\.|\.@/.test(email)
-  if (!isUsable) throw new UsageError(`"${text}" is not an email address that can sign in.`)
+  const email = signInAddress(text)
+  if (email === undefined) throw new UsageError(`"${text}" is not an email address that can sign in.`)
   return email
 }
 

@@ -21,6 +21,7 @@ const env = {
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_HTTP_PORT: '0',
   POSTERN_AUTH_SECRETS: `1:${'secret-of-the-command-test-'.repeat(2)}`,
+  POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
 }
 
 interface Outcome {

@@ -2,13 +2,15 @@
 import { UsageError } from '../platform/errors.ts'
 import { admin } from './admin.ts'
 import { api } from './api.ts'
+import { audit } from './audit.ts'
 import type { Command } from './command.ts'
 import { explain } from './explain.ts'
 import { migrate } from './migrate.ts'
+import { secrets } from './secrets.ts'
 import { token } from './token.ts'
 
 /** `postern <command>`. Exit codes: 0 done, 1 failed, 2 called in a way that cannot work. */
-const commands: Record<string, Command> = { api, migrate, admin, token }
+const commands: Record<string, Command> = { api, migrate, admin, token, secrets, audit }
 
 const usage = `Usage: postern <command>
 

@@ -31,6 +31,10 @@ export async function startApi(
     POSTERN_PUBLIC_URL: 'http://localhost:8080',
     POSTERN_HTTP_PORT: '0',
     POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+    POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+    // Tests that are not about the limits are not to meet them.
+    POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
+    POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })
@@ -49,6 +53,6 @@ export async function startApi(
     async makeAdmin(email = `admin${++administrators}@example.com`) {
       return { email, ...(await createAdministrator(deps, email, 'Ada')) }
     },
-    tokenOf: (email) => context.signIn.shellToken(email),
+    tokenOf: async (email) => (await context.signIn.shellToken(email)).token,
   }
 }

@@ -85,7 +85,7 @@ async function giveToPostgres(directory: string): Promise<void> {
   await chown(directory, Number(user), Number(group))
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
   const address = probe.address()

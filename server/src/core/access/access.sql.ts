@@ -157,26 +157,35 @@ export async function confirmTotp(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
+/** With the user when the link is new. */
 export async function linkLogin(
   tx: Tx,
   email: string,
   issuer: string,
   subject: string,
-): Promise<'linked' | 'no such user' | 'taken'> {
-  const user = await tx.selectFrom('control.users').select('id').where('email', '=', email).executeTakeFirst()
-  if (!user) return 'no such user'
-  await tx
+): Promise<{
+  outcome: 'linked' | 'no such user' | 'taken'
+  user?: { id: number; email: string; name: string } | undefined
+}> {
+  const user = await tx
+    .selectFrom('control.users')
+    .select(['id', 'email', 'name'])
+    .where('email', '=', email)
+    .executeTakeFirst()
+  if (!user) return { outcome: 'no such user' }
+  const { numInsertedOrUpdatedRows } = await tx
     .insertInto('control.external_logins')
     .values({ issuer, subject, user_id: user.id })
     .onConflict((conflict) => conflict.doNothing())
-    .execute()
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows === 1n) return { outcome: 'linked', user }
   const login = await tx
     .selectFrom('control.external_logins')
     .select('user_id')
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
     .executeTakeFirst()
-  return login?.user_id === user.id ? 'linked' : 'taken'
+  return { outcome: login?.user_id === user.id ? 'linked' : 'taken' }
 }
 
 /** False when this user has given the code before. Codes are valid for 90 seconds; the rows need live no longer. */

@@ -25,7 +25,6 @@ export interface Admin extends User {
 }
 
 export type Authenticate = (authorization: string | undefined) => Promise<User>
-export type RequireAdmin = (authorization: string | undefined) => Promise<Admin>
 
 export const secondFactorNeeded =
   'An administrator needs a session opened with a second factor. Set one up if you have none, then sign in again.'
@@ -60,23 +59,18 @@ export function createAuthenticate(issuers: Issuer[], db: Db): Authenticate {
   }
 }
 
-export function createRequireAdmin(authenticate: Authenticate): RequireAdmin {
-  return async (authorization) => {
-    refuseApiKey(authorization)
-    const user = await authenticate(authorization)
-    if (!isAdmin(user)) {
-      throw new PosternError('admin_required', 'Only administrators may do this.')
-    }
-    // Drawing such a token is refused already; this is for who became an administrator afterwards.
-    if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
-    return user
+export function requireAdministrator(user: User): asserts user is Admin {
+  if (!isAdmin(user)) {
+    throw new PosternError('admin_required', 'Only administrators may do this.')
   }
+  // Drawing such a token is refused already; this is for who became an administrator afterwards.
+  if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
 }
 
 const isAdmin = (user: User): user is Admin => user.role === 'admin'
 
 /** By its shape alone, before any look-up: valid, revoked and made-up keys get one and the same answer. */
-function refuseApiKey(authorization: string | undefined): void {
+export function refuseApiKey(authorization: string | undefined): void {
   if (/^pk_/i.test(bearerOf(authorization) ?? '')) {
     throw new PosternError(
       'api_key_not_allowed',

@@ -1,6 +1,8 @@
-import { randomInt } from 'node:crypto'
-import type { Db } from '../../platform/db/db.ts'
+import { randomInt, randomUUIDv7 } from 'node:crypto'
+import { userInfo } from 'node:os'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import { UsageError } from '../../platform/errors.ts'
+import { recordAudit, shell } from '../audit/record.ts'
 import {
   confirmTotp,
   findSignInUser,
@@ -27,10 +29,16 @@ export interface EnrolDeps {
   auth: BetterAuth
   adminDb: Db
   identityDb: Db
+  /** For the audit, where the person at the shell gave one. */
+  reason?: string | undefined
 }
 
 export async function createAdministrator(deps: EnrolDeps, email: string, name: string): Promise<Enrolment> {
-  const user = await deps.adminDb.transaction((tx) => insertAdministrator(tx, email, name))
+  const user = await deps.adminDb.transaction(async (tx) => {
+    const made = await insertAdministrator(tx, email, name)
+    if (made) await record(tx, deps, 'users.create', { id: made.id, email, name }, null)
+    return made
+  })
   if (!user) {
     throw new UsageError(
       `A user with the address ${email} exists. To make them an administrator with new credentials, run: postern admin reset --email ${email}`,
@@ -45,7 +53,10 @@ export async function resetAdministrator(deps: EnrolDeps, email: string): Promis
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
   // In this order: nobody may come in with the old credentials as what the user is made here.
   await deps.identityDb.transaction((tx) => forgetCredentials(tx, user.id))
-  await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
+  await deps.adminDb.transaction(async (tx) => {
+    await makeAdministrator(tx, user.id)
+    await record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active })
+  })
   return giveCredentials(deps, user.id, email)
 }
 
@@ -56,10 +67,44 @@ export async function linkAdministrator(
   issuer: string,
   subject: string,
 ): Promise<void> {
-  const outcome = await deps.adminDb.transaction((tx) => linkLogin(tx, email, issuer, subject))
+  const { outcome } = await deps.adminDb.transaction(async (tx) => {
+    const linked = await linkLogin(tx, email, issuer, subject)
+    if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer, subject })
+    return linked
+  })
   if (outcome === 'no such user') throw new UsageError(`There is no user with the address ${email}.`)
   if (outcome === 'taken')
     throw new UsageError(`The subject ${subject} of ${issuer} is linked to another user already.`)
+}
+
+/** In the chain of what belongs to no project, by the shell. */
+function record(
+  tx: Tx,
+  { reason = '' }: Pick<EnrolDeps, 'reason'>,
+  operation: string,
+  { id, email, name }: { id: number; email: string; name: string },
+  before: object | null,
+  after: object | null = { role: 'admin', is_active: true },
+): Promise<void> {
+  return recordAudit(tx, {
+    actor: shell(`postern, as ${userInfo().username}`),
+    requestId: randomUUIDv7(),
+    operation,
+    projectId: null,
+    change: { resource: 'user', id, before, after },
+    related: [],
+    reason: reason.trim() || null,
+    limitException: null,
+    subject: { email, name },
+  })
+}
+
+/** An access token drawn at the shell, which whoever reads the audit must be able to see. */
+export async function recordDrawnToken(
+  db: Db,
+  user: { id: number; email: string; name: string },
+): Promise<void> {
+  await db.transaction((tx) => record(tx, {}, 'users.draw-token', user, null, null))
 }
 
 async function giveCredentials(

@@ -130,11 +130,14 @@ export class SignIn {
   }
 
   /** For a person at the server's own shell, who could read the database anyway: no session behind it. */
-  async shellToken(email: string): Promise<string> {
+  async shellToken(
+    email: string,
+  ): Promise<{ token: string; user: { id: number; email: string; name: string } }> {
     const user = await this.#db.read((tx) => findSignInUser(tx, { email }))
     if (user?.role !== 'admin') throw new UsageError(`${email} is not an administrator.`)
     if (!user.is_active) throw new UsageError(`${email} is disabled.`)
-    return (await this.#sign(user.id, undefined)).token
+    const { token } = await this.#sign(user.id, undefined)
+    return { token, user }
   }
 
   async listSessions(browser: Browser) {

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { type Answer, signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertEachRowOnce, assertStrictPaging, readAllPages } from '../../testing/pages.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const other = await signedIn(api)
+const { makePlan, makeProject, makeMember, makeEndpoint } = fixtures(database, admin)
+
+interface Row {
+  id: number
+  at: string
+  request_id: string
+  operation: string
+}
+
+const find = (query: Record<string, string>) => readAllPages<Row>(admin, '/audit', query)
+const requestsFound = async (query: Record<string, string>) =>
+  (await find(query)).map(({ request_id }) => request_id)
+const requestOf = ({ headers }: Answer): string => headers.get('x-request-id') ?? assert.fail()
+
+/** Rows to find; that they make no chain does not matter to a list. */
+async function addMany(projectId: number, count: number): Promise<number[]> {
+  const rows = await add(projectId, `select postern.now() as at from generate_series(1, ${count})`)
+  return rows.sort((a, b) => b - a)
+}
+
+async function add(projectId: number, times: string): Promise<number[]> {
+  const rows = await database.query<{ id: string }>(
+    `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id,
+                                resource_type, resource_id, xid, prev_hash, hash)
+     select $1, (select coalesce(max(seq), 0) from control.audit where chain = $1) + row_number() over (), at, 0,
+            hash, 'bulk', 'bulk.add', $1, 'bulk', '1', pg_current_xact_id(), hash, hash
+       from (${times}) as times, decode(repeat('00', 32), 'hex') as hash
+     returning id`,
+    [projectId],
+  )
+  return rows.map(({ id }) => Number(id))
+}
+
+describe('audit.list', () => {
+  test('shows each row as it is shown alone, newest first', async () => {
+    const project = await makeProject()
+    await makeMember(project.id)
+    const rows = await find({ project_id: String(project.id) })
+    assert.deepEqual(
+      rows.map(({ operation }) => operation),
+      ['members.create', 'projects.create'],
+    )
+    for (const row of rows) assert.deepEqual((await admin.get(`/audit/${row.id}`)).body, row)
+  })
+
+  test('finds what was done in one project, or in none', async () => {
+    const [project, another] = [await makeProject(), await makeProject()]
+    const [here, there] = [project, another].map(({ id }) =>
+      admin.patch(`/projects/${id}`, { name: 'Renamed' }),
+    )
+    const nowhere = await admin.post('/plans', await planBody())
+    const found = await requestsFound({ project_id: String(project.id) })
+    assert.equal(found[0], requestOf((await here) ?? assert.fail()))
+    assert.ok(!found.includes(requestOf((await there) ?? assert.fail())))
+    const global = await requestsFound({ project_id: '0' })
+    assert.equal(global[0], requestOf(nowhere))
+    assert.ok(!global.includes(found[0] ?? ''))
+    assert.deepEqual(await find({ project_id: '999999999' }), [])
+  })
+
+  test('finds what somebody did', async () => {
+    const plan = await makePlan()
+    const [mine, theirs] = [
+      await admin.patch(`/plans/${plan.id}`, { price: 1 }),
+      await other.patch(`/plans/${plan.id}`, { price: 2 }),
+    ]
+    assert.deepEqual(await requestsFound({ actor: String(other.userId) }), [requestOf(theirs)])
+    assert.equal((await requestsFound({ actor: String(admin.userId) }))[0], requestOf(mine))
+    assert.deepEqual(await find({ actor: '999999999' }), [])
+  })
+
+  test('finds an operation, a kind of resource, and one resource', async () => {
+    const project = await makeProject()
+    const [first, second] = [await makeEndpoint(project.id), await makeEndpoint(project.id)]
+    const rotated = await admin.post(`/projects/${project.id}/endpoints/${first.resource.id}/rotate`, {
+      reason: 'Lost',
+    })
+    assert.deepEqual(await requestsFound({ operation: 'endpoints.rotate' }), [requestOf(rotated)])
+    assert.equal((await find({ resource: 'endpoint', project_id: String(project.id) })).length, 3)
+    assert.equal((await find({ resource: `endpoint:${first.resource.id}` })).length, 2)
+    assert.equal((await find({ resource: `endpoint:${second.resource.id}` })).length, 1)
+    assert.deepEqual(
+      await find({ resource: `plan:${second.resource.id}`, project_id: String(project.id) }),
+      [],
+    )
+    assert.deepEqual(await find({ operation: 'endpoints' }), [])
+    assert.deepEqual(await find({ operation: "' or 1=1 --" }), [])
+  })
+
+  test('finds a stretch of time, its beginning included and its end not', async () => {
+    const project = await makeProject()
+    const times = ['2100-01-01T00:00:00.000Z', '2100-01-02T00:00:00.000Z', '2100-01-03T00:00:00.000Z']
+    for (const time of times) await add(project.id, `select '${time}'::timestamptz as at`)
+    const within = async (from: string, to: string) =>
+      (await find({ project_id: String(project.id), operation: 'bulk.add', from, to })).map(({ at }) => at)
+    const [first = '', second = '', third = ''] = times
+    assert.deepEqual(await within(first, third), [second, first])
+    assert.deepEqual(await within(second, '2100-01-03T00:00:00.001Z'), [third, second])
+    assert.deepEqual(await within('2100-01-01T00:00:00.001Z', second), [])
+    assert.deepEqual(await within('2100-01-02T01:00:00+01:00', third), [second])
+    assert.deepEqual(await within(third, first), [])
+  })
+
+  test('gives each row once at any page size, while others are added here and elsewhere', async () => {
+    const [project, another] = [await makeProject(), await makeProject()]
+    const older = await addMany(project.id, 125)
+    await addMany(another.id, 50)
+    const ids = [...(await addMany(project.id, 125)), ...older]
+    const addRow = async () => {
+      await addMany(another.id, 1)
+      await addMany(project.id, 1)
+    }
+    await assertEachRowOnce(admin, '/audit', ids, addRow, { project_id: String(project.id) })
+  })
+
+  test('refuses cursors, limits and filters that are none', async () => {
+    const [lastId = 0] = await addMany((await makeProject()).id, 1)
+    await assertStrictPaging(admin, '/audit', lastId)
+    for (const query of [
+      'project_id=-1',
+      'actor=me',
+      'actor=1e3',
+      'resource=',
+      'resource=endpoint:',
+      'resource=Endpoint',
+      'resource=endpoint:7:8',
+      'from=yesterday',
+      'from=2026-01-01',
+      'from=',
+      'to=2026-02-30T00:00:00Z',
+      'from=2026-12-31T23:59:60Z',
+      'reason=Lost',
+    ]) {
+      const answer = await admin.get(`/audit?${query}`)
+      assert.equal(answer.status, 400, query)
+      assertProblem(answer, 400, 'invalid_parameter')
+    }
+  })
+})
+
+const planBody = async () => {
+  const { id, created_at, updated_at, ...body } = await makePlan()
+  return body
+}

@@ -1,0 +1,38 @@
+import Type from 'typebox'
+import { denialView, listDenials } from '../../core/audit/denials.ts'
+import { nullable, Timestamp } from '../../core/wire.ts'
+import { Id } from '../../platform/http/parameters.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { NoParams } from '../parameters.ts'
+
+const Denial = Type.Object(
+  {
+    id: Type.Integer(),
+    minute: Timestamp,
+    actor_id: Type.Integer(),
+    operation: Type.String(),
+    error: Type.String(),
+    project_id: nullable(Type.Integer()),
+    count: Type.Integer({ description: 'How often in that minute.' }),
+    last_request_id: Type.String(),
+  },
+  { title: 'Denial', additionalProperties: false },
+)
+
+export const listDenialsQuery = adminQuery({
+  id: 'denials.list',
+  path: '/admin/denials',
+  summary: 'List refusals',
+  description:
+    'What signed-in users were refused, counted per user, operation, error and minute; newest first, kept 90 days.',
+  params: NoParams,
+  query: { ...PageQuery, actor: Type.Optional({ ...Id, description: 'The user who was refused.' }) },
+  answer: listOf(Denial),
+  async run({ db, query }) {
+    const page = pageOf(query)
+    const fetch = (limit: number) =>
+      db.read((tx) => listDenials(tx, { actorId: query.actor, limit, beforeId: page.lastId }))
+    return { answer: await listed(page, fetch, denialView) }
+  },
+})

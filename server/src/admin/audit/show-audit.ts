@@ -1,0 +1,14 @@
+import { AuditEntryView, auditView, findAudit } from '../../core/audit/audit.ts'
+import { adminQuery } from '../operation.ts'
+import { ItemParams } from '../parameters.ts'
+
+export const showAudit = adminQuery({
+  id: 'audit.show',
+  path: '/admin/audit/:id',
+  summary: 'Show an audit row',
+  description: 'One act: who, when, why, what it was before and after, and its place in the chain.',
+  params: ItemParams,
+  query: {},
+  answer: AuditEntryView,
+  run: async ({ db, params }) => ({ answer: auditView(await db.read((tx) => findAudit(tx, params.id))) }),
+})

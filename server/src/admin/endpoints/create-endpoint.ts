@@ -1,0 +1,44 @@
+import Type from 'typebox'
+import { createEndpoint, endpointConfig, endpointView } from '../../core/endpoints/endpoints.ts'
+import { EndpointFields, EndpointWithSecret } from '../../core/endpoints/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const createEndpointOperation = adminOperation({
+  id: 'endpoints.create',
+  kind: 'create',
+  path: '/admin/projects/:project_id/endpoints',
+  summary: 'Create an endpoint',
+  description:
+    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only.',
+  params: ProjectParams,
+  body: { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) },
+  example: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/postern',
+    events: ['message.delivered', 'message.bounced'],
+  },
+  answer: EndpointWithSecret,
+  revealsSecret: true,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, vault, target: project, body }) {
+    const config = { ...body, is_active: body.is_active ?? true }
+    const { row, secret } = await createEndpoint(tx, vault, project.id, config)
+    return {
+      audit: {
+        projectId: project.id,
+        change: { resource: 'endpoint', id: row.id, before: null, after: endpointConfig(row) },
+      },
+      effects: [
+        row.is_active && row.events.length > 0
+          ? `It receives ${row.events.length} kinds of events from now on.`
+          : 'It receives no events yet.',
+      ],
+      warnings: [],
+      answer: { resource: endpointView(row), secret },
+      version: row.version,
+      location: `/v1/admin/projects/${project.id}/endpoints/${row.id}`,
+    }
+  },
+})

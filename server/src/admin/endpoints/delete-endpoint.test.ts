@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertKeptNowhere } from '../../testing/endpoint-secrets.ts'
+import { endpointConfiguration, fixtures } from '../../testing/fixtures.ts'
+import { holdingBack } from '../../testing/lock-queue.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint, makeRoute } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+const reason = 'Replaced by the new receiver'
+const { id: projectId } = await makeProject()
+const pathOf = (id: number, project = projectId) => `/projects/${project}/endpoints/${id}`
+
+describe('endpoints.delete', () => {
+  test('removes the endpoint with its secret and its statistics, but not what the audit says of it', async () => {
+    const { resource, secret } = await makeEndpoint(projectId)
+    await database.query('insert into control.endpoint_stats (endpoint_id, project_id) values ($1, $2)', [
+      resource.id,
+      projectId,
+    ])
+    const answer = await admin.delete(pathOf(resource.id), { reason })
+    assert.deepEqual([answer.status, answer.text], [204, ''])
+    assertProblem(await admin.get(pathOf(resource.id)), 404, 'not_found')
+    assertProblem(await admin.delete(pathOf(resource.id), { reason }), 404, 'not_found')
+    const stats = await database.query('select from control.endpoint_stats where endpoint_id = $1', [
+      resource.id,
+    ])
+    assert.equal(stats.length, 0)
+    await assertAudited(answer, {
+      operation: 'endpoints.delete',
+      project_id: projectId,
+      resource: ['endpoint', resource.id],
+      reason,
+      before: { ...endpointConfiguration, secret_hint: resource.secret_hint },
+    })
+    await assertKeptNowhere(database, api, secret)
+  })
+
+  test('needs a reason', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    for (const body of [{}, undefined]) {
+      const answer = await admin.delete(pathOf(resource.id), body)
+      assertProblem(answer, 422, 'reason_required')
+      await assertNotAudited(answer)
+    }
+    assert.equal((await admin.get(pathOf(resource.id))).status, 200)
+  })
+
+  test('is refused while a route points at it, and names the routes', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const routes = [await makeRoute(projectId, resource.id), await makeRoute(projectId, resource.id)]
+    const answer = await admin.delete(pathOf(resource.id), { reason })
+    assertProblem(answer, 409, 'in_use')
+    for (const id of routes) assert.match(answer.body.message, new RegExp(`\\b${id}\\b`))
+    await assertNotAudited(answer)
+    assert.equal((await admin.get(pathOf(resource.id))).status, 200)
+
+    await database.query('update control.routes set is_active = false where id = $1', [routes[0]])
+    await database.query('delete from control.routes where id = $1', [routes[1]])
+    assertProblem(await admin.delete(pathOf(resource.id), { reason }), 409, 'in_use')
+    await database.query('delete from control.routes where id = $1', [routes[0]])
+    assert.equal((await admin.delete(pathOf(resource.id), { reason })).status, 204)
+  })
+
+  test('is not hindered by routes that point elsewhere', async () => {
+    const [{ resource: used }, { resource: unused }] = [
+      await makeEndpoint(projectId),
+      await makeEndpoint(projectId),
+    ]
+    await makeRoute(projectId, used.id)
+    assert.equal((await admin.delete(pathOf(unused.id), { reason })).status, 204)
+  })
+
+  test('is refused also for a route that is being made at the same moment', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const answer = await holdingBack(
+      database,
+      `with domain as (
+         insert into control.domains (project_id, name, mta_provider, ownership_token)
+         values (${projectId}, 'meanwhile.example.org', 'ses', 'token') returning id
+       )
+       insert into control.routes (project_id, domain_id, match, action, endpoint_id)
+       select ${projectId}, id, 'catch_all', 'endpoint', ${resource.id} from domain`,
+      () => admin.delete(pathOf(resource.id), { reason }),
+    )
+    assertProblem(answer, 409, 'in_use')
+  })
+
+  test('by two at once happens once', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(resource.id), { reason })))
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
+  })
+
+  test("answers 404 for another project's endpoint as for none, and removes nothing", async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const other = await makeProject()
+    for (const path of [
+      pathOf(resource.id, other.id),
+      pathOf(resource.id, 999_999_999),
+      pathOf(999_999_999),
+    ]) {
+      const answer = await admin.delete(path, { reason })
+      assertProblem(answer, 404, 'not_found')
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual((await admin.get(pathOf(resource.id))).body, resource)
+  })
+})

@@ -1,0 +1,28 @@
+import { deleteEndpoint, endpointConfig, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const deleteEndpointOperation = adminOperation({
+  id: 'endpoints.delete',
+  kind: 'delete',
+  path: '/admin/projects/:project_id/endpoints/:id',
+  summary: 'Remove an endpoint',
+  description: 'Deletes an endpoint for good. Refused with `in_use` while a route sends it inbound mail.',
+  params: ProjectItemParams,
+  body: {},
+  example: { reason: 'Replaced by the new receiver' },
+  target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
+  async run({ tx, target: before }) {
+    await deleteEndpoint(tx, before)
+    return {
+      audit: {
+        projectId: before.project_id,
+        change: { resource: 'endpoint', id: before.id, before: endpointConfig(before), after: null },
+      },
+      effects: ['Its secret is destroyed, and nothing is delivered to it any more.'],
+      warnings: before.is_active ? ['It is in use: events that only it receives will reach nobody.'] : [],
+      answer: null,
+      version: null,
+    }
+  },
+})

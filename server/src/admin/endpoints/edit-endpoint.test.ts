@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { livingSecret } from '../../testing/endpoint-secrets.ts'
+import { endpointConfiguration, fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+const { id: projectId } = await makeProject()
+const edit = (id: number, change: object, project = projectId) =>
+  admin.patch(`/projects/${project}/endpoints/${id}`, { ...endpointConfiguration, ...change })
+const show = async (id: number) => (await admin.get(`/projects/${projectId}/endpoints/${id}`)).body
+
+describe('endpoints.edit', () => {
+  test('replaces the configuration and leaves the secret alone, without a reason', async () => {
+    const { resource: before, secret } = await makeEndpoint(projectId)
+    const configuration = {
+      name: 'Renamed',
+      url: 'https://other.example.com/v2',
+      events: ['message.complained', 'inbound.received'],
+      is_active: false,
+    }
+    const answer = await edit(before.id, configuration)
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.body, { ...before, ...configuration, updated_at: answer.body.updated_at })
+    assert.equal(answer.headers.get('etag'), '"2"')
+    assert.deepEqual(await show(before.id), answer.body)
+    assert.equal(await livingSecret(database, api, before), secret)
+    await assertAudited(answer, {
+      operation: 'endpoints.edit',
+      project_id: projectId,
+      resource: ['endpoint', before.id],
+      before: { ...endpointConfiguration, secret_hint: before.secret_hint },
+      after: { ...configuration, secret_hint: before.secret_hint },
+    })
+  })
+
+  test('changes each field alone when the others are given as they are', async () => {
+    for (const change of [
+      { name: 'Renamed' },
+      { url: 'https://hooks.example.com/v2' },
+      { events: [] },
+      { is_active: false },
+    ]) {
+      const { resource: before } = await makeEndpoint(projectId)
+      const answer = await edit(before.id, { ...change, reason: 'Asked for' })
+      assert.deepEqual(answer.body, { ...before, ...change, updated_at: answer.body.updated_at })
+      await assertAudited(answer, {
+        operation: 'endpoints.edit',
+        project_id: projectId,
+        resource: ['endpoint', before.id],
+        reason: 'Asked for',
+        before: { ...endpointConfiguration, secret_hint: before.secret_hint },
+        after: { ...endpointConfiguration, ...change, secret_hint: before.secret_hint },
+      })
+    }
+  })
+
+  test('names everything that a body lacks, and changes nothing by halves', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const path = `/projects/${projectId}/endpoints/${resource.id}`
+    for (const field of Object.keys(endpointConfiguration)) {
+      const answer = await edit(resource.id, { name: 'Renamed', [field]: undefined })
+      assertProblem(answer, 422, 'incomplete_configuration')
+      assert.ok(answer.body.message.includes(`"${field}"`), answer.text)
+      await assertNotAudited(answer)
+    }
+    const answer = await admin.patch(path, { name: 'Renamed', reason: 'Only the name' })
+    assertProblem(answer, 422, 'incomplete_configuration')
+    assert.match(answer.body.message, /"url", "events", "is_active"/)
+    assertProblem(await admin.patch(path, {}), 422, 'incomplete_configuration')
+    assert.deepEqual(await show(resource.id), resource)
+  })
+
+  test('holds name, address and events to the rules of a new endpoint', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    for (const change of [
+      { name: '' },
+      { url: 'http://hooks.example.com/' },
+      { url: 'https://127.0.0.1/' },
+      { events: ['message.lost'] },
+      { events: null },
+      { is_active: 'yes' },
+      { secret: 'whsec_mine' },
+      { consecutive_failures: 0 },
+    ]) {
+      const answer = await edit(resource.id, change)
+      assertProblem(answer, 422, 'validation_failed')
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual(await show(resource.id), resource)
+  })
+
+  test('that changes nothing, whatever the spelling, moves nothing and leaves no trace', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const answer = await edit(resource.id, {
+      name: ` ${endpointConfiguration.name} `,
+      url: 'HTTPS://HOOKS.example.com:443/events',
+      events: [...endpointConfiguration.events].reverse(),
+      reason: 'To be sure',
+    })
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.body, resource)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    await assertNotAudited(answer)
+  })
+
+  test('forgets why an endpoint was switched off once a person switches it on', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    await database.query(
+      `update control.endpoints set is_active = false, disabled_reason = 'It failed for five days' where id = $1`,
+      [resource.id],
+    )
+    const renamed = await edit(resource.id, { name: 'Renamed', is_active: false })
+    assert.equal(renamed.body.disabled_reason, 'It failed for five days')
+    const on = await edit(resource.id, { is_active: true })
+    assert.deepEqual([on.body.is_active, on.body.disabled_reason], [true, null])
+  })
+
+  test("answers 404 for another project's endpoint as for none", async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const other = await makeProject()
+    for (const answer of [
+      await edit(resource.id, { name: 'Stolen' }, other.id),
+      await edit(resource.id, { name: 'Stolen' }, 999_999_999),
+      await edit(999_999_999, { name: 'Stolen' }),
+    ]) {
+      assertProblem(answer, 404, 'not_found')
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual(await show(resource.id), resource)
+  })
+})

@@ -1,0 +1,58 @@
+import { editEndpoint, endpointConfig, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { Endpoint, EndpointFields } from '../../core/endpoints/wire.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const editEndpointOperation = adminOperation({
+  id: 'endpoints.edit',
+  kind: 'edit',
+  path: '/admin/projects/:project_id/endpoints/:id',
+  summary: 'Edit an endpoint',
+  description:
+    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`.',
+  params: ProjectItemParams,
+  body: EndpointFields,
+  isCompleteConfiguration: true,
+  example: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/v2',
+    events: ['message.bounced', 'message.complained'],
+    is_active: true,
+  },
+  answer: Endpoint,
+  target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
+  async run({ tx, target: before, body }) {
+    const after = await editEndpoint(tx, before, body)
+    return {
+      audit:
+        after === before
+          ? unchanged
+          : {
+              projectId: after.project_id,
+              change: {
+                resource: 'endpoint',
+                id: after.id,
+                before: endpointConfig(before),
+                after: endpointConfig(after),
+              },
+            },
+      effects: [
+        ...(before.is_active && !after.is_active
+          ? ['It receives nothing until it is switched on again.']
+          : []),
+        ...(!before.is_active && after.is_active ? ['It receives events again from now on.'] : []),
+        ...(before.url === after.url
+          ? []
+          : ['Deliveries go to the new address, retries of earlier ones included.']),
+      ],
+      warnings:
+        new URL(before.url).host === new URL(after.url).host
+          ? []
+          : [
+              'Another host receives the data from now on, signed with the same secret. Rotate it if the old host must not sign for the new one.',
+            ],
+      answer: endpointView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertEachRowOnce, assertStrictPaging } from '../../testing/pages.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint } = fixtures(database, admin)
+
+/** So many that going through the API would take most of the test's time. */
+async function addMany(projectId: number, count: number): Promise<number[]> {
+  const rows = await database.query<{ id: string }>(
+    `insert into control.endpoints (project_id, name, url, events, encrypted_secret, secret_hint)
+     select $1, 'Bulk', 'https://example.com/', '{}', '\\x00', 'abcd' from generate_series(1, $2) returning id`,
+    [projectId, count],
+  )
+  return rows.map(({ id }) => Number(id)).reverse()
+}
+
+describe('endpoints.list', () => {
+  test('shows each endpoint of the project as it is shown alone, newest first, and no secret', async () => {
+    const [project, other] = [await makeProject(), await makeProject()]
+    const [first, second] = [
+      await makeEndpoint(project.id),
+      await makeEndpoint(project.id, { is_active: false }),
+    ]
+    await makeEndpoint(other.id)
+    const answer = await admin.get(`/projects/${project.id}/endpoints`)
+    assert.deepEqual(answer.body, { data: [second.resource, first.resource], next_cursor: null })
+    for (const { secret } of [first, second]) assert.ok(!answer.text.includes(secret.slice(6, -4)))
+  })
+
+  test('is empty for a project without endpoints', async () => {
+    const { id } = await makeProject()
+    assert.deepEqual((await admin.get(`/projects/${id}/endpoints`)).body, { data: [], next_cursor: null })
+  })
+
+  test('gives each endpoint once at any page size, while others are added here and elsewhere', async () => {
+    const [project, other] = [await makeProject(), await makeProject()]
+    const older = await addMany(project.id, 125)
+    await addMany(other.id, 50)
+    const ids = [...(await addMany(project.id, 125)), ...older]
+    await assertEachRowOnce(admin, `/projects/${project.id}/endpoints`, ids, async () => {
+      await addMany(other.id, 1)
+      await addMany(project.id, 1)
+    })
+  })
+
+  test('refuses cursors, limits and filters that are none', async () => {
+    const { id } = await makeProject()
+    const [lastId = 0] = await addMany(id, 1)
+    await assertStrictPaging(admin, `/projects/${id}/endpoints`, lastId)
+    assertProblem(await admin.get(`/projects/${id}/endpoints?is_active=true`), 400, 'invalid_parameter')
+  })
+
+  test('answers 404 for a project that is not there', async () => {
+    assertProblem(await admin.get('/projects/999999999/endpoints'), 404, 'not_found')
+  })
+})

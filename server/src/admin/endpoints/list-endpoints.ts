@@ -1,0 +1,23 @@
+import { endpointView, listEndpoints } from '../../core/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/endpoints/wire.ts'
+import { findProject } from '../../core/projects/projects.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const listEndpointsQuery = adminQuery({
+  id: 'endpoints.list',
+  path: '/admin/projects/:project_id/endpoints',
+  summary: 'List the endpoints of a project',
+  description: 'Endpoints, newest first.',
+  params: ProjectParams,
+  query: PageQuery,
+  answer: listOf(Endpoint),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      const page = pageOf(query)
+      const fetch = (limit: number) => listEndpoints(tx, id, { limit, beforeId: page.lastId })
+      return { answer: await listed(page, fetch, endpointView) }
+    }),
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertKeptNowhere, livingSecret } from '../../testing/endpoint-secrets.ts'
+import { endpointConfiguration, fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+const reason = 'The receiver was compromised'
+const { id: projectId } = await makeProject()
+const rotate = (id: number, body: object | undefined = { reason }, project = projectId) =>
+  admin.post(`/projects/${project}/endpoints/${id}/rotate`, body)
+
+describe('endpoints.rotate', () => {
+  test('gives a new secret, and nothing is left of the old one', async () => {
+    const { resource: before, secret: old } = await makeEndpoint(projectId)
+    const answer = await rotate(before.id)
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(Object.keys(answer.body), ['resource', 'secret'])
+    const { resource, secret } = answer.body
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    assert.notEqual(secret, old)
+    assert.deepEqual(resource, {
+      ...before,
+      secret_hint: secret.slice(-4),
+      secret_rotated_at: resource.updated_at,
+      updated_at: resource.updated_at,
+    })
+    assert.equal(answer.headers.get('etag'), '"2"')
+    assert.equal(await livingSecret(database, api, before), secret)
+    await assertAudited(answer, {
+      operation: 'endpoints.rotate',
+      project_id: projectId,
+      resource: ['endpoint', before.id],
+      reason,
+      before: { ...endpointConfiguration, secret_hint: old.slice(-4) },
+      after: { ...endpointConfiguration, secret_hint: secret.slice(-4) },
+    })
+    await assertKeptNowhere(database, api, old)
+    await assertKeptNowhere(database, api, secret)
+  })
+
+  test('works on an endpoint that is switched off, and leaves it so', async () => {
+    const { resource } = await makeEndpoint(projectId, { is_active: false })
+    assert.equal((await rotate(resource.id)).body.resource.is_active, false)
+  })
+
+  test('needs a reason, without which the old secret lives', async () => {
+    const { resource, secret } = await makeEndpoint(projectId)
+    const path = `/projects/${projectId}/endpoints/${resource.id}/rotate`
+    for (const answer of [await admin.post(path, {}), await admin.post(path)]) {
+      assertProblem(answer, 422, 'reason_required')
+      await assertNotAudited(answer)
+    }
+    assertProblem(await rotate(resource.id, { reason: ' ' }), 422, 'validation_failed')
+    assertProblem(await rotate(resource.id, { reason, secret: 'whsec_mine' }), 422, 'validation_failed')
+    assert.equal(await livingSecret(database, api, resource), secret)
+  })
+
+  test('twenty times at once gives twenty audit rows and one living secret', async () => {
+    const { resource, secret: first } = await makeEndpoint(projectId)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => rotate(resource.id)))
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+    const secrets: string[] = answers.map(({ body }) => body.secret)
+    assert.equal(new Set([first, ...secrets]).size, 21)
+
+    const living = await livingSecret(database, api, resource)
+    const last = answers.filter(({ body }) => body.secret === living)
+    assert.deepEqual(
+      last.map(({ headers }) => headers.get('etag')),
+      ['"21"'],
+    )
+    const shown = (await admin.get(`/projects/${projectId}/endpoints/${resource.id}`)).body
+    assert.equal(shown.secret_hint, living.slice(-4))
+    const etags = answers.map(({ headers }) => Number(headers.get('etag')?.slice(1, -1)))
+    assert.deepEqual(
+      etags.sort((a, b) => a - b),
+      Array.from({ length: 20 }, (_, n) => n + 2),
+    )
+
+    const rows = await database.query<{ before: { secret_hint: string }; after: { secret_hint: string } }>(
+      `select before, after from control.audit
+        where operation = 'endpoints.rotate' and resource_id = $1 order by seq`,
+      [String(resource.id)],
+    )
+    assert.equal(rows.length, 20)
+    // Each began where the one before it ended.
+    const hints = [first.slice(-4), ...rows.map(({ after }) => after.secret_hint)]
+    assert.deepEqual(
+      rows.map(({ before }) => before.secret_hint),
+      hints.slice(0, -1),
+    )
+    assert.equal(hints.at(-1), living.slice(-4))
+  })
+
+  test("answers 404 for another project's endpoint as for none", async () => {
+    const { resource, secret } = await makeEndpoint(projectId)
+    const other = await makeProject()
+    for (const answer of [
+      await rotate(resource.id, { reason }, other.id),
+      await rotate(resource.id, { reason }, 999_999_999),
+      await rotate(999_999_999),
+    ]) {
+      assertProblem(answer, 404, 'not_found')
+      await assertNotAudited(answer)
+    }
+    assert.equal(await livingSecret(database, api, resource), secret)
+  })
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint } = fixtures(database, admin)
+const { assertNotAudited } = auditOf(database, admin)
+
+const { id: projectId } = await makeProject()
+
+describe('endpoints.show', () => {
+  test('shows what was made, with the version in the ETag and no more of the secret than its end', async () => {
+    const { resource, secret } = await makeEndpoint(projectId)
+    const answer = await admin.get(`/projects/${projectId}/endpoints/${resource.id}`)
+    assert.equal(answer.status, 200)
+    assert.deepEqual(answer.body, resource)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    assert.ok(!answer.text.includes(secret.slice(6, -4)))
+    await assertNotAudited(answer)
+  })
+
+  test('shows what the mail plane knows of it, which moves neither version nor time', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    await database.query(
+      `insert into control.endpoint_stats (endpoint_id, project_id, last_success_at, consecutive_failures)
+       values ($1, $2, '2026-11-14 09:30:00.5+00', 3)`,
+      [resource.id, projectId],
+    )
+    const answer = await admin.get(`/projects/${projectId}/endpoints/${resource.id}`)
+    assert.deepEqual(answer.body, {
+      ...resource,
+      last_success_at: '2026-11-14T09:30:00.500Z',
+      consecutive_failures: 3,
+    })
+    assert.equal(answer.headers.get('etag'), '"1"')
+  })
+
+  test("answers 404 for another project's endpoint as for none", async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const other = await makeProject()
+    const foreign = await admin.get(`/projects/${other.id}/endpoints/${resource.id}`)
+    assertProblem(foreign, 404, 'not_found')
+    assertProblem(await admin.get(`/projects/${other.id}/endpoints/999999999`), 404, 'not_found')
+    assertProblem(await admin.get(`/projects/999999999/endpoints/${resource.id}`), 404, 'not_found')
+    assertProblem(await admin.get(`/projects/${projectId}/endpoints/0x10`), 400, 'invalid_parameter')
+  })
+})

@@ -1,0 +1,18 @@
+import { endpointView, findEndpoint } from '../../core/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/endpoints/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const showEndpoint = adminQuery({
+  id: 'endpoints.show',
+  path: '/admin/projects/:project_id/endpoints/:id',
+  summary: 'Show an endpoint',
+  description: 'One endpoint of a project. Its secret is never shown, only its last four characters.',
+  params: ProjectItemParams,
+  query: {},
+  answer: Endpoint,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findEndpoint(tx, params.project_id, params.id))
+    return { answer: endpointView(row), version: row.version }
+  },
+})

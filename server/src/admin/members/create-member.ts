@@ -1,0 +1,46 @@
+import Type from 'typebox'
+import { createMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
+import { Member } from '../../core/members/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectParams } from '../parameters.ts'
+import { AssignableRole } from './assignable-role.ts'
+
+export const createMemberOperation = adminOperation({
+  id: 'members.create',
+  kind: 'create',
+  path: '/admin/projects/:project_id/members',
+  summary: 'Add a member',
+  description:
+    'Adds the user with this address to the project, or invites the address if nobody has an account under it. Invitations count. Beyond `max_users` of the plan in force a `reason` is required, and the audit row records the exception.',
+  params: ProjectParams,
+  body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
+  example: { email: 'grace@example.com', role: 'developer' },
+  answer: Member,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, target: project, body }) {
+    const { row, count } = await createMember(tx, project.id, body.email, body.role)
+    const limit = project.plan.max_users
+    const limitException = count > limit ? ({ limit: 'max_users', value: limit, count } as const) : null
+    return {
+      audit: {
+        projectId: project.id,
+        change: { resource: 'member', id: row.id, before: null, after: memberConfig(row) },
+        subject: memberPerson(row),
+        limitException,
+      },
+      effects: [
+        row.user_id === null
+          ? 'The address is invited; the person becomes a member by joining.'
+          : 'The person has access to the project at once.',
+        `The project then has ${count} members, of ${limit} that its plan allows.`,
+      ],
+      warnings: limitException
+        ? ['This goes past the limit of the plan in force, so a reason is needed.']
+        : [],
+      answer: memberView(row),
+      version: row.version,
+      location: `/v1/admin/projects/${project.id}/members/${row.id}`,
+    }
+  },
+})

@@ -1,0 +1,38 @@
+import { deleteMember, lockMember, memberConfig, memberPerson } from '../../core/members/members.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const deleteMemberOperation = adminOperation({
+  id: 'members.delete',
+  kind: 'delete',
+  path: '/admin/projects/:project_id/members/:id',
+  summary: 'Remove a member',
+  description:
+    'Takes a person out of the project, or withdraws an invitation. The owner stays (`last_owner`).',
+  params: ProjectItemParams,
+  body: {},
+  example: { reason: 'Left the company' },
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockMember(tx, project_id, id)
+  },
+  async run({ tx, target: before }) {
+    await deleteMember(tx, before)
+    return {
+      audit: {
+        projectId: before.project_id,
+        change: { resource: 'member', id: before.id, before: memberConfig(before), after: null },
+        subject: memberPerson(before),
+      },
+      effects: [
+        before.user_id === null
+          ? 'The invitation can no longer be used.'
+          : 'The person has no access to the project from their next request on.',
+      ],
+      warnings: [],
+      answer: null,
+      version: null,
+    }
+  },
+})

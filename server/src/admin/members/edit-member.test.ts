@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeUser, makeProject, makeMember } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+type Member = Awaited<ReturnType<typeof makeMember>>
+
+const pathOf = ({ project_id, id }: Pick<Member, 'project_id' | 'id'>) =>
+  `/projects/${project_id}/members/${id}`
+const ownerOf = async (projectId: number): Promise<Member> =>
+  (await admin.get(`/projects/${projectId}/members`)).body.data.find(({ role }: Member) => role === 'owner')
+
+const { id: projectId } = await makeProject()
+
+describe('members.edit', () => {
+  test('changes the role of a member, without a reason', async () => {
+    const user = await makeUser()
+    const before = await makeMember(projectId, { email: user.email, role: 'viewer' })
+    const answer = await admin.patch(pathOf(before), { role: 'admin' })
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.body, { ...before, role: 'admin', updated_at: answer.body.updated_at })
+    assert.equal(answer.headers.get('etag'), '"2"')
+    assert.deepEqual((await admin.get(pathOf(before))).body, answer.body)
+    await assertAudited(answer, {
+      operation: 'members.edit',
+      project_id: projectId,
+      resource: ['member', before.id],
+      before: { user_id: user.id, role: 'viewer' },
+      after: { user_id: user.id, role: 'admin' },
+      subject: { email: user.email, name: user.name },
+    })
+  })
+
+  test('changes the role that an invited person will have, and keeps the reason', async () => {
+    const before = await makeMember(projectId, { role: 'admin' })
+    const answer = await admin.patch(pathOf(before), { role: 'viewer', reason: 'Asked for by the owner' })
+    assert.deepEqual([answer.body.role, answer.body.joined_at], ['viewer', null])
+    await assertAudited(answer, {
+      operation: 'members.edit',
+      project_id: projectId,
+      resource: ['member', before.id],
+      reason: 'Asked for by the owner',
+      before: { user_id: null, role: 'admin' },
+      after: { user_id: null, role: 'viewer' },
+      subject: { email: before.email, name: null },
+    })
+  })
+
+  test('to the role somebody has already moves nothing and leaves no trace', async () => {
+    const member = await makeMember(projectId, { role: 'viewer' })
+    const answer = await admin.patch(pathOf(member), { role: 'viewer', reason: 'To be sure' })
+    assert.deepEqual(answer.body, member)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    await assertNotAudited(answer)
+  })
+
+  test('cannot change the owner, whose role moves with the project', async () => {
+    const owner = await ownerOf(projectId)
+    for (const role of ['admin', 'developer', 'viewer']) {
+      const answer = await admin.patch(pathOf(owner), { role, reason: 'Wanted all the same' })
+      assertProblem(answer, 409, 'last_owner')
+      assert.match(answer.body.message, /"user_id"/)
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual(await ownerOf(projectId), owner)
+  })
+
+  test('can change an old owner once the project is transferred', async () => {
+    const project = await makeProject()
+    const owner = await ownerOf(project.id)
+    await admin.patch(`/projects/${project.id}`, { user_id: (await makeUser()).id, reason: 'Sold' })
+    assert.equal((await admin.patch(pathOf(owner), { role: 'viewer' })).body.role, 'viewer')
+  })
+
+  test('makes nobody an owner, and takes nothing but a role', async () => {
+    const member = await makeMember(projectId)
+    for (const body of [
+      { role: 'owner' },
+      { role: 'root' },
+      { role: null },
+      {},
+      { role: 'admin', email: 'other@example.org' },
+      { role: 'admin', user_id: 1 },
+    ]) {
+      assertProblem(await admin.patch(pathOf(member), body), 422, 'validation_failed')
+    }
+    assert.deepEqual((await admin.get(pathOf(member))).body, member)
+  })
+
+  test("answers 404 for another project's member as for none", async () => {
+    const member = await makeMember(projectId)
+    const other = await makeProject()
+    const foreign = await admin.patch(pathOf({ ...member, project_id: other.id }), { role: 'admin' })
+    assertProblem(foreign, 404, 'not_found')
+    await assertNotAudited(foreign)
+    assertProblem(
+      await admin.patch(pathOf({ project_id: other.id, id: 999_999_999 }), { role: 'admin' }),
+      404,
+      'not_found',
+    )
+    assertProblem(
+      await admin.patch(pathOf({ ...member, project_id: 999_999_999 }), { role: 'admin' }),
+      404,
+      'not_found',
+    )
+    assert.deepEqual((await admin.get(pathOf(member))).body, member)
+  })
+})

@@ -1,0 +1,44 @@
+import { editMember, lockMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
+import { Member } from '../../core/members/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+import { AssignableRole } from './assignable-role.ts'
+
+export const editMemberOperation = adminOperation({
+  id: 'members.edit',
+  kind: 'edit',
+  path: '/admin/projects/:project_id/members/:id',
+  summary: "Change a member's role",
+  description: "The owner's role cannot be changed here (`last_owner`): transfer the project instead.",
+  params: ProjectItemParams,
+  body: { role: AssignableRole },
+  example: { role: 'viewer' },
+  answer: Member,
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockMember(tx, project_id, id)
+  },
+  async run({ tx, target: before, body }) {
+    const after = await editMember(tx, before, body.role)
+    return {
+      audit:
+        after === before
+          ? unchanged
+          : {
+              projectId: after.project_id,
+              change: {
+                resource: 'member',
+                id: after.id,
+                before: memberConfig(before),
+                after: memberConfig(after),
+              },
+              subject: memberPerson(after),
+            },
+      effects: after === before ? [] : [`The person acts as ${after.role} from their next request on.`],
+      warnings: [],
+      answer: memberView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,23 @@
+import { listMembers, memberView } from '../../core/members/members.ts'
+import { Member } from '../../core/members/wire.ts'
+import { findProject } from '../../core/projects/projects.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const listMembersQuery = adminQuery({
+  id: 'members.list',
+  path: '/admin/projects/:project_id/members',
+  summary: 'List the members of a project',
+  description: 'Members and invitations, newest first.',
+  params: ProjectParams,
+  query: PageQuery,
+  answer: listOf(Member),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      const page = pageOf(query)
+      const beforeId = page.lastId ?? Number.MAX_SAFE_INTEGER
+      return { answer: await listed(page, (limit) => listMembers(tx, id, { limit, beforeId }), memberView) }
+    }),
+})

@@ -1,0 +1,18 @@
+import { findMember, memberView } from '../../core/members/members.ts'
+import { Member } from '../../core/members/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const showMember = adminQuery({
+  id: 'members.show',
+  path: '/admin/projects/:project_id/members/:id',
+  summary: 'Show a member',
+  description: 'One member or invitation of a project.',
+  params: ProjectItemParams,
+  query: {},
+  answer: Member,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findMember(tx, params.project_id, params.id))
+    return { answer: memberView(row), version: row.version }
+  },
+})

@@ -1,0 +1,161 @@
+import type { Readable } from 'node:stream'
+import type { Static, TObject, TProperties, TSchema } from 'typebox'
+import type { VerifyingKeys } from '../core/audit/keys.ts'
+import type { Change } from '../core/audit/record.ts'
+import type { Vault } from '../core/secrets/vault.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
+
+/**
+ * The two shapes of the administrative plane. An operation says what it is and what it does; everything that
+ * holds for all of them (who may call, what is refused in which order, versions, repetition, preview, the
+ * transaction, the reason, the audit row) is done once, in pipeline.ts.
+ *
+ * The kind of a mutation decides the rest of its manners:
+ *
+ *   kind    method  success  If-Match  Idempotency-Key  reason
+ *   create  POST    201      no        yes              beyond a customer limit
+ *   edit    PATCH   200      yes       no               where `run` asks for it, or `reason: 'always'`
+ *   rotate  POST    200      yes       yes              always
+ *   delete  DELETE  204      yes       no               always
+ */
+export type Kind = 'create' | 'edit' | 'rotate' | 'delete'
+
+export interface AdminDeps {
+  db: Db
+  vault: Vault
+  /** What the audit's checkpoints are checked against. */
+  audit: { keys: VerifyingKeys; checkpointFile: string | undefined }
+}
+
+/** `dry_run` alone needs these; where they cost a query they are functions, and only a dry run calls them. */
+export type Lines = readonly string[] | (() => Promise<readonly string[]>)
+
+/** An edit that changes nothing: no version moves, no audit row is written. */
+export const unchanged = Symbol('unchanged')
+
+export interface Audited {
+  /** The project in whose chain the row goes; null for what belongs to none. */
+  projectId: number | null
+  /** As stored, without secrets, and without the personal data that `subject` holds. */
+  change: Change
+  /** What else the act changed. */
+  related?: Change[]
+  /** The customer limit that was gone past. Needs a reason. */
+  limitException?: LimitException | null
+  /** The person acted upon, kept beside the chain and erasable. */
+  subject?: { email: string; name: string | null }
+}
+
+export interface LimitException {
+  limit: 'max_domains' | 'max_users'
+  value: number
+  count: number
+}
+
+/** What `run` must tell. None of the first three can be left out: an act without its audit row does not compile. */
+export interface Outcome<Answer> {
+  audit: Audited | typeof unchanged
+  effects: Lines
+  warnings: Lines
+  answer: Answer
+  /** Of the resource as it is now; null when it is gone. */
+  version: number | null
+  /** Where a created thing is, or the thing a secret belongs to. */
+  location?: string
+  /** Fields whose change needs a reason, as the caller spells them. */
+  reasonNeededFor?: readonly string[]
+}
+
+interface Described {
+  /** Noun first: `endpoints.rotate`. The word to search for. */
+  id: string
+  /** Below /v1, in Fastify's spelling: `/admin/projects/:project_id`. */
+  path: string
+  summary: string
+  description: string
+}
+
+export interface MutationCall<Params, Body, Target> {
+  tx: Tx
+  vault: Vault
+  params: Params
+  body: Body
+  target: Target
+  reason: string | null
+}
+
+export interface Mutation<
+  Params extends TProperties = TProperties,
+  Body extends TProperties = TProperties,
+  Answer extends TSchema = TSchema,
+  Target = unknown,
+> extends Described {
+  kind: Kind
+  /** Where it is not the kind's own: a complete replacement is a PUT. */
+  method?: 'PUT'
+  params: TObject<Params>
+  /** The fields of the body; `reason` is added to every one. */
+  body: Body
+  example: Record<string, unknown>
+  /** Absent: the answer is empty. */
+  answer?: Answer
+  reason?: 'always'
+  /** A body that lacks fields is `incomplete_configuration`, naming them. */
+  isCompleteConfiguration?: true
+  /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
+  revealsSecret?: true
+  /** What is acted upon, locked, or 404: looked up before anything else is said about it. A create's is its parent. */
+  target(tx: Tx, params: Static<TObject<Params>>): Promise<Target>
+  run(
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target>,
+  ): Promise<Outcome<Answer extends TSchema ? Static<Answer> : null>>
+}
+
+export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'audit'> {
+  params: Params
+  query: Query
+}
+
+export interface Query<
+  Params extends TProperties = TProperties,
+  Parameters extends TProperties = TProperties,
+  Answer extends TSchema = TSchema,
+> extends Described {
+  params: TObject<Params>
+  /** Query parameters; any other is refused. */
+  query: Parameters
+  answer: Answer
+  /** Absent: JSON. */
+  contentType?: string
+  run(
+    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
+  ): Promise<{ answer: Static<Answer>; version?: number } | { stream: Readable }>
+}
+
+/** A mutation whose resource has a version to compare `If-Match` with: everything but a create. */
+type Versioned<Target> = Target & { version: number }
+
+export function adminOperation<
+  Params extends TProperties,
+  Body extends TProperties,
+  Answer extends TSchema,
+  Target,
+>(
+  operation: Mutation<Params, Body, Answer, Target> &
+    (
+      | { kind: 'create' }
+      | { kind: Exclude<Kind, 'create'>; target(...args: never[]): Promise<Versioned<Target>> }
+    ),
+): Mutation {
+  return operation as unknown as Mutation
+}
+
+export function adminQuery<
+  Params extends TProperties,
+  Parameters extends TProperties,
+  Answer extends TSchema,
+>(query: Query<Params, Parameters, Answer>): Query {
+  return query as unknown as Query
+}
+
+export const isMutation = (operation: Mutation | Query): operation is Mutation => 'kind' in operation

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+
+/**
+ * What must not compile. The compiler itself is asked, about operations that are right but for one thing, so
+ * that each is refused for that one and not for a slip of the test.
+ */
+const root = path.resolve(import.meta.dirname, '../../..')
+const source = path.join(root, 'server/src')
+
+const parts = {
+  kind: `kind: 'edit',`,
+  target: 'target: async () => ({ id: 1, version: 1 }),',
+  audit: `audit: { projectId: null, change: { resource: 'thing', id: 1, before: null, after: null } },`,
+  effects: 'effects: [],',
+  warnings: 'warnings: [],',
+  answer: 'answer: { id: 1 },',
+  version: 'version: 2,',
+}
+
+const imports = `
+import Type from 'typebox'
+import { adminOperation, adminQuery, unchanged } from '${source}/admin/operation.ts'
+import type { ReadTx, Tx } from '${source}/platform/db/db.ts'
+
+declare const read: (tx: ReadTx) => Promise<number>
+declare const write: (tx: Tx) => Promise<number>
+const description = {
+  id: 'things.try',
+  path: '/admin/things/:id',
+  summary: 'Try',
+  description: 'To be compiled.',
+  params: Type.Object({ id: Type.Integer() }),
+  answer: Type.Object({ id: Type.Integer() }),
+}
+`
+
+/** An operation in full, with some of its parts put otherwise. */
+function operation(changes: Partial<typeof parts> = {}): string {
+  const { target, kind, audit, effects, warnings, answer, version } = { ...parts, ...changes }
+  return `${imports}
+export const anOperation = adminOperation({
+  ...description,
+  ${kind}
+  body: {},
+  example: {},
+  ${target}
+  async run({ tx, target }) {
+    await write(tx)
+    return { ${audit} ${effects} ${warnings} ${answer} ${version} }
+  },
+})
+`
+}
+
+const query = (access: string): string => `${imports}
+export const aQuery = adminQuery({
+  ...description,
+  query: {},
+  run: async ({ db }) => ({ answer: { id: await db.read(${access}) } }),
+})
+`
+
+const right: Record<string, string> = {
+  'an operation that tells all it must': operation(),
+  'an operation that changed nothing': operation({ audit: 'audit: unchanged,' }),
+  'lines that cost a query': operation({ effects: `effects: async () => ['One.'],` }),
+  'a create of something below what has no version': operation({
+    kind: `kind: 'create',`,
+    target: 'target: async () => null,',
+  }),
+  'a query that reads': query('read'),
+}
+
+const wrong: Record<string, [text: string, complaint: RegExp]> = {
+  'an operation without an audit row': [operation({ audit: '' }), /'audit' is missing/],
+  'an audit row that is undefined': [operation({ audit: 'audit: undefined,' }), /'undefined'/],
+  'an audit row that is null': [operation({ audit: 'audit: null,' }), /'null'/],
+  'an audit row for some calls only': [
+    operation({ audit: `...(Math.random() < 0.5 ? { ${parts.audit} } : {}),` }),
+    /'audit'/,
+  ],
+  'an audit row in nobody knows which chain': [
+    operation({ audit: parts.audit.replace('projectId: null, ', '') }),
+    /'projectId' is missing/,
+  ],
+  'an audit row of no change': [operation({ audit: 'audit: { projectId: null },' }), /'change' is missing/],
+  'an audit row without the state before': [
+    operation({ audit: parts.audit.replace('before: null, ', '') }),
+    /'before' is missing/,
+  ],
+  'an operation without effects': [operation({ effects: '' }), /'effects' is missing/],
+  'an operation without warnings': [operation({ warnings: '' }), /'warnings' is missing/],
+  'an operation without an answer': [operation({ answer: '' }), /'answer' is missing/],
+  'an answer of another shape': [operation({ answer: `answer: { id: 'one' },` }), /'string'/],
+  'an operation without a version': [operation({ version: '' }), /'version' is missing/],
+  'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
+  'a query that writes': [query('write'), /ReadTx/],
+}
+
+/** What the compiler has to say about each file. */
+async function compile(files: Map<string, string>): Promise<Map<string, string>> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'postern-types-'))
+  try {
+    await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+    await writeFile(path.join(folder, 'package.json'), '{"type": "module"}')
+    await writeFile(
+      path.join(folder, 'tsconfig.json'),
+      JSON.stringify({
+        extends: path.join(root, 'tsconfig.json'),
+        compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+        include: [],
+        files: [...files.keys()],
+      }),
+    )
+    for (const [name, text] of files) await writeFile(path.join(folder, name), text)
+    const complaints = new Map([...files.keys()].map((name) => [name, '']))
+    let name = ''
+    for (const line of (await tsc(folder)).split('\n').filter(Boolean)) {
+      name = /^(\S+)\(\d+,\d+\): error/.exec(line)?.[1] ?? name
+      complaints.set(name, `${complaints.get(name) ?? ''}${line}\n`)
+    }
+    return complaints
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+const tsc = (cwd: string): Promise<string> =>
+  new Promise((resolve) => {
+    const program = path.join(root, 'node_modules/.bin/tsc')
+    execFile(program, ['--project', '.', '--pretty', 'false'], { cwd }, (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    )
+  })
+
+const cases = [
+  ...Object.entries(right).map(([what, text]) => ({ what, text, complaint: null })),
+  ...Object.entries(wrong).map(([what, [text, complaint]]) => ({ what, text, complaint })),
+].map((entry, index) => ({ ...entry, file: `case${index}.ts` }))
+
+const complaints = await compile(new Map(cases.map(({ file, text }) => [file, text])))
+
+describe('the compiler', () => {
+  for (const { what, file, complaint } of cases) {
+    const said = complaints.get(file) ?? assert.fail()
+    if (complaint) test(`refuses ${what}`, () => assert.match(said, complaint))
+    else test(`accepts ${what}`, () => assert.equal(said, ''))
+  }
+
+  test('complains about nothing else', () => {
+    assert.deepEqual([...complaints.keys()].sort(), cases.map(({ file }) => file).sort())
+  })
+})

@@ -1,0 +1,47 @@
+import { createPlan, planConfig, planView } from '../../core/plans/plans.ts'
+import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { adminOperation } from '../operation.ts'
+import { NoParams } from '../parameters.ts'
+import { planWarnings } from './plan-warnings.ts'
+
+export const createPlanOperation = adminOperation({
+  id: 'plans.create',
+  kind: 'create',
+  path: '/admin/plans',
+  summary: 'Create a plan',
+  description: 'Adds a plan that projects can then be put on.',
+  params: NoParams,
+  body: PlanFields,
+  example: {
+    name: 'Business',
+    description: 'For teams that send every day.',
+    support_level: 'priority',
+    max_domains: 50,
+    max_users: 25,
+    max_mails_per_day: 50_000,
+    max_mails_per_month: 1_000_000,
+    billing_product_id: 'prod_business',
+    price: 149.5,
+    is_active: true,
+  },
+  answer: Plan,
+  target: async () => null,
+  async run({ tx, body }) {
+    const row = await createPlan(tx, body)
+    return {
+      audit: {
+        projectId: null,
+        change: { resource: 'plan', id: row.id, before: null, after: planConfig(row) },
+      },
+      effects: [
+        row.is_active
+          ? 'Projects can be put on this plan at once.'
+          : 'The plan cannot be assigned while it is inactive.',
+      ],
+      warnings: planWarnings(row),
+      answer: planView(row),
+      version: row.version,
+      location: `/v1/admin/plans/${row.id}`,
+    }
+  },
+})

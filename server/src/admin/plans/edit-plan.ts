@@ -1,0 +1,43 @@
+import Type from 'typebox'
+import { countProjectsOnPlan, editPlan, lockPlan, planConfig, planView } from '../../core/plans/plans.ts'
+import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ItemParams } from '../parameters.ts'
+import { planWarnings } from './plan-warnings.ts'
+
+export const editPlanOperation = adminOperation({
+  id: 'plans.edit',
+  kind: 'edit',
+  path: '/admin/plans/:id',
+  summary: 'Edit a plan',
+  description:
+    'Changes the fields that are given. New limits hold for every project on the plan from the commit on; what a project already has stays. An inactive plan cannot be newly assigned; projects on it are not affected.',
+  params: ItemParams,
+  body: Type.Partial(Type.Object(PlanFields)).properties,
+  example: { max_mails_per_month: 250_000, price: 49 },
+  answer: Plan,
+  target: (tx, { id }) => lockPlan(tx, id),
+  async run({ tx, target: before, body }) {
+    const after = await editPlan(tx, before, body)
+    return {
+      audit:
+        after === before
+          ? unchanged
+          : {
+              projectId: null,
+              change: {
+                resource: 'plan',
+                id: after.id,
+                before: planConfig(before),
+                after: planConfig(after),
+              },
+            },
+      effects: async () => [
+        `Projects on this plan, to which this applies at once: ${await countProjectsOnPlan(tx, after.id)}.`,
+      ],
+      warnings: planWarnings(after),
+      answer: planView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertEachRowOnce, assertStrictPaging, readAllPages } from '../../testing/pages.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makePlan } = fixtures(database, admin)
+
+/** So many that going through the API would take most of the test's time. */
+async function addMany(count: number): Promise<number[]> {
+  const rows = await database.query<{ id: string }>(
+    `insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
+                                max_mails_per_month, price)
+     select 'Bulk ' || n, '', 'email', 1, 1, 1, 1, 0 from generate_series(1, $1) as n returning id`,
+    [count],
+  )
+  return rows.map(({ id }) => Number(id))
+}
+
+describe('plans.list', () => {
+  test('is empty before there is a plan', async () => {
+    assert.deepEqual((await admin.get('/plans')).body, { data: [], next_cursor: null })
+  })
+
+  test('shows each plan as it is shown alone, oldest first', async () => {
+    const [first, second] = [await makePlan({ price: 0.07 }), await makePlan({ is_active: false })]
+    assert.deepEqual((await admin.get('/plans')).body, { data: [first, second], next_cursor: null })
+  })
+
+  test('tells active from inactive plans, from page to page', async () => {
+    const [active, inactive] = [await makePlan(), await makePlan({ is_active: false })]
+    const all = await readAllPages(admin, '/plans')
+    for (const [is_active, one, other] of [
+      ['true', active, inactive],
+      ['false', inactive, active],
+    ] as const) {
+      const found = await readAllPages<typeof active>(admin, '/plans', { is_active, limit: '1' })
+      assert.deepEqual(new Set(found.map((plan) => String(plan.is_active))), new Set([is_active]))
+      const ids = found.map(({ id }) => id)
+      assert.ok(ids.includes(one.id) && !ids.includes(other.id))
+      assert.ok(found.length < all.length)
+    }
+  })
+
+  test('gives each plan once at any page size, while others are added', async () => {
+    const ids = await addMany(250)
+    await assertEachRowOnce(admin, '/plans', ids, () => addMany(1))
+  })
+
+  test('refuses cursors, limits and filters that are none', async () => {
+    const [lastId = 0] = await addMany(1)
+    await assertStrictPaging(admin, '/plans', lastId)
+    for (const query of ['is_active=1', 'is_active=', 'is_active=True', 'active=true', 'q=Bulk']) {
+      assertProblem(await admin.get(`/plans?${query}`), 400, 'invalid_parameter')
+    }
+  })
+})

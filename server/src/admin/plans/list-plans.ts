@@ -1,0 +1,25 @@
+import Type from 'typebox'
+import { listPlans, planView } from '../../core/plans/plans.ts'
+import { Plan } from '../../core/plans/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { NoParams } from '../parameters.ts'
+
+export const listPlansQuery = adminQuery({
+  id: 'plans.list',
+  path: '/admin/plans',
+  summary: 'List plans',
+  description: 'Every plan, oldest first.',
+  params: NoParams,
+  query: {
+    ...PageQuery,
+    is_active: Type.Optional(Type.Boolean({ description: 'Only those on offer, or only the others.' })),
+  },
+  answer: listOf(Plan),
+  async run({ db, query }) {
+    const page = pageOf(query)
+    const fetch = (limit: number) =>
+      db.read((tx) => listPlans(tx, { isActive: query.is_active, limit, afterId: page.lastId ?? 0 }))
+    return { answer: await listed(page, fetch, planView) }
+  },
+})

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makePlan } = fixtures(database, admin)
+const { assertNotAudited } = auditOf(database, admin)
+
+describe('plans.show', () => {
+  test('shows what was made, with the version in the ETag and without a trace in the audit', async () => {
+    const plan = await makePlan({ billing_product_id: 'prod_1', price: 4.35 })
+    const answer = await admin.get(`/plans/${plan.id}`)
+    assert.equal(answer.status, 200)
+    assert.deepEqual(answer.body, plan)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    await assertNotAudited(answer)
+    await admin.patch(`/plans/${plan.id}`, { price: 5 })
+    assert.equal((await admin.get(`/plans/${plan.id}`)).headers.get('etag'), '"2"')
+  })
+
+  test('shows an inactive plan, too', async () => {
+    const plan = await makePlan({ is_active: false })
+    assert.deepEqual((await admin.get(`/plans/${plan.id}`)).body, plan)
+  })
+
+  test('answers 404 for a plan that is not there, and 400 for what is no identifier', async () => {
+    for (const id of ['0', '999999999', String(Number.MAX_SAFE_INTEGER)]) {
+      assertProblem(await admin.get(`/plans/${id}`), 404, 'not_found')
+    }
+    for (const id of ['-1', '1e3', '01', '9007199254740992', 'free']) {
+      assertProblem(await admin.get(`/plans/${id}`), 400, 'invalid_parameter')
+    }
+  })
+})

@@ -1,0 +1,18 @@
+import { findPlan, planView } from '../../core/plans/plans.ts'
+import { Plan } from '../../core/plans/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ItemParams } from '../parameters.ts'
+
+export const showPlan = adminQuery({
+  id: 'plans.show',
+  path: '/admin/plans/:id',
+  summary: 'Show a plan',
+  description: 'One plan, with its version in the ETag.',
+  params: ItemParams,
+  query: {},
+  answer: Plan,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findPlan(tx, params.id))
+    return { answer: planView(row), version: row.version }
+  },
+})

@@ -1,0 +1,33 @@
+import { createProject, projectConfig, projectView } from '../../core/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { adminOperation } from '../operation.ts'
+import { NoParams } from '../parameters.ts'
+import { roleChanges } from './role-changes.ts'
+
+export const createProjectOperation = adminOperation({
+  id: 'projects.create',
+  kind: 'create',
+  path: '/admin/projects',
+  summary: 'Create a project',
+  description: 'Makes a project for a user, who becomes its owner, on an active plan.',
+  params: NoParams,
+  body: { name: ProjectFields.name, user_id: ProjectFields.user_id, plan_id: ProjectFields.plan_id },
+  example: { name: 'Acme', user_id: 7, plan_id: 2 },
+  answer: Project,
+  target: async () => null,
+  async run({ tx, body }) {
+    const { row, members } = await createProject(tx, body)
+    return {
+      audit: {
+        projectId: row.id,
+        change: { resource: 'project', id: row.id, before: null, after: projectConfig(row) },
+        related: roleChanges(members),
+      },
+      effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" is in force at once.`],
+      warnings: [],
+      answer: projectView(row),
+      version: row.version,
+      location: `/v1/admin/projects/${row.id}`,
+    }
+  },
+})

@@ -1,0 +1,55 @@
+import { editProject, lockProject, projectConfig, projectView } from '../../core/projects/projects.ts'
+import { BillingFields, Project } from '../../core/projects/wire.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const setBillingOperation = adminOperation({
+  id: 'projects.set-billing',
+  kind: 'edit',
+  method: 'PUT',
+  path: '/admin/projects/:project_id/billing',
+  summary: "Set a project's billing state",
+  description:
+    "Replaces the three fields that the billing system owns; all of them are given, what does not apply is null. The administrator's own status, where set, stays in force.",
+  params: ProjectParams,
+  body: BillingFields,
+  isCompleteConfiguration: true,
+  example: {
+    billing_subscription_id: 'sub_9x2',
+    billing_subscription_status: 'active',
+    billing_product_id: 'prod_business',
+  },
+  answer: Project,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, target: before, body }) {
+    const { row: after, changed } = await editProject(tx, before, body)
+    const status = after.billing_subscription_status
+    const isStopped = status === 'canceled' || status === 'paused'
+    return {
+      audit:
+        changed.length === 0
+          ? unchanged
+          : {
+              projectId: after.id,
+              change: {
+                resource: 'project',
+                id: after.id,
+                before: projectConfig(before),
+                after: projectConfig(after),
+              },
+            },
+      effects:
+        after.admin_subscription_status === null
+          ? [
+              `The subscription status in force is ${status === null ? 'none: not billed, and allowed' : `"${status}"`}.`,
+            ]
+          : [`The administrator's status "${after.admin_subscription_status}" stays in force.`],
+      warnings:
+        isStopped && after.admin_subscription_status === null
+          ? [`With the status "${status}" in force the project cannot send.`]
+          : [],
+      answer: projectView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,18 @@
+import { findProject, projectView } from '../../core/projects/projects.ts'
+import { Project } from '../../core/projects/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const showProject = adminQuery({
+  id: 'projects.show',
+  path: '/admin/projects/:project_id',
+  summary: 'Show a project',
+  description: 'One project with the plan in force, and its version in the ETag.',
+  params: ProjectParams,
+  query: {},
+  answer: Project,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findProject(tx, params.project_id))
+    return { answer: projectView(row), version: row.version }
+  },
+})

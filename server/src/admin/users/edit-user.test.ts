@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { Client, signedIn } from '../../testing/client.ts'
+import { CookieJar } from '../../testing/cookie-jar.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+import { totpCode } from '../../testing/totp.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeUser, makeProject } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+const reason = 'Agreed in the weekly meeting'
+const edit = (id: number, body: object) => admin.patch(`/users/${id}`, { reason, ...body })
+const show = async (id: number) => (await admin.get(`/users/${id}`)).body
+
+/** An administrator with a browser session, and a program with a token drawn from it. */
+async function signedInByBrowser() {
+  const person = await api.makeAdmin()
+  const browser = new CookieJar(api.url)
+  await browser.post('/v1/auth/sign-in', { email: person.email, password: person.password })
+  assert.equal((await browser.post('/v1/auth/totp/code', { code: totpCode(person.totpUri) })).status, 204)
+  const { token } = (await (await browser.post('/v1/auth/token')).json()) as { token: string }
+  return { ...person, browser, client: new Client(api.url, token) }
+}
+
+describe('users.edit', () => {
+  test('makes a user an administrator and no longer one', async () => {
+    const user = await makeUser()
+    const before = await show(user.id)
+    const raised = await edit(user.id, { role: 'admin' })
+    assert.equal(raised.status, 200, raised.text)
+    assert.deepEqual(raised.body, { ...before, role: 'admin', updated_at: raised.body.updated_at })
+    assert.equal(raised.headers.get('etag'), '"2"')
+    assert.deepEqual(await show(user.id), raised.body)
+    const expected = {
+      operation: 'users.edit',
+      resource: ['user', user.id] as ['user', number],
+      reason,
+      subject: { email: user.email, name: user.name },
+    }
+    await assertAudited(raised, {
+      ...expected,
+      before: { role: 'user', is_active: true },
+      after: { role: 'admin', is_active: true },
+    })
+    const lowered = await edit(user.id, { role: 'user' })
+    assert.equal(lowered.body.role, 'user')
+    await assertAudited(lowered, {
+      ...expected,
+      before: { role: 'admin', is_active: true },
+      after: { role: 'user', is_active: true },
+    })
+  })
+
+  test('disables a user, whose sessions end, and enables them again', async () => {
+    const user = await makeUser()
+    await database.query(
+      `insert into control.sessions (user_id, token, expires_at)
+       select $1, gen_random_uuid(), postern.now() + n * interval '1 hour' from unnest(array[-1, 1, 2]) as n`,
+      [user.id],
+    )
+    const disabled = await edit(user.id, { is_active: false })
+    assert.equal(disabled.body.is_active, false)
+    await assertAudited(disabled, {
+      operation: 'users.edit',
+      resource: ['user', user.id],
+      reason,
+      before: { role: 'user', is_active: true, sessions: 2 },
+      after: { role: 'user', is_active: false, sessions: 0 },
+      subject: { email: user.email, name: user.name },
+    })
+    assert.deepEqual(await database.query('select from control.sessions where user_id = $1', [user.id]), [])
+    const enabled = await edit(user.id, { is_active: true })
+    assert.equal(enabled.body.is_active, true)
+    await assertAudited(enabled, {
+      operation: 'users.edit',
+      resource: ['user', user.id],
+      reason,
+      before: { role: 'user', is_active: false },
+      after: { role: 'user', is_active: true },
+      subject: { email: user.email, name: user.name },
+    })
+  })
+
+  test('changes several things at once, in one audit row', async () => {
+    const user = await makeUser()
+    const answer = await edit(user.id, { role: 'admin', is_active: false, end_sessions: true })
+    await assertAudited(answer, {
+      operation: 'users.edit',
+      resource: ['user', user.id],
+      reason,
+      before: { role: 'user', is_active: true, sessions: 0 },
+      after: { role: 'admin', is_active: false, sessions: 0 },
+      subject: { email: user.email, name: user.name },
+    })
+  })
+
+  test('leaves a disabled owner the owner', async () => {
+    const user = await makeUser()
+    const project = await makeProject({ user_id: user.id })
+    assert.equal((await edit(user.id, { is_active: false })).status, 200)
+    assert.deepEqual((await admin.get(`/projects/${project.id}`)).body, project)
+  })
+
+  test('always needs a reason', async () => {
+    const user = await makeUser()
+    for (const body of [
+      { role: 'admin' },
+      { is_active: false },
+      { end_sessions: true },
+      { role: 'user' },
+      {},
+    ]) {
+      const answer = await admin.patch(`/users/${user.id}`, body)
+      assertProblem(answer, 422, 'reason_required')
+      await assertNotAudited(answer)
+    }
+    assert.equal((await admin.get(`/users/${user.id}`)).headers.get('etag'), '"1"')
+  })
+
+  test('that changes nothing moves nothing and leaves no trace', async () => {
+    const user = await makeUser()
+    const before = await show(user.id)
+    for (const body of [{}, { role: 'user' }, { is_active: true }, { end_sessions: false }]) {
+      const answer = await edit(user.id, body)
+      assert.equal(answer.status, 200, answer.text)
+      assert.deepEqual(answer.body, before)
+      assert.equal(answer.headers.get('etag'), '"1"')
+      await assertNotAudited(answer)
+    }
+  })
+
+  test('takes no other field and no other value', async () => {
+    const user = await makeUser()
+    const bodies = [
+      { role: 'owner' },
+      { role: null },
+      { is_active: 'false' },
+      { is_active: null },
+      { end_sessions: 1 },
+      { email: 'other@example.org' },
+      { two_factor_enabled: true },
+      { token_generation: 1 },
+    ]
+    for (const body of bodies) assertProblem(await edit(user.id, body), 422, 'validation_failed')
+    assert.equal((await admin.get(`/users/${user.id}`)).headers.get('etag'), '"1"')
+  })
+
+  test('answers 404 for a user who is not there', async () => {
+    for (const id of [0, 999_999_999, Number.MAX_SAFE_INTEGER]) {
+      assertProblem(await edit(id, { role: 'admin' }), 404, 'not_found')
+    }
+  })
+})
+
+describe('users.edit: living tokens', () => {
+  test('of an administrator whose role is taken are refused on the next request', async () => {
+    const other = await signedIn(api)
+    assert.equal((await other.get('/plans')).status, 200)
+    assert.equal((await edit(other.userId, { role: 'user' })).status, 200)
+    assertProblem(await other.get('/plans'), 403, 'admin_required')
+  })
+
+  test('of a disabled administrator are refused on the next request, and stay so when they are enabled', async () => {
+    const [fromShell, fromBrowser] = [await signedIn(api), await signedInByBrowser()]
+    for (const { userId, client } of [{ ...fromShell, client: fromShell }, fromBrowser]) {
+      assert.equal((await client.get('/plans')).status, 200)
+      await edit(userId, { is_active: false })
+      assertProblem(await client.get('/plans'), 401, 'unauthenticated')
+      await edit(userId, { is_active: true })
+      assertProblem(await client.get('/plans'), 401, 'unauthenticated')
+    }
+    assert.equal((await fromBrowser.browser.post('/v1/auth/token')).status, 401)
+    assert.equal((await new Client(api.url, await api.tokenOf(fromShell.email)).get('/plans')).status, 200)
+  })
+
+  test('of somebody whose sessions are ended are refused on the next request, whichever way they were drawn', async () => {
+    const [fromShell, fromBrowser] = [await signedIn(api), await signedInByBrowser()]
+    for (const { userId, client, sessions } of [
+      { ...fromShell, client: fromShell, sessions: 0 },
+      { ...fromBrowser, sessions: 1 },
+    ]) {
+      const { email, name } = await show(userId)
+      assert.equal((await client.get('/plans')).status, 200)
+      const answer = await edit(userId, { end_sessions: true })
+      assert.equal(answer.status, 200, answer.text)
+      assertProblem(await client.get('/plans'), 401, 'unauthenticated')
+      await assertAudited(answer, {
+        operation: 'users.edit',
+        resource: ['user', userId],
+        reason,
+        before: { role: 'admin', is_active: true, sessions },
+        after: { role: 'admin', is_active: true, sessions: 0 },
+        subject: { email, name },
+      })
+    }
+    assert.equal((await fromBrowser.browser.post('/v1/auth/token')).status, 401)
+    assert.equal((await new Client(api.url, await api.tokenOf(fromBrowser.email)).get('/plans')).status, 200)
+  })
+
+  test('of everybody else go on', async () => {
+    const [one, other] = [await signedIn(api), await signedIn(api)]
+    await edit(one.userId, { end_sessions: true })
+    assert.equal((await other.get('/plans')).status, 200)
+  })
+})

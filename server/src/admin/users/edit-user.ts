@@ -1,0 +1,68 @@
+import Type from 'typebox'
+import { editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
+import { User } from '../../core/users/wire.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ItemParams } from '../parameters.ts'
+
+export const editUserOperation = adminOperation({
+  id: 'users.edit',
+  kind: 'edit',
+  path: '/admin/users/:id',
+  summary: 'Edit a user',
+  description:
+    'Makes a user an administrator or no longer one, disables or enables them, ends their sessions and access tokens. The last active administrator stays (`last_administrator`). Always needs a `reason`.',
+  params: ItemParams,
+  body: {
+    role: Type.Optional(User.properties.role),
+    is_active: Type.Optional(Type.Boolean()),
+    end_sessions: Type.Optional(Type.Boolean({ description: 'Sign the user out everywhere.' })),
+  },
+  reason: 'always',
+  example: { is_active: false, reason: 'Left the company' },
+  answer: User,
+  target: (tx, { id }) => lockUser(tx, id),
+  async run({ tx, target: before, body }) {
+    const edited = await editUser(tx, before, body)
+    if (!edited) {
+      return {
+        audit: unchanged,
+        effects: [],
+        warnings: [],
+        answer: userView(before),
+        version: before.version,
+      }
+    }
+    const { row: after, endedSessions } = edited
+    const sessions = endedSessions === null ? null : { sessions: endedSessions }
+    return {
+      audit: {
+        projectId: null,
+        change: {
+          resource: 'user',
+          id: after.id,
+          before: { ...userConfig(before), ...sessions },
+          after: { ...userConfig(after), ...(sessions && { sessions: 0 }) },
+        },
+        subject: { email: after.email, name: after.name },
+      },
+      effects: [
+        ...(before.role !== 'admin' && after.role === 'admin'
+          ? ['The user may do everything in every project.']
+          : []),
+        ...(before.role === 'admin' && after.role !== 'admin'
+          ? ['The user is refused every administrative operation from the next request on.']
+          : []),
+        ...(before.is_active && !after.is_active ? ['The user cannot sign in.'] : []),
+        ...(endedSessions === null
+          ? []
+          : [`Sessions ended: ${endedSessions}; every access token of the user is refused.`]),
+      ],
+      warnings:
+        after.role === 'admin' && !after.two_factor_enabled
+          ? ['The user has no second factor yet, without which an administrator gets no access token.']
+          : [],
+      answer: userView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+/** In a database of its own, because here it matters who else is an administrator. */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeUser } = fixtures(database, admin)
+const { assertNotAudited } = auditOf(database, admin)
+
+const reason = 'To see whether it is refused'
+const edit = (id: number, body: object) => admin.patch(`/users/${id}`, { ...body, reason })
+
+const countAdministrators = async (): Promise<number> =>
+  (
+    await database.query<{ n: number }>(
+      "select count(*)::int as n from control.users where role = 'admin' and is_active",
+    )
+  )[0]?.n ?? 0
+
+describe('users.edit: the last administrator', () => {
+  test('stays, whether it is the role or the account that would go', async () => {
+    await makeUser()
+    await makeUser({ role: 'admin', is_active: false })
+    for (const body of [{ role: 'user' }, { is_active: false }, { role: 'user', is_active: false }]) {
+      const answer = await edit(admin.userId, body)
+      assertProblem(answer, 409, 'last_administrator')
+      await assertNotAudited(answer)
+    }
+    assert.equal((await admin.get('/plans')).status, 200)
+  })
+
+  test('may go once there is another', async () => {
+    const other = await makeUser({ role: 'admin' })
+    assert.equal((await edit(other.id, { role: 'user' })).status, 200)
+    assertProblem(await edit(admin.userId, { role: 'user' }), 409, 'last_administrator')
+    assert.equal((await edit(other.id, { role: 'admin' })).status, 200)
+    assert.equal((await edit(other.id, { is_active: false })).status, 200)
+    assertProblem(await edit(admin.userId, { is_active: false }), 409, 'last_administrator')
+  })
+
+  test('stays also when administrators put each other out at the same moment', async (t) => {
+    const ring = [admin, await signedIn(api), await signedIn(api)]
+    const rounds = 40
+    let lastRefused = 0
+    for (let round = 0; round < rounds; round++) {
+      const present = round % 2 === 0 ? ring.slice(0, 2) : ring
+      await database.query(
+        `update control.users set role = case when id = any ($1) then 'admin' else 'user' end, is_active = true,
+                                  token_generation = 1`,
+        [present.map(({ userId }) => userId)],
+      )
+      const body = round % 4 < 2 ? { role: 'user', reason } : { is_active: false, reason }
+      const answers = await Promise.all(
+        present.map((one, n) => one.patch(`/users/${present[(n + 1) % present.length]?.userId}`, body)),
+      )
+      const left = await countAdministrators()
+      const done = answers.filter(({ status }) => status === 200).length
+      assert.ok(left >= 1, `nobody is left in round ${round}`)
+      assert.equal(left, present.length - done)
+      for (const { status, body } of answers) {
+        assert.ok([200, 401, 403, 409].includes(status), `${status} ${body.error}`)
+        if (status === 409) assert.equal(body.error, 'last_administrator')
+      }
+      lastRefused += answers.filter(({ status }) => status === 409).length
+    }
+    t.diagnostic(`rounds: ${rounds}, refused as the last one: ${lastRefused}`)
+    assert.ok(lastRefused > 0, 'they never met, so nothing was tried')
+  })
+})

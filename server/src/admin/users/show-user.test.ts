@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeUser } = fixtures(database, admin)
+const { assertNotAudited } = auditOf(database, admin)
+
+describe('users.show', () => {
+  test('shows a user without anything that proves who they are, and the version in the ETag', async () => {
+    const user = await makeUser({ is_active: false })
+    const answer = await admin.get(`/users/${user.id}`)
+    assert.equal(answer.status, 200)
+    const { created_at, updated_at } = answer.body
+    assert.deepEqual(answer.body, { ...user, two_factor_enabled: false, created_at, updated_at })
+    assert.deepEqual(Object.keys(answer.body), [
+      'id',
+      'email',
+      'name',
+      'role',
+      'is_active',
+      'two_factor_enabled',
+      'created_at',
+      'updated_at',
+    ])
+    assert.equal(answer.headers.get('etag'), '"1"')
+    await assertNotAudited(answer)
+  })
+
+  test('tells who has a second factor', async () => {
+    const { body } = await admin.get(`/users/${admin.userId}`)
+    assert.deepEqual([body.email, body.role, body.two_factor_enabled], [admin.email, 'admin', true])
+  })
+
+  test('answers 404 for a user who is not there, and 400 for what is no identifier', async () => {
+    for (const id of ['0', '999999999', String(Number.MAX_SAFE_INTEGER)]) {
+      assertProblem(await admin.get(`/users/${id}`), 404, 'not_found')
+    }
+    for (const id of ['-1', '1e3', '01', 'me', '9007199254740992']) {
+      assertProblem(await admin.get(`/users/${id}`), 400, 'invalid_parameter')
+    }
+  })
+})

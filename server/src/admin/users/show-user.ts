@@ -1,0 +1,18 @@
+import { findUser, userView } from '../../core/users/users.ts'
+import { User } from '../../core/users/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ItemParams } from '../parameters.ts'
+
+export const showUser = adminQuery({
+  id: 'users.show',
+  path: '/admin/users/:id',
+  summary: 'Show a user',
+  description: 'One user, with their version in the ETag.',
+  params: ItemParams,
+  query: {},
+  answer: User,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findUser(tx, params.id))
+    return { answer: userView(row), version: row.version }
+  },
+})

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { chosenEvents, type EventType } from '../events.ts'
+import { plainName } from '../names.ts'
+import type { Vault } from '../secrets/vault.ts'
+import {
+  type EndpointRow,
+  findById,
+  insert,
+  listByProject,
+  listRouteIds,
+  lock,
+  remove,
+  replaceSecret,
+  type Secret,
+  takeId,
+  updateConfiguration,
+} from './endpoints.sql.ts'
+import { endpointUrl } from './url.ts'
+
+export type { EndpointRow }
+
+/** What an administrator or a customer decides about an endpoint; always given as a whole. */
+export interface EndpointConfig {
+  name: string
+  url: string
+  events: string[]
+  is_active: boolean
+}
+
+/** An endpoint on the wire. */
+export function endpointView(row: EndpointRow) {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    name: row.name,
+    url: row.url,
+    events: row.events as EventType[],
+    is_active: row.is_active,
+    disabled_reason: row.disabled_reason,
+    secret_hint: row.secret_hint,
+    secret_rotated_at: row.secret_rotated_at?.toISOString() ?? null,
+    last_success_at: row.last_success_at?.toISOString() ?? null,
+    consecutive_failures: row.consecutive_failures,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  }
+}
+
+export async function findEndpoint(tx: ReadTx, projectId: number, id: number): Promise<EndpointRow> {
+  return (await findById(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** Whoever changes an endpoint locks it first, and hands what was locked to the functions below. */
+export async function lockEndpoint(tx: Tx, projectId: number, id: number): Promise<EndpointRow> {
+  return (await lock(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** Newest first; `beforeId` is the last one of the page before. */
+export const listEndpoints = (
+  tx: ReadTx,
+  projectId: number,
+  { limit, beforeId }: { limit: number; beforeId?: number | undefined },
+): Promise<EndpointRow[]> => listByProject(tx, projectId, limit, beforeId)
+
+/** The secret is given out here and, after a rotation, by `rotateEndpointSecret`; nothing else reveals it. */
+export async function createEndpoint(
+  tx: Tx,
+  vault: Vault,
+  projectId: number,
+  config: EndpointConfig,
+): Promise<{ row: EndpointRow; secret: string }> {
+  const wanted = normalised(config)
+  const id = await takeId(tx)
+  const { secret, stored } = await newSecret(tx, vault, projectId, id)
+  return { row: await insert(tx, projectId, id, wanted, stored), secret }
+}
+
+/** Gives back `before` itself when there is nothing to change. */
+export async function editEndpoint(
+  tx: Tx,
+  before: EndpointRow,
+  config: EndpointConfig,
+): Promise<EndpointRow> {
+  const wanted = normalised(config)
+  const { name, url, events, is_active } = before
+  if (isDeepStrictEqual(wanted, { name, url, events, is_active })) return before
+  // Why it was disabled says nothing any more once a person has switched it on.
+  const disabled_reason = wanted.is_active === is_active ? before.disabled_reason : null
+  return updateConfiguration(tx, before, { ...wanted, disabled_reason })
+}
+
+/** The old secret is overwritten: from the commit on there is nothing left to sign with it. */
+export async function rotateEndpointSecret(
+  tx: Tx,
+  vault: Vault,
+  before: EndpointRow,
+): Promise<{ row: EndpointRow; secret: string }> {
+  const { secret, stored } = await newSecret(tx, vault, before.project_id, before.id)
+  return { row: await replaceSecret(tx, before, stored), secret }
+}
+
+const maxRoutesNamed = 10
+
+/** A route made meanwhile waits for the lock on the endpoint, and then finds it gone. */
+export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void> {
+  const { project_id, id } = before
+  const routes = await listRouteIds(tx, project_id, id, maxRoutesNamed + 1)
+  if (routes.length > 0) {
+    const more = routes.length > maxRoutesNamed ? ' and more' : ''
+    throw new PosternError(
+      'in_use',
+      `Endpoint ${id} receives the mail of these routes: ${routes.slice(0, maxRoutesNamed).join(', ')}${more}. ` +
+        'Point them elsewhere or delete them first.',
+    )
+  }
+  await remove(tx, project_id, id)
+}
+
+const normalised = ({ name, url, events, is_active }: EndpointConfig): EndpointConfig => ({
+  name: plainName(name, 'name'),
+  url: endpointUrl(url),
+  events: chosenEvents(events),
+  is_active,
+})
+
+/** In the form of Standard Webhooks, https://www.standardwebhooks.com: receivers' libraries take it as it is. */
+async function newSecret(
+  tx: Tx,
+  vault: Vault,
+  projectId: number,
+  id: number,
+): Promise<{ secret: string; stored: Secret }> {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const place = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
+  const encrypted_secret = await vault.seal(tx, projectId, place, secret)
+  return { secret, stored: { encrypted_secret, secret_hint: secret.slice(-4) } }
+}
+
+function missing(projectId: number, id: number): never {
+  throw new PosternError('not_found', `There is no endpoint ${id} in project ${projectId}.`)
+}
+
+/** What the audit keeps of an endpoint: never more of the secret than its hint. */
+export const endpointConfig = ({ name, url, events, is_active, secret_hint }: EndpointRow) => ({
+  name,
+  url,
+  events,
+  is_active,
+  secret_hint,
+})

@@ -1,0 +1,44 @@
+import Type from 'typebox'
+import { eventTypes } from '../events.ts'
+import { nullable, oneOf, Timestamp } from '../wire.ts'
+
+/** An endpoint as callers see it. */
+export const Endpoint = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    name: Type.String(),
+    url: Type.String(),
+    events: Type.Array(oneOf(eventTypes)),
+    is_active: Type.Boolean(),
+    disabled_reason: nullable(
+      Type.String({ description: 'Why it was switched off, where that was automatic.' }),
+    ),
+    secret_hint: Type.String({ description: 'The last four characters of the secret.' }),
+    secret_rotated_at: nullable(Timestamp),
+    last_success_at: nullable(Timestamp),
+    consecutive_failures: Type.Integer(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Endpoint', additionalProperties: false },
+)
+
+export const EndpointWithSecret = Type.Object(
+  {
+    resource: Endpoint,
+    secret: Type.String({
+      description: 'Shown this once only.',
+      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+    }),
+  },
+  { title: 'EndpointWithSecret', additionalProperties: false },
+)
+
+/** Editable, and always given as a whole. */
+export const EndpointFields = {
+  name: Type.String({ maxLength: 200 }),
+  url: Type.String({ maxLength: 4096, description: 'An https address.' }),
+  events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
+  is_active: Type.Boolean(),
+}

@@ -1,0 +1,108 @@
+import type { Static } from 'typebox'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { signInAddress } from '../access/email.ts'
+import {
+  count,
+  find,
+  findByUser,
+  findOwner,
+  insert,
+  insertOwner,
+  list,
+  lock,
+  type MemberRow,
+  promote,
+  remove,
+  setRole,
+} from './members.sql.ts'
+import type { Member, Role } from './wire.ts'
+
+export type { MemberRow }
+
+export const memberView = (row: MemberRow): Static<typeof Member> => ({
+  id: row.id,
+  project_id: row.project_id,
+  user_id: row.user_id,
+  email: row.email,
+  name: row.name,
+  role: row.role as Role,
+  invited_at: row.invited_at.toISOString(),
+  joined_at: row.joined_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+/** Without the person's name and address, which the audit keeps apart. */
+export const memberConfig = ({ user_id, role }: MemberRow) => ({ user_id, role })
+
+export const memberPerson = ({ email, name }: MemberRow) => ({ email, name })
+
+const existing = (row: MemberRow | undefined, projectId: number, id: number): MemberRow => {
+  if (!row) throw new PosternError('not_found', `There is no member ${id} in project ${projectId}.`)
+  return row
+}
+
+export const findMember = async (tx: ReadTx, projectId: number, id: number): Promise<MemberRow> =>
+  existing(await find(tx, projectId, id), projectId, id)
+
+export const lockMember = async (tx: Tx, projectId: number, id: number): Promise<MemberRow> =>
+  existing(await lock(tx, projectId, id), projectId, id)
+
+export const listMembers = list
+
+/** With the number of members afterwards, for the plan's limit; the project must be locked by the caller. */
+export async function createMember(
+  tx: Tx,
+  projectId: number,
+  address: string,
+  role: Role,
+): Promise<{ row: MemberRow; count: number }> {
+  const email = signInAddress(address)
+  if (email === undefined) {
+    throw new PosternError('validation_failed', `"email": this is not an address that can sign in.`)
+  }
+  const row = await insert(tx, projectId, email, role)
+  if (!row) {
+    throw new PosternError(
+      'already_exists',
+      `${email} is a member of project ${projectId} already, or invited.`,
+    )
+  }
+  return { row, count: await count(tx, projectId) }
+}
+
+/** The row as it was when the role is the same. */
+export async function editMember(tx: Tx, before: MemberRow, role: Role): Promise<MemberRow> {
+  refuseOwner(before)
+  return before.role === role ? before : setRole(tx, before, role)
+}
+
+export async function deleteMember(tx: Tx, before: MemberRow): Promise<void> {
+  refuseOwner(before)
+  await remove(tx, before)
+}
+
+function refuseOwner({ role, project_id }: MemberRow): void {
+  if (role !== 'owner') return
+  throw new PosternError(
+    'last_owner',
+    `This is the owner of project ${project_id}. Transfer the project first: edit its "user_id".`,
+  )
+}
+
+export interface RoleChange {
+  before: MemberRow | null
+  after: MemberRow
+}
+
+/** Of a new project, or by transfer: the old owner stays as an admin. Tells what became of whom. */
+export async function makeOwner(tx: Tx, projectId: number, userId: number): Promise<RoleChange[]> {
+  const old = await findOwner(tx, projectId)
+  if (old?.user_id === userId) return []
+  // First the old one: there is never more than one owner.
+  const changes: RoleChange[] = old ? [{ before: old, after: await setRole(tx, old, 'admin') }] : []
+  const member = await findByUser(tx, projectId, userId)
+  const after = member ? await promote(tx, member, userId) : await insertOwner(tx, projectId, userId)
+  return [...changes, { before: member ?? null, after }]
+}

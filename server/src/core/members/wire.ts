@@ -1,0 +1,26 @@
+import Type from 'typebox'
+import { nullable, oneOf, Timestamp } from '../wire.ts'
+
+/**
+ * Who works in a project. A person with a user account is a member at once; anybody else is invited (no
+ * `user_id`) until they join. Exactly one member is the owner, the project's `user_id`, and that changes only by
+ * a transfer of the project.
+ */
+export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+export const Member = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    user_id: nullable(Type.Integer({ description: 'Null until an invited person joins.' })),
+    email: Type.String(),
+    name: nullable(Type.String()),
+    role: oneOf(roles),
+    invited_at: Timestamp,
+    joined_at: nullable(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Member', additionalProperties: false },
+)

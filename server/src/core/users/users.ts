@@ -1,0 +1,88 @@
+import type { Static } from 'typebox'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import {
+  countSessions,
+  deleteSessions,
+  find,
+  list,
+  lock,
+  lockAdministrators,
+  share,
+  type UserRow,
+  update,
+} from './users.sql.ts'
+import type { User } from './wire.ts'
+
+export type { UserRow }
+
+export const userView = (row: UserRow): Static<typeof User> => ({
+  id: row.id,
+  email: row.email,
+  name: row.name,
+  role: row.role as Static<typeof User>['role'],
+  is_active: row.is_active,
+  two_factor_enabled: row.two_factor_enabled,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+export const userConfig = ({ role, is_active }: UserRow) => ({ role, is_active })
+
+const existing = (row: UserRow | undefined, id: number): UserRow => {
+  if (!row) throw new PosternError('not_found', `There is no user ${id}.`)
+  return row
+}
+
+export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
+export const listUsers = list
+
+export interface LockedUser extends UserRow {
+  /** Active administrators beside this one. */
+  otherAdministrators: number
+}
+
+export async function lockUser(tx: Tx, id: number): Promise<LockedUser> {
+  const administrators = await lockAdministrators(tx)
+  const row = existing(await lock(tx, id), id)
+  return { ...row, otherAdministrators: administrators.filter((other) => other !== id).length }
+}
+
+export interface UserChange {
+  role?: 'user' | 'admin'
+  is_active?: boolean
+  end_sessions?: boolean
+}
+
+/** A user who is disabled is signed out, too. Undefined when nothing differs. */
+export async function editUser(
+  tx: Tx,
+  before: LockedUser,
+  { role = before.role as 'user' | 'admin', is_active = before.is_active, end_sessions = false }: UserChange,
+): Promise<{ row: UserRow; endedSessions: number | null } | undefined> {
+  const ends = end_sessions || (before.is_active && !is_active)
+  if (role === before.role && is_active === before.is_active && !ends) return undefined
+  const wasAdministrator = before.role === 'admin' && before.is_active
+  if (wasAdministrator && (role !== 'admin' || !is_active) && before.otherAdministrators === 0) {
+    throw new PosternError(
+      'last_administrator',
+      `User ${before.id} is the last active administrator. Make somebody else one first.`,
+    )
+  }
+  const endedSessions = ends ? await countSessions(tx, before.id) : null
+  if (ends) await deleteSessions(tx, before.id)
+  return { row: await update(tx, before.id, { role, is_active, ends }), endedSessions }
+}
+
+/** Somebody to whom a project is to be given. */
+export async function requireActiveUser(tx: Tx, id: number, field: string): Promise<UserRow> {
+  const user = await share(tx, id)
+  if (!user) throw new PosternError('validation_failed', `"${field}": there is no user ${id}.`)
+  if (!user.is_active) {
+    throw new PosternError(
+      'validation_failed',
+      `"${field}": user ${id} is not active. Choose another, or activate them first.`,
+    )
+  }
+  return user
+}

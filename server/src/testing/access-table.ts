@@ -1,0 +1,84 @@
+/**
+ * For whom each route of the API is, and the status that they get. A new operation of the administrative plane is
+ * a line here, and nobody but an administrator is let in; a route of another kind of caller is a decision.
+ */
+export interface Access {
+  caller: 'administrator' | 'session' | 'anyone'
+  status: number
+  /** What is sent; of an administrative operation, what differs from its own example. */
+  body?: object
+}
+
+const forCaller =
+  (caller: Access['caller']) =>
+  (status: number, body?: object): Access => ({ caller, status, ...(body && { body }) })
+const administrator = forCaller('administrator')
+const session = forCaller('session')
+const anyone = forCaller('anyone')
+
+interface Ids {
+  project: { user_id: number }
+  plan: { id: number }
+}
+
+export const accessTable = ({ project, plan }: Ids): Record<string, Access> => ({
+  'GET /healthz': anyone(200),
+  'GET /readyz': anyone(200),
+  'GET /openapi.json': anyone(200),
+  'GET /docs': anyone(200),
+  'GET /docs/scalar.js': anyone(200),
+
+  // Whoever has no session opens one here, so what is refused is the wrong password or code.
+  'POST /v1/auth/sign-in': anyone(401, { email: 'nobody@example.com', password: 'wrong' }),
+  'POST /v1/auth/totp/code': anyone(401, { code: '000000' }),
+  'POST /v1/auth/backup-code': anyone(401, { code: 'wrong' }),
+  'POST /v1/auth/sign-out': anyone(204),
+  'GET /v1/auth/jwks.json': anyone(200),
+  'POST /v1/auth/token': session(200),
+  'GET /v1/auth/session': session(200),
+  'GET /v1/auth/sessions': session(200),
+  'DELETE /v1/auth/sessions/:id': session(404),
+  'POST /v1/auth/password': session(401, {
+    current_password: 'wrong',
+    new_password: 'a much better password',
+  }),
+  'POST /v1/auth/totp': session(401, { password: 'wrong' }),
+
+  'ANY /v1/admin': administrator(404),
+  'ANY /v1/admin/': administrator(404),
+  'ANY /v1/admin/*': administrator(404),
+
+  'GET /v1/admin/projects': administrator(200),
+  'POST /v1/admin/projects': administrator(201, { user_id: project.user_id, plan_id: plan.id }),
+  'GET /v1/admin/projects/:project_id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id': administrator(200),
+  'PUT /v1/admin/projects/:project_id/billing': administrator(200),
+
+  'GET /v1/admin/projects/:project_id/members': administrator(200),
+  'POST /v1/admin/projects/:project_id/members': administrator(201),
+  'GET /v1/admin/projects/:project_id/members/:id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id/members/:id': administrator(200),
+  'DELETE /v1/admin/projects/:project_id/members/:id': administrator(204),
+
+  'GET /v1/admin/projects/:project_id/endpoints': administrator(200),
+  'POST /v1/admin/projects/:project_id/endpoints': administrator(201),
+  'GET /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
+  'POST /v1/admin/projects/:project_id/endpoints/:id/rotate': administrator(200),
+  'DELETE /v1/admin/projects/:project_id/endpoints/:id': administrator(204),
+
+  'GET /v1/admin/plans': administrator(200),
+  'POST /v1/admin/plans': administrator(201),
+  'GET /v1/admin/plans/:id': administrator(200),
+  'PATCH /v1/admin/plans/:id': administrator(200),
+
+  'GET /v1/admin/audit': administrator(200),
+  'GET /v1/admin/audit/export': administrator(200),
+  'GET /v1/admin/audit/verify': administrator(200),
+  'GET /v1/admin/audit/:id': administrator(200),
+  'GET /v1/admin/denials': administrator(200),
+
+  'GET /v1/admin/users': administrator(200),
+  'GET /v1/admin/users/:id': administrator(200),
+  'PATCH /v1/admin/users/:id': administrator(200),
+})

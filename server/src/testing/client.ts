@@ -1,0 +1,66 @@
+import type { TestApi } from './api.ts'
+
+/** A program that speaks to the API with an access token, and keeps answers whole. */
+export interface Answer {
+  status: number
+  headers: Headers
+  /** As it came. */
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+  body: any
+}
+
+export class Client {
+  readonly #url: string
+  readonly #token: string
+
+  constructor(url: string, token: string) {
+    this.#url = url
+    this.#token = token
+  }
+
+  get headers(): { authorization: string } {
+    return { authorization: `Bearer ${this.#token}` }
+  }
+
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(new URL(`/v1/admin${path}`, this.#url), {
+      method,
+      headers: {
+        ...this.headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson ? JSON.parse(text) : null,
+    }
+  }
+
+  get = (path: string, headers?: Record<string, string>) => this.request('GET', path, undefined, headers)
+  post = (path: string, body?: unknown, headers?: Record<string, string>) =>
+    this.request('POST', path, body, headers)
+  put = (path: string, body?: unknown, headers?: Record<string, string>) =>
+    this.request('PUT', path, body, headers)
+  patch = (path: string, body?: unknown, headers?: Record<string, string>) =>
+    this.request('PATCH', path, body, headers)
+  delete = (path: string, body?: unknown, headers?: Record<string, string>) =>
+    this.request('DELETE', path, body, headers)
+}
+
+/** A new administrator at the API's door. */
+export async function signedIn(api: TestApi): Promise<Client & { userId: number; email: string }> {
+  const { email, userId } = await api.makeAdmin()
+  return Object.assign(new Client(api.url, await api.tokenOf(email)), { userId, email })
+}

@@ -1,0 +1,33 @@
+/** Chance that can be had again: the same seed gives the same run. (Mulberry32: small, and good enough for tests.) */
+export class Chance {
+  readonly seed: number
+  #state: number
+
+  constructor(seed: number) {
+    this.seed = seed
+    this.#state = seed >>> 0
+  }
+
+  /** From 0 to just below 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+
+  below(bound: number): number {
+    return Math.floor(this.next() * bound)
+  }
+
+  happens(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<T>(from: readonly T[]): T {
+    const found = from[this.below(from.length)]
+    if (found === undefined) throw new Error('nothing to pick from')
+    return found
+  }
+}
