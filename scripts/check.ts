@@ -8,6 +8,7 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['dead code', 'node_modules/.bin/knip', '--no-progress'],
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
+  ['openapi', process.execPath, 'scripts/check-openapi.ts'],
 ]
 
 const failed: string[] = []

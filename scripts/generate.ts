@@ -1,7 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { settings } from '../server/src/config.ts'
+import { createApi } from '../server/src/api.ts'
+import { loadConfig, settings } from '../server/src/config.ts'
+import { createContext } from '../server/src/context.ts'
+import { openapiText } from '../server/src/openapi.ts'
+import { createLogger } from '../server/src/platform/log.ts'
 import type { SettingsTable } from '../server/src/platform/settings.ts'
 import { makeTemplate } from '../server/src/testing/database.ts'
 import { startCluster } from '../server/src/testing/postgres.ts'
@@ -12,6 +16,7 @@ import { startCluster } from '../server/src/testing/postgres.ts'
 const generated: Record<string, () => Promise<string>> = {
   'server/src/platform/db/schema.gen.ts': databaseTypes,
   'docs/operations/configuration.md': async () => configurationPage(settings),
+  'openapi/postern.v1.json': openapi,
 }
 
 const root = new URL('../', import.meta.url)
@@ -51,6 +56,25 @@ async function databaseTypes(): Promise<string> {
     return stdout
   } finally {
     await cluster.stop()
+  }
+}
+
+/** The document as a server serves it. Nothing is asked of the database, so it may be one that is not there. */
+async function openapi(): Promise<string> {
+  const config = loadConfig({
+    POSTERN_DATABASE_URL: 'postgres://nobody@localhost/unused',
+    POSTERN_PUBLIC_URL: 'http://localhost:8080',
+    POSTERN_AUTH_SECRETS: `1:${'unused'.repeat(8)}`,
+    POSTERN_MASTER_KEYS: `1:${'00'.repeat(32)}`,
+  })
+  const context = createContext(config, createLogger('error'), 'postern generate')
+  const { app } = createApi(context)
+  try {
+    await app.ready()
+    return openapiText(app)
+  } finally {
+    await app.close()
+    await context.close()
   }
 }
 

@@ -1,26 +1,32 @@
 import Type from 'typebox'
 import { signInOperation } from './operation.ts'
 
+const Time = Type.String({ format: 'date-time' })
 const NullableText = Type.Union([Type.String(), Type.Null()])
 
 export const listSessions = signInOperation({
   id: 'auth.list-sessions',
   method: 'GET',
   path: '/auth/sessions',
-  summary: 'The living sessions of the user who is signed in, newest first.',
+  summary: 'Your living sessions',
+  description: 'All of them, the newest first. The list is not divided into pages.',
+  needsSession: true,
   response: Type.Object({
     data: Type.Array(
       Type.Object({
         id: Type.Integer(),
-        is_current: Type.Boolean(),
-        second_factor_at: NullableText,
+        is_current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+        second_factor_at: Type.Union([Time, Type.Null()], {
+          description: 'When a second factor was given in this session.',
+        }),
         ip_address: NullableText,
         user_agent: NullableText,
-        created_at: Type.String(),
-        expires_at: Type.String(),
+        created_at: Time,
+        expires_at: Time,
       }),
     ),
   }),
+  success: 'The sessions.',
   async run({ signIn, browser }) {
     const { body, cookies } = await signIn.listSessions(browser)
     const data = body.map((session) => ({

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TSchema } from 'typebox'
 import type { Answer, Browser, SignIn } from '../core/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
+import { Problem } from '../platform/http/problem.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
 /**
@@ -15,10 +16,19 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
   method: 'GET' | 'POST' | 'DELETE'
   path: string
   summary: string
+  /** What the summary leaves out, in Markdown. */
+  description: string
+  /** False where it is there to open a session. */
+  needsSession: boolean
+  /** With an example, as `examples: [...]`. */
   body?: Body
   params?: Params
   /** Absent: the answer is 204 with an empty body. */
   response?: TSchema
+  /** When the success is given, as a sentence. */
+  success: string
+  /** Besides those that any operation here may end with: status → code and sentence. */
+  failures?: Record<number, string>
   run(call: {
     signIn: SignIn
     browser: Browser
@@ -26,6 +36,8 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
     params: Static<Params>
   }): Promise<Answer<unknown>>
 }
+
+export const tooManyAttempts = '`rate_limited`: too many attempts; Retry-After says when to try again.'
 
 /** Only lends the schemas' types to `run`. */
 export const signInOperation = <Body extends TSchema, Params extends TSchema>(
@@ -37,18 +49,12 @@ export function registerSignIn(
   operations: readonly SignInOperation[],
   { signIn, publicOrigin }: { signIn: SignIn; publicOrigin: string },
 ): void {
-  for (const { id, method, path, summary, body, params, response, run } of operations) {
+  for (const operation of operations) {
+    const { method, path, response, run } = operation
     app.route({
       method,
       url: `/v1${path}`,
-      schema: {
-        operationId: id,
-        summary,
-        ...(body ? { body } : {}),
-        ...(params ? { params } : {}),
-        querystring: Type.Object({}, { additionalProperties: false }),
-        ...(response ? { response: { 200: response } } : {}),
-      } as object,
+      schema: schemaOf(operation),
       handler: async (request, reply) => {
         refuseOtherOrigin(request, publicOrigin)
         const call = { signIn, browser: browserOf(request), body: request.body, params: request.params }
@@ -59,6 +65,40 @@ export function registerSignIn(
     })
   }
 }
+
+function schemaOf(operation: SignInOperation): object {
+  const { id, summary, description, needsSession, body, params, response, success, failures } = operation
+  const failed: Record<number, string> = {
+    400: body
+      ? '`invalid_json`, `invalid_parameter`: the request is not well formed.'
+      : '`invalid_parameter`: the address of the request is not well formed.',
+    401: '`unauthenticated`: nobody is signed in here, or the request comes from another site.',
+    ...(body ? { 422: '`validation_failed`: a field is missing, unknown or not of its form.' } : {}),
+    500: '`internal_error`: a fault on our side; X-Request-Id finds it in the log.',
+    ...failures,
+  }
+  return {
+    operationId: id,
+    tags: ['auth'],
+    summary,
+    description,
+    security: needsSession ? [{ session: [] }] : [],
+    ...(body ? { body } : {}),
+    ...(params ? { params } : {}),
+    querystring: Type.Object({}, { additionalProperties: false }),
+    response: {
+      ...(response ? { 200: answered(success, response) } : { 204: { type: 'null', description: success } }),
+      ...Object.fromEntries(
+        Object.entries(failed).map(([status, meaning]) => [status, answered(meaning, Problem)]),
+      ),
+    },
+  }
+}
+
+const answered = (description: string, schema: TSchema) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
 
 function refuseOtherOrigin({ headers }: FastifyRequest, publicOrigin: string): void {
   if (headers.origin !== undefined && headers.origin !== publicOrigin) {

@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import type { SignIn } from '../core/access/sign-in.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { changePassword } from './change-password.ts'
@@ -25,6 +26,25 @@ const operations = [
   setUpTotp,
 ]
 
+const jwksSchema = {
+  operationId: 'auth.list-signing-keys',
+  tags: ['auth'],
+  summary: 'The public keys of our access tokens',
+  description:
+    'A JSON Web Key Set (RFC 7517), for programs that verify our tokens themselves. A token may be drawn that a key not yet in your copy has signed: fetch the set again when you meet an unknown `kid`.',
+  security: [],
+  response: {
+    200: {
+      description: 'The keys.',
+      content: {
+        'application/json': {
+          schema: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }),
+        },
+      },
+    },
+  },
+}
+
 export interface SignInDeps {
   signIn: SignIn
   publicOrigin: string
@@ -33,7 +53,7 @@ export interface SignInDeps {
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
   registerSignIn(app, operations, deps)
   // RFC 7517 §5: for whoever wants to verify our tokens elsewhere.
-  app.get('/v1/auth/jwks.json', async (_request, reply) => {
+  app.get('/v1/auth/jwks.json', { schema: jwksSchema }, async (_request, reply) => {
     reply.header('cache-control', 'public, max-age=60')
     return { keys: await deps.signIn.publicKeys() }
   })

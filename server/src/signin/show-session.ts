@@ -1,25 +1,33 @@
 import Type from 'typebox'
 import { signInOperation } from './operation.ts'
 
+const Time = Type.String({ format: 'date-time' })
+
 export const showSession = signInOperation({
   id: 'auth.show-session',
   method: 'GET',
   path: '/auth/session',
-  summary: 'Who is signed in here, and how.',
+  summary: 'Who is signed in here, and how',
+  description:
+    'Looking keeps the session alive: it ends 12 hours after it was last renewed, and a week after the sign-in.',
+  needsSession: true,
   response: Type.Object({
     user: Type.Object({
       id: Type.Integer(),
       email: Type.String(),
       name: Type.String(),
-      role: Type.String(),
+      role: Type.String({ description: 'The role in the service: `admin` or `user`.' }),
       second_factor_enabled: Type.Boolean(),
     }),
     session: Type.Object({
       id: Type.Integer(),
-      second_factor_at: Type.Union([Type.String(), Type.Null()]),
-      expires_at: Type.String(),
+      second_factor_at: Type.Union([Time, Type.Null()], {
+        description: 'When a second factor was given in this session.',
+      }),
+      expires_at: Time,
     }),
   }),
+  success: 'The user and the session.',
   async run({ signIn, browser }) {
     const { body, cookies } = await signIn.current(browser)
     const { id, second_factor_at, expires_at } = body.session

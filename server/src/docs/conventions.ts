@@ -1,0 +1,170 @@
+import { errorCodes } from '../platform/errors.ts'
+import { statusOf } from '../platform/http/problem.ts'
+
+/** What holds for every operation, told once, at the head of the OpenAPI document. */
+export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, and how
+administrators run the projects, plans, domains, endpoints, routes, members and keys of their customers.
+
+## Who is calling
+
+Everything under \`/v1/admin\` takes an access token: \`Authorization: Bearer <token>\`. It is drawn from a
+session at \`POST /v1/auth/token\`, or issued by an OpenID Connect provider that the operator has configured,
+and it says who you are. What you may do is looked up on every request: a demoted or disabled administrator is
+refused at the next call. A project's API key never opens the administrative interface.
+
+Without a valid token the answer is 401, for a user who is no administrator 403, whatever is asked for: only
+administrators learn what exists.
+
+Only \`/v1/auth\` uses a cookie, which stands for the session.
+
+## Requests
+
+- Bodies are JSON, sent as \`Content-Type: application/json\`; a DELETE has one as well. Types are exact
+  (\`"1"\` is not \`1\`), and a field or query parameter that is not listed is refused, never ignored.
+- Identifiers in paths are plain decimal numbers.
+- Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`.
+- What has no value is \`null\`; no field is ever left out of an answer.
+
+## Errors
+
+Every failure has a body of exactly two fields: \`error\`, a code for programs that never changes its meaning,
+and \`message\`, a sentence for a person that says what was wrong and what to do.
+
+| status | \`error\` |
+|---|---|
+${codesByStatus()}
+
+429 and 503 may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is too large), 415
+(the body is not JSON) or 503 (try again later); these are not listed again with each operation.
+
+Every answer carries \`X-Request-Id\`, which finds the request in the log and in the audit.
+
+## Versions
+
+An answer with one resource carries an \`ETag\`. It changes when the resource's configuration is changed, and
+only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if somebody else was
+quicker. Without \`If-Match\` the change is made in any case. A change that changes nothing is answered with
+200 and moves nothing.
+
+## Repeating a request
+
+A POST may carry an \`Idempotency-Key\` of your choice, which is remembered for 24 hours, for you and this
+operation. The same request with the same key gets the first answer again and acts once; another request with
+it gets 422 \`idempotency_key_reused\`; while the first one is still running, 409 \`request_in_progress\`. Only
+successes are remembered. A secret is told once: a repetition is answered with 409
+\`secret_already_revealed\` and the \`Location\` of what was made.
+
+## Preview
+
+Every administrative mutation takes \`?dry_run=true\`. It is then checked and carried out like the real thing, and
+undone: the answer is 200 with the changes, field by field, what would follow from them, and what to think
+about first. Nothing is kept, nothing is sent, and no secret is made known.
+
+## Reasons
+
+Every administrative mutation takes a \`reason\`, which is kept in the audit for ever. It is required for
+deletions and rotations, for locking a project or changing its reputation, for overriding what a customer has
+bought, and for going past a customer's limit; without it, the answer is 422 \`reason_required\` (or
+\`limit_exceeded\`).
+
+## Lists
+
+Lists take \`limit\` (1 to 200, otherwise 50) and \`cursor\`, and answer with \`data\` and \`next_cursor\`: send that
+as \`cursor\` to get the next page; on the last page it is \`null\`.
+`
+
+function codesByStatus(): string {
+  const statuses = [...new Set(errorCodes.map((code) => statusOf[code]))].sort((one, other) => one - other)
+  return statuses
+    .map((status) => {
+      const codes = errorCodes.filter((code) => statusOf[code] === status)
+      return `| ${status} | ${codes.map((code) => `\`${code}\``).join(', ')} |`
+    })
+    .join('\n')
+}
+
+/** In the order of the reference. A tag is the first word of an operation's id. */
+export const tags: { name: string; 'x-displayName': string; description: string }[] = [
+  {
+    name: 'auth',
+    'x-displayName': 'Signing in',
+    description:
+      'Email, password and a second factor open a session, which is a cookie; access tokens are drawn from it.',
+  },
+  {
+    name: 'projects',
+    'x-displayName': 'Projects',
+    description: 'What a customer owns: everything else belongs to a project.',
+  },
+  {
+    name: 'plans',
+    'x-displayName': 'Plans',
+    description: 'What projects are sold: their limits and the price.',
+  },
+  {
+    name: 'domains',
+    'x-displayName': 'Domains',
+    description: 'The mail domains a project sends from, and the DNS records that prove and protect them.',
+  },
+  {
+    name: 'endpoints',
+    'x-displayName': 'Endpoints',
+    description: 'HTTPS receivers of a project, for events and for inbound mail.',
+  },
+  {
+    name: 'routing',
+    'x-displayName': 'Routing',
+    description: 'What happens to inbound mail, by address or, as a catch-all, by domain.',
+  },
+  {
+    name: 'members',
+    'x-displayName': 'Members',
+    description: 'The people of a project and their roles in it.',
+  },
+  {
+    name: 'api-keys',
+    'x-displayName': 'API keys',
+    description: "A project's credentials for programs.",
+  },
+  {
+    name: 'messages',
+    'x-displayName': 'Messages',
+    description: 'Mail that a project has sent, and what became of it.',
+  },
+  {
+    name: 'queue',
+    'x-displayName': 'Queue',
+    description: 'Mail of a project that waits to be sent.',
+  },
+  {
+    name: 'usage',
+    'x-displayName': 'Usage',
+    description: 'How much a project has sent, against what its plan allows.',
+  },
+  {
+    name: 'suppressions',
+    'x-displayName': 'Suppressions',
+    description: 'Addresses to which a project sends nothing any more.',
+  },
+  {
+    name: 'users',
+    'x-displayName': 'Users',
+    description: 'The people who can sign in, and their role in the service.',
+  },
+  {
+    name: 'audit',
+    'x-displayName': 'Audit',
+    description:
+      'Who did what and why: one row for every administrative change, in chains that show tampering.',
+  },
+  {
+    name: 'denials',
+    'x-displayName': 'Denials',
+    description: 'What signed-in users tried and were refused.',
+  },
+  {
+    name: 'health',
+    'x-displayName': 'Health',
+    description: 'For load balancers and supervisors.',
+  },
+]
