@@ -1,56 +1,180 @@
 import { execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { startCluster } from '../server/src/testing/postgres.ts'
+import { type Cluster, startCluster } from '../server/src/testing/postgres.ts'
+import { seedDemoData } from './demo-data.ts'
 
 /**
- * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its
- * own under .dev/; migrates; makes an administrator the first time; serves, and starts anew when a file changes.
+ * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
+ * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1, and starts
+ * anew when a file changes. `npm run dev token` prints an access token for the one that runs.
+ *
+ * Of the environment's POSTERN_ variables only the two database addresses and the port are used.
  */
 const root = path.resolve(import.meta.dirname, '..')
-const state = path.join(root, '.dev')
 const program = path.join(root, 'server/src/bin/postern.ts')
 const email = 'admin@example.com'
-const url = 'http://127.0.0.1:8080'
+const port = Number(process.env['POSTERN_HTTP_PORT'] || 8080)
+const url = `http://127.0.0.1:${port}`
+const givenDatabase = process.env['POSTERN_DATABASE_URL'] || undefined
+
+// What is remembered belongs to one database.
+const state = path.join(root, '.dev', givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
+const environmentFile = path.join(state, 'environment.json')
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
-const exec = promisify(execFile)
+const stop = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
 
-await mkdir(state, { recursive: true })
-const cluster = process.env['POSTERN_DATABASE_URL']
-  ? undefined
-  : await startCluster(path.join(state, 'postgres'))
-const env = {
-  POSTERN_PUBLIC_URL: url,
-  POSTERN_AUTH_SECRETS: await remembered('auth-secrets', async () => `1:${randomBytes(32).toString('hex')}`),
-  ...(cluster ? { POSTERN_DATABASE_URL: await databaseIn(cluster.url) } : {}),
-  ...process.env,
-}
-const postern = async (...args: string[]): Promise<string> =>
-  (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
+class Failed extends Error {}
 
 try {
-  say(await postern('migrate'))
-  say(await remembered('administrator', () => postern('admin', 'create', '--email', email)))
-  say(`\nAn access token, good for ten minutes:\n\n  ${await postern('token', '--email', email)}\n`)
-  say(`Serving at ${url}; Ctrl-C stops it.\n`)
-  await serve()
-} finally {
-  await cluster?.stop()
+  if (process.argv[2] === 'token') {
+    const env = JSON.parse(await readFile(environmentFile, 'utf8').catch(notRunning))
+    say(await postern(env, 'token', '--email', email))
+  } else {
+    await develop()
+  }
+} catch (error) {
+  if (!stop.signal.aborted) {
+    process.stderr.write(`${error instanceof Failed ? error.message : (error as Error).stack}\n`)
+    process.exitCode = 1
+  }
 }
 
-/** Until it ends, or this process is told to. */
-async function serve(): Promise<void> {
+async function develop(): Promise<void> {
+  await requireFreePort()
+  await mkdir(state, { recursive: true })
+  const cluster = givenDatabase ? undefined : await ownCluster()
+  try {
+    const env = await environment(givenDatabase ?? (await databaseIn(cluster?.url ?? '')))
+    await writeFile(environmentFile, JSON.stringify(env), { mode: 0o600 })
+    step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
+    const credentials = await remembered('administrator', () => makeAdministrator(env))
+    await serve(env, async () => {
+      await remembered('demo-data', () => makeDemoData(env))
+      say(welcome(credentials))
+    })
+  } finally {
+    await cluster?.stop()
+  }
+}
+
+function step(line: string): void {
+  stop.signal.throwIfAborted()
+  say(line)
+}
+
+async function ownCluster(): Promise<Cluster> {
+  step('Starting a PostgreSQL of its own…')
+  try {
+    return await startCluster(path.join(state, 'postgres'))
+  } catch (error) {
+    throw new Failed((error as Error).message)
+  }
+}
+
+async function environment(databaseUrl: string): Promise<Record<string, string>> {
+  const secret = async () => `1:${randomBytes(32).toString('hex')}`
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('POSTERN_'))
+  const owner = process.env['POSTERN_DATABASE_OWNER_URL']
+  return {
+    ...(Object.fromEntries(others) as Record<string, string>),
+    POSTERN_DATABASE_URL: databaseUrl,
+    ...(owner ? { POSTERN_DATABASE_OWNER_URL: owner } : {}),
+    POSTERN_PUBLIC_URL: url,
+    POSTERN_HTTP_PORT: String(port),
+    POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret),
+    POSTERN_MASTER_KEYS: await remembered('master-keys', secret),
+    POSTERN_LOG_LEVEL: 'warn',
+  }
+}
+
+/** Whatever a command complains about is what the person at the terminal needs to read. */
+async function postern(env: Record<string, string>, ...args: string[]): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { env })
+    return stdout.trim()
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string }
+    throw new Failed(`postern ${args.join(' ')} failed:\n${stderr?.trim() || message}`)
+  }
+}
+
+/** An administrator of a database whose credentials were not kept here gets new ones. */
+function makeAdministrator(env: Record<string, string>): Promise<string> {
+  step(`Making the administrator ${email}…`)
+  return postern(env, 'admin', 'create', '--email', email).catch((error: unknown) => {
+    if (error instanceof Failed && error.message.includes('exists')) {
+      return postern(env, 'admin', 'reset', '--email', email)
+    }
+    throw error
+  })
+}
+
+async function makeDemoData(env: Record<string, string>): Promise<string> {
+  const tokenOf = (address: string) => postern(env, 'token', '--email', address)
+  await seedDemoData({
+    url,
+    databaseUrl: env['POSTERN_DATABASE_URL'] ?? '',
+    tokenOf,
+    administrator: email,
+    say: step,
+  })
+  return new Date().toISOString()
+}
+
+/** Until the server ends, or this process is told to. */
+async function serve(env: Record<string, string>, whenReady: () => Promise<void>): Promise<void> {
   const watched = ['--watch-path', path.join(root, 'server/src'), '--watch-preserve-output']
-  const server = spawn(process.execPath, [...watched, program, 'api'], { env, stdio: 'inherit' })
-  // Ctrl-C reaches the child by itself; what is left to do here comes after its end.
-  process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => server.kill('SIGTERM'))
-  await once(server, 'exit')
+  // In a group of its own: Ctrl-C reaches this process alone, which then ends what it started in order.
+  const server = spawn(process.execPath, [...watched, program, 'api'], {
+    env,
+    stdio: 'inherit',
+    detached: true,
+  })
+  const ended = once(server, 'exit')
+  try {
+    await Promise.race([
+      ready(),
+      ended.then(() => Promise.reject(new Failed('The server ended before it was ready.'))),
+    ])
+    await whenReady()
+    await Promise.race([ended, once(stop.signal, 'abort')])
+  } finally {
+    server.kill('SIGTERM')
+    await ended
+  }
+}
+
+async function ready(): Promise<void> {
+  while (!stop.signal.aborted) {
+    const isReady = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (isReady) return
+    await sleep(100)
+  }
+  stop.signal.throwIfAborted()
+}
+
+async function requireFreePort(): Promise<void> {
+  const probe = createServer()
+  probe.listen(port, '127.0.0.1')
+  await once(probe, 'listening').catch(() => {
+    throw new Failed(
+      `Something already listens on 127.0.0.1:${port}: another \`npm run dev\`, perhaps. Stop it, or set POSTERN_HTTP_PORT.`,
+    )
+  })
+  probe.close()
+  await once(probe, 'close')
 }
 
 /** Made the first time and kept under .dev/. */
@@ -70,4 +194,25 @@ async function databaseIn(clusterUrl: string): Promise<string> {
   if (rowCount === 0) await client.query('create database postern')
   await client.end()
   return clusterUrl.replace(/postgres$/, 'postern')
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+function notRunning(): never {
+  throw new Failed('There is no Postern here yet: run `npm run dev` first.')
+}
+
+function welcome(credentials: string): string {
+  return `
+${credentials}
+
+Postern is ready.
+
+  reference   ${url}/docs
+  try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
+
+Ctrl-C stops it; what you did is kept under .dev/.
+`
 }

@@ -1,0 +1,273 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { circumstances, cpuSeconds, machineCpuSeconds, median, spread, table } from './figures.ts'
+import { type Load, type LoadResult, runPgbench, runWrk } from './load.ts'
+import { type PgbenchScript, pgbenchScript } from './pgbench-script.ts'
+import { type Postern, startPostern } from './postern.ts'
+import { captureStatements, type Statement } from './statements.ts'
+
+/**
+ * `npm run bench:admin-patch`: how many administrative edits with audit the API makes per second, against
+ * pgbench sending the same statements to the same PostgreSQL in the same run. README.md beside this file
+ * says what the figures mean.
+ */
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '12' },
+    connections: { type: 'string', default: '32' },
+    'pool-size': { type: 'string' },
+    only: { type: 'string' },
+    profile: { type: 'string' },
+  },
+})
+const rounds = Number(options.rounds)
+const load: Load = { seconds: Number(options.seconds), connections: Number(options.connections) }
+
+// A whole number of projects for each connection, so that pgbench's clients never meet.
+const projectCount = 64 * load.connections
+const firstProject = 700_001
+const lua = path.join(import.meta.dirname, 'patch-projects.lua')
+// As the API's own connections, but for the role: its look-up of the user runs as postern_identity on a
+// connection of its own, and a client of pgbench has only one.
+const sessionOptions = '-c role=postern_admin -c search_path=pg_catalog -c TimeZone=UTC'
+
+interface Scenario {
+  id: string
+  what: string
+  projects: number
+  goal: number
+}
+
+const scenarios: Scenario[] = [
+  { id: 'S3', what: 'edits of distinct projects', projects: projectCount, goal: 0.5 },
+  { id: 'S4', what: 'edits of one project', projects: 1, goal: 0.4 },
+].filter(({ id }) => options.only === undefined || options.only === id)
+
+interface Measured extends LoadResult {
+  /** Processor time per edit. */
+  cpuMs: { api: number; postgres: number }
+  /** Cores that were busy with something else: the more, the less the figures are worth. */
+  strangersCores: number
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const directory = await mkdtemp(path.join(tmpdir(), 'postern-bench-script-'))
+const scriptFile = path.join(directory, 'edit.sql')
+const postern = await startPostern({
+  environment: options['pool-size'] ? { POSTERN_DATABASE_POOL_SIZE: options['pool-size'] } : {},
+  nodeOptions: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [],
+})
+let wrkRuns = 0
+try {
+  await makeProjects(postern)
+  const script = await captureScript(postern)
+  await writeFile(scriptFile, script.text)
+  say(`One edit, as pgbench sends it in the mode "${script.protocol}":\n\n${script.text}`)
+
+  // The first seconds of a process are spent compiling; and pgbench needs every chain to have begun.
+  for (let seconds = 5; (await tally(postern)).chains < projectCount; seconds *= 2) {
+    await measureApi({ ...load, seconds }, projectCount)
+  }
+  await measurePgbench({ ...load, seconds: 2 }, projectCount, script)
+
+  const rows: string[][] = []
+  for (const scenario of scenarios) {
+    const turns: { api: Measured; pgbench: Measured }[] = []
+    for (let round = 1; round <= rounds; round++) {
+      const api = await measureApi(load, scenario.projects)
+      const pgbench = await measurePgbench(load, scenario.projects, script)
+      turns.push({ api, pgbench })
+      say(`${scenario.id} round ${round}: ${summary(api)} by the API, ${summary(pgbench)} by pgbench`)
+    }
+    rows.push(tableRow(scenario, turns))
+  }
+  say(`\n${await circumstances(postern.superuser)}; ${load.connections} connections;`)
+  say(`${rounds} rounds of ${load.seconds} s; medians (least–most); processor time in ms per edit,`)
+  say(`and in cores for whatever else ran on the machine.\n`)
+  const head = ['', 'what', 'API /s', 'pgbench /s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
+  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'strangers'], rows))
+} finally {
+  await postern.stop()
+  await rm(directory, { recursive: true, force: true })
+}
+
+function summary({ perSecond, succeeded, strangersCores }: Measured): string {
+  return `${perSecond.toFixed(0)}/s (${succeeded} edits, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+}
+
+function tableRow({ id, what, goal }: Scenario, turns: { api: Measured; pgbench: Measured }[]): string[] {
+  const [api, pgbench] = [turns.map((turn) => turn.api), turns.map((turn) => turn.pgbench)]
+  const of = (halves: Measured[], pick: (half: Measured) => number, digits: number): string =>
+    spread(halves.map(pick), digits)
+  const ratios = turns.map((turn) => turn.api.perSecond / turn.pgbench.perSecond)
+  return [
+    id,
+    what,
+    of(api, ({ perSecond }) => perSecond, 0),
+    of(pgbench, ({ perSecond }) => perSecond, 0),
+    `${spread(ratios, 2)}${median(ratios) >= goal ? '' : ' **missed**'}`,
+    `≥ ${goal}`,
+    of(api, ({ p50Ms }) => p50Ms ?? Number.NaN, 1),
+    of(api, ({ p99Ms }) => p99Ms ?? Number.NaN, 1),
+    of(api, ({ cpuMs }) => cpuMs.api, 2),
+    of(api, ({ cpuMs }) => cpuMs.postgres, 2),
+    of(pgbench, ({ cpuMs }) => cpuMs.postgres, 2),
+    of([...api, ...pgbench], ({ strangersCores }) => strangersCores, 1),
+  ]
+}
+
+/** By SQL, because nobody wants to wait for so many requests; the rows are those that the API would make. */
+async function makeProjects({ superuser }: Postern): Promise<void> {
+  const ids = `generate_series(${firstProject}, ${firstProject + projectCount - 1}) as id`
+  await superuser.query(`
+    insert into control.users (email, name) values ('owner@example.com', 'Olive');
+    insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
+                               max_mails_per_month, price)
+    values ('Bench', 'For measuring', 'email', 10, 10, 1000, 10000, 9.90);
+    insert into control.projects (id, user_id, name, plan_id, version) overriding system value
+    -- Versions far apart, so that no two numbers in a capture are equal by chance.
+    select id, (select id from control.users where email = 'owner@example.com'), 'Project ' || id,
+           (select max(id) from control.plans), 10 * id
+    from ${ids};
+    insert into control.project_stats (project_id) select id from ${ids};
+    insert into control.members (project_id, user_id, email, name, role, joined_at)
+    select project.id, owner.id, owner.email, owner.name, 'owner', now()
+    from control.projects as project join control.users as owner on owner.id = project.user_id;
+  `)
+}
+
+/**
+ * Three edits, two of them of one project: what the API sent for each, and what it wrote. A parameter that
+ * equals a written value in all three is that value; `answers` says where the API had it from.
+ */
+async function captureScript(postern: Postern): Promise<PgbenchScript> {
+  const token = await postern.token()
+  const captures: Statement[][] = []
+  const written: Record<string, string>[] = []
+  // Not captured: what a fresh process asks once, such as the keys of tokens.
+  await edit(postern, token, firstProject, 'Capture 0')
+  await edit(postern, token, firstProject + 1, 'Capture 0')
+  for (const [index, project] of [firstProject, firstProject, firstProject + 1].entries()) {
+    const name = `Capture ${index + 1}`
+    captures.push(await captureStatements(postern, () => edit(postern, token, project, name)))
+    written.push({ name, ...(await lastAudit(postern, project)) })
+  }
+  const was = (field: string): string[] => written.map((row) => row[field] ?? '')
+  return pgbenchScript(captures, {
+    variables: {
+      project: was('chain'),
+      name: was('name'),
+      next_seq: was('seq'),
+      head_id: was('id'),
+      head_at: was('at'),
+      head_xid: was('xid'),
+      head_hash: was('prev_hash'),
+    },
+    preamble: [
+      // Each client goes through projects that no other touches; with one project, all meet there.
+      '\\set n :n + 1',
+      '\\set project :first + mod(:client_id + :clients * :n, :projects)',
+      '\\set name 1000000000 * (1 + :client_id) + :n',
+    ].join('\n'),
+    answers: [{ of: /audit_heads[\s\S]*for update/i, take: '\\gset head_\n\\set next_seq :head_seq + 1' }],
+  })
+}
+
+async function edit({ url }: Postern, token: string, project: number, name: string): Promise<void> {
+  const response = await fetch(`${url}/v1/admin/projects/${project}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  })
+  if (response.status !== 200) throw new Error(`PATCH: ${response.status} ${await response.text()}`)
+}
+
+/** Spelt as PostgreSQL's log spells parameters. */
+async function lastAudit({ superuser }: Postern, project: number): Promise<Record<string, string>> {
+  const { rows } = await superuser.query<Record<string, string>>(
+    `select chain::text, seq::text, id::text, xid::text, encode(prev_hash, 'hex') as prev_hash,
+            (at at time zone 'UTC')::text || '+00' as at
+     from control.audit where chain = $1 order by seq desc limit 1`,
+    [project],
+  )
+  return rows[0] ?? {}
+}
+
+async function measureApi(load: Load, projects: number): Promise<Measured> {
+  const token = await postern.token()
+  // A name that was there before would change nothing, and cost little.
+  const args = [token, firstProject, projects, ++wrkRuns].map(String)
+  // wrk hangs up on what is under way at its end: written, but not heard by anybody.
+  return accounted('The API', load.connections, () => runWrk(load, postern.url, lua, args))
+}
+
+async function measurePgbench(load: Load, projects: number, script: PgbenchScript): Promise<Measured> {
+  const { protocol, constants } = script
+  const variables = { n: 0, first: firstProject, clients: load.connections, projects, ...constants }
+  return accounted('pgbench', 0, () =>
+    runPgbench(load, postern.databaseUrl, sessionOptions, { file: scriptFile, protocol, variables }),
+  )
+}
+
+/** Every success must be an audit row and a moved version, and there must be no others. */
+async function accounted(
+  who: string,
+  unheardAtMost: number,
+  run: () => Promise<LoadResult>,
+): Promise<Measured> {
+  // What the last one left behind is not this one's to clear away.
+  await postern.superuser.query('vacuum analyze')
+  await postern.superuser.query('checkpoint')
+  const before = await tally(postern)
+  const [cpuBefore, startedAt] = [await cpuUsed(postern), performance.now()]
+  const result = await run()
+  await sleep(1000)
+  const [cpuAfter, seconds] = [await cpuUsed(postern), (performance.now() - startedAt) / 1000]
+  const after = await tally(postern)
+  const rows = after.audit - before.audit
+  const versions = after.versions - before.versions
+  const unheard = rows - result.succeeded
+  if (result.failed > 0 || versions !== rows || unheard < 0 || unheard > unheardAtMost) {
+    throw new Error(
+      `${who}'s figures do not agree: ${result.succeeded} successes, ${result.failed} failures, ` +
+        `${rows} audit rows, ${versions} versions moved.`,
+    )
+  }
+  const used = (who: keyof CpuUsed): number => cpuAfter[who] - cpuBefore[who]
+  const cpuMs = { api: (used('api') * 1000) / rows, postgres: (used('postgres') * 1000) / rows }
+  const strangers = used('machine') - used('api') - used('postgres') - used('bench')
+  return { ...result, cpuMs, strangersCores: Math.max(0, strangers / seconds) }
+}
+
+interface CpuUsed {
+  api: number
+  postgres: number
+  /** This process and the load generators it started. */
+  bench: number
+  machine: number
+}
+
+async function cpuUsed({ pids }: Postern): Promise<CpuUsed> {
+  return {
+    api: await cpuSeconds(pids.api),
+    postgres: await cpuSeconds(pids.postgres, true),
+    bench: await cpuSeconds(process.pid),
+    machine: await machineCpuSeconds(),
+  }
+}
+
+/** Counted by the superuser, past everything that the API believes. */
+async function tally({ superuser }: Postern): Promise<{ audit: number; chains: number; versions: number }> {
+  const { rows } = await superuser.query<{ audit: string; chains: string; versions: string }>(
+    `select count(*) as audit, count(distinct chain) as chains,
+            (select sum(version) from control.projects) as versions
+     from control.audit`,
+  )
+  const [row] = rows
+  return { audit: Number(row?.audit), chains: Number(row?.chains), versions: Number(row?.versions) }
+}

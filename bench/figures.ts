@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { availableParallelism, cpus } from 'node:os'
+import { promisify } from 'node:util'
+import type pg from 'pg'
+
+const exec = promisify(execFile)
+
+export function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  const [low = Number.NaN, high = low] = sorted.slice(Math.ceil(middle) - 1, Math.floor(middle) + 1)
+  return (low + high) / 2
+}
+
+/** `median (least–most)` */
+export function spread(values: number[], digits = 0): string {
+  const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map((value) =>
+    value.toLocaleString('en-GB', { minimumFractionDigits: digits, maximumFractionDigits: digits }),
+  )
+  return `${middle} (${least}–${most})`
+}
+
+/** A table as Markdown has it. */
+export function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
+}
+
+/** Where, when and on which state of the code the figures were taken. */
+export async function circumstances(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ version: string; fsync: string; commit: string }>(
+    `select current_setting('server_version') as version, current_setting('fsync') as fsync,
+            current_setting('synchronous_commit') as commit`,
+  )
+  return [
+    `${new Date().toISOString().slice(0, 16)}Z`,
+    await commit(),
+    `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})`,
+    `PostgreSQL ${rows[0]?.version} (fsync ${rows[0]?.fsync}, synchronous_commit ${rows[0]?.commit})`,
+    `Node.js ${process.version}`,
+  ].join(', ')
+}
+
+async function commit(): Promise<string> {
+  const git = async (...args: string[]): Promise<string> =>
+    (await exec('git', args, { cwd: import.meta.dirname })).stdout.trim()
+  try {
+    const isClean = (await git('status', '--porcelain')) === ''
+    return `commit ${await git('rev-parse', '--short', 'HEAD')}${isClean ? '' : ' with uncommitted changes'}`
+  } catch {
+    return 'commit unknown'
+  }
+}
+
+const ticksPerSecond = 100
+
+/**
+ * Seconds of processor time used so far by a process and, when `family` is asked for, its children: those
+ * that ended are in the parent's own count.
+ */
+export async function cpuSeconds(pid: number, family = false): Promise<number> {
+  const numbers = family ? (await readdir('/proc')).filter((name) => /^\d+$/.test(name)) : [String(pid)]
+  let ticks = 0
+  for (const number of numbers) {
+    const stat = await readFile(`/proc/${number}/stat`, 'utf8').catch(() => '')
+    // The name in parentheses may hold spaces; `state` is the first field after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number)
+    if (number === String(pid)) ticks += user + system + endedUser + endedSystem
+    else if (family && fields[1] === String(pid)) ticks += user + system
+  }
+  return ticks / ticksPerSecond
+}
+
+/** Seconds of processor time that the whole machine has used since it started. */
+export async function machineCpuSeconds(): Promise<number> {
+  const [total = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
+  // user, nice, system; then idle and iowait, which are no work; then irq, softirq, steal.
+  const [user = 0, nice = 0, system = 0, , , ...interrupts] = total.split(/ +/).slice(1, 9).map(Number)
+  return (user + nice + system + interrupts.reduce((sum, ticks) => sum + ticks, 0)) / ticksPerSecond
+}

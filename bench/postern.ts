@@ -1,0 +1,140 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { startCluster } from '../server/src/testing/postgres.ts'
+
+/**
+ * A Postern to measure: a PostgreSQL of its own that waits for the disk as in production, and `postern api`
+ * as a process of its own. The application's login is neither superuser nor owner.
+ */
+export interface Postern {
+  /** Where the API listens. */
+  url: string
+  /** The application's login. */
+  databaseUrl: string
+  /** For preparing and counting. */
+  superuser: pg.Client
+  postgresLog: string
+  /** The API's process id, and that of PostgreSQL's first process. */
+  pids: { api: number; postgres: number }
+  /** A new access token of an administrator, good for ten minutes. */
+  token(): Promise<string>
+  stop(): Promise<void>
+}
+
+export interface PosternOptions {
+  /** Settings of Postern beside those that it cannot do without. */
+  environment?: Record<string, string>
+  /** Options of Node.js for the API, such as --cpu-prof. */
+  nodeOptions?: string[]
+}
+
+const program = path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
+const appUser = 'postern_app'
+const email = 'bench@example.com'
+const exec = promisify(execFile)
+
+export async function startPostern(options: PosternOptions = {}): Promise<Postern> {
+  const home = await mkdtemp(path.join(tmpdir(), 'postern-bench-'))
+  const postgresHome = await mkdtemp(path.join(tmpdir(), 'postern-bench-postgres-'))
+  const undo = [home, postgresHome].map((directory) => () => rm(directory, { recursive: true, force: true }))
+  const stop = async () => {
+    for (let step = undo.pop(); step; step = undo.pop()) await step()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void stop().finally(() => process.exit(1)))
+  }
+  try {
+    // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
+    const cluster = await startCluster(postgresHome)
+    undo.push(() => cluster.stop())
+    await onDatabase(cluster.url, async (client) => {
+      await client.query(`create role ${appUser} login noinherit`)
+      await client.query('create database postern')
+    })
+    const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
+    const databaseUrl = ownerUrl.replace('postgres@', `${appUser}@`)
+    const env = { ...environment(databaseUrl, ownerUrl), ...options.environment }
+    const postern = async (...args: string[]): Promise<string> =>
+      (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
+    await postern('migrate')
+    await postern('admin', 'create', '--email', email)
+
+    const superuser = new pg.Client({ connectionString: ownerUrl })
+    await superuser.connect()
+    undo.push(() => superuser.end())
+    const api = await startApi(path.join(home, 'api.log'), env, options.nodeOptions ?? [])
+    undo.push(() => stopApi(api.process))
+    return {
+      url: api.url,
+      databaseUrl,
+      superuser,
+      postgresLog: path.join(postgresHome, 'log'),
+      pids: { api: api.process.pid ?? 0, postgres: await postmasterPid(postgresHome) },
+      token: () => postern('token', '--email', email),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+const environment = (databaseUrl: string, ownerUrl: string): Record<string, string> => ({
+  PATH: process.env['PATH'] ?? '',
+  POSTERN_DATABASE_URL: databaseUrl,
+  POSTERN_DATABASE_OWNER_URL: ownerUrl,
+  POSTERN_PUBLIC_URL: 'http://localhost:8080',
+  POSTERN_HTTP_PORT: '0',
+  POSTERN_AUTH_SECRETS: `1:${randomBytes(32).toString('hex')}`,
+  POSTERN_MASTER_KEYS: `1:${randomBytes(32).toString('hex')}`,
+  // The limits are there to be met, but not by whoever measures what lies behind them.
+  POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
+  POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
+})
+
+/** Its log goes to a file, as it would under systemd: writing it is part of the work. */
+async function startApi(
+  logFile: string,
+  env: Record<string, string>,
+  nodeOptions: string[],
+): Promise<{ process: ChildProcess; url: string }> {
+  const log = openSync(logFile, 'a')
+  const api = spawn(process.execPath, [...nodeOptions, program, 'api'], { env, stdio: ['ignore', log, log] })
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(100)) {
+    const lines = await readFile(logFile, 'utf8')
+    const port = /"addresses":\[\{[^}]*"port":(\d+)/.exec(lines)?.[1]
+    if (port) return { process: api, url: `http://127.0.0.1:${port}` }
+    if (api.exitCode !== null) throw new Error(`The API ended:\n${lines}`)
+  }
+  api.kill()
+  throw new Error(`The API does not say where it listens:\n${await readFile(logFile, 'utf8')}`)
+}
+
+async function stopApi(api: ChildProcess): Promise<void> {
+  if (api.exitCode !== null || api.signalCode !== null) return
+  const ended = once(api, 'exit')
+  api.kill('SIGTERM')
+  await ended
+}
+
+async function postmasterPid(home: string): Promise<number> {
+  return Number.parseInt(await readFile(path.join(home, 'data/postmaster.pid'), 'utf8'), 10)
+}
+
+async function onDatabase(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}

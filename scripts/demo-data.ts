@@ -1,0 +1,312 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+/**
+ * A believable installation to look at: four plans, forty projects with members, endpoints and a history that two
+ * administrators made through the interface itself, so that its audit is as genuine as any.
+ *
+ * The same every time: what looks random comes from a fixed sequence. People and counters, which no operation
+ * makes yet, are written straight into the tables.
+ */
+export interface Demo {
+  url: string
+  databaseUrl: string
+  administrator: string
+  tokenOf(email: string): Promise<string>
+  say(line: string): void
+}
+
+const secondAdministrator = 'grace@example.com'
+
+export async function seedDemoData({ url, databaseUrl, administrator, tokenOf, say }: Demo): Promise<void> {
+  say('Making demo data…')
+  const database = new pg.Client({ connectionString: databaseUrl, options: '-c role=postern_admin' })
+  await database.connect()
+  try {
+    const owners = await makePeople(database)
+    const ada = caller(url, await tokenOf(administrator))
+    const grace = caller(url, await tokenOf(secondAdministrator))
+    const plans = await makePlans(ada)
+    for (const [index, name] of projectNames.entries()) {
+      const by = index % 3 === 0 ? grace : ada
+      await makeProject({ by, database, name, index, owners, plans })
+      if (index % 10 === 9) say(`  ${index + 1} of ${projectNames.length} projects`)
+    }
+  } finally {
+    await database.end()
+  }
+}
+
+type Call = (method: string, path: string, body: object) => Promise<{ id: number }>
+
+/**
+ * Keeps on when the server is away for a moment (it starts anew when a file changes), and a run that was cut short
+ * can be made again: what was created before is not created twice.
+ */
+function caller(url: string, token: string): Call {
+  return async (method, path, body) => {
+    const request = {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'idempotency-key': `demo-${createHash('sha256')
+          .update(JSON.stringify([path, body]))
+          .digest('hex')}`,
+      },
+      body: JSON.stringify(body),
+    }
+    const response = await patiently(() => fetch(`${url}/v1/admin${path}`, request))
+    const text = await response.text()
+    const answer = text === '' ? {} : JSON.parse(text)
+    if (!response.ok && answer.error !== 'secret_already_revealed') {
+      throw new Error(`${method} ${path} was refused: ${text}`)
+    }
+    return answer
+  }
+}
+
+async function patiently(attempt: () => Promise<Response>): Promise<Response> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (tried === 50) throw error
+      await sleep(200)
+    }
+  }
+}
+
+const projectNames = [
+  'Acme Shop',
+  'Birch & Co',
+  'Blue Harbour',
+  'Brightside Clinic',
+  'Cedar Analytics',
+  'Copper Kettle',
+  'Daybreak News',
+  'Delta Freight',
+  'Ember Studio',
+  'Evergreen Rentals',
+  'Fable Books',
+  'Field Notes',
+  'Foxglove Garden',
+  'Granite Bank',
+  'Halcyon Travel',
+  'Harvest Box',
+  'Inkwell Press',
+  'Juniper Health',
+  'Kestrel Drones',
+  'Lantern Events',
+  'Lighthouse School',
+  'Maple Street Bakery',
+  'Meridian Maps',
+  'Nimbus Weather',
+  'Northwind Traders',
+  'Oak Furniture',
+  'Orchard Foods',
+  'Paper Crane',
+  'Pebble Games',
+  'Quarry Tools',
+  'Riverbend Housing',
+  'Saffron Kitchen',
+  'Silver Birch Hotel',
+  'Slate Software',
+  'Tandem Bikes',
+  'Thistle & Thorn',
+  'Umbra Security',
+  'Vellum Letters',
+  'Wavelength Radio',
+  'Yarrow Wellness',
+]
+
+const firstNames = [
+  'Ana',
+  'Bo',
+  'Chidi',
+  'Dara',
+  'Elif',
+  'Farid',
+  'Greta',
+  'Hugo',
+  'Ines',
+  'Jun',
+  'Kofi',
+  'Lena',
+]
+const lastNames = [
+  'Abe',
+  'Berg',
+  'Costa',
+  'Diallo',
+  'Evans',
+  'Fischer',
+  'Garcia',
+  'Haddad',
+  'Ivanov',
+  'Jensen',
+]
+
+/** The owners-to-be, sixty of them, and a second administrator. */
+async function makePeople(database: pg.Client): Promise<{ id: number; email: string }[]> {
+  await database.query(
+    `insert into control.users (email, name, role) values ($1, 'Grace Example', 'admin') on conflict do nothing`,
+    [secondAdministrator],
+  )
+  const people = Array.from({ length: 60 }, (_, n) => {
+    const [first, last] = [pick(firstNames, n * 7), pick(lastNames, n * 3 + Math.floor(n / 12))]
+    return { name: `${first} ${last}`, email: `${first}.${last}.${n + 1}@example.net`.toLowerCase() }
+  })
+  const { rows } = await database.query<{ id: string; email: string }>(
+    `with made as (
+       insert into control.users (email, name)
+       select email, name from unnest($1::text[], $2::text[]) as person (email, name)
+       on conflict (email) do update set name = excluded.name returning id, email
+     ) select id, email from made order by id`,
+    [people.map(({ email }) => email), people.map(({ name }) => name)],
+  )
+  return rows.map(({ id, email }) => ({ id: Number(id), email }))
+}
+
+const planConfigs = [
+  {
+    name: 'Free',
+    support_level: 'community',
+    max_domains: 1,
+    max_users: 2,
+    max_mails_per_day: 200,
+    max_mails_per_month: 3_000,
+    price: 0,
+    billing_product_id: null,
+    description: 'To try things out.',
+  },
+  {
+    name: 'Starter',
+    support_level: 'email',
+    max_domains: 5,
+    max_users: 5,
+    max_mails_per_day: 5_000,
+    max_mails_per_month: 50_000,
+    price: 19,
+    billing_product_id: 'prod_starter',
+    description: 'For a first product.',
+  },
+  {
+    name: 'Business',
+    support_level: 'priority',
+    max_domains: 50,
+    max_users: 25,
+    max_mails_per_day: 50_000,
+    max_mails_per_month: 1_000_000,
+    price: 149.5,
+    billing_product_id: 'prod_business',
+    description: 'For teams that send every day.',
+  },
+  {
+    name: 'Partner',
+    support_level: 'priority',
+    max_domains: 500,
+    max_users: 100,
+    max_mails_per_day: 1_000_000,
+    max_mails_per_month: 20_000_000,
+    price: 990,
+    billing_product_id: 'prod_partner',
+    description: 'By agreement.',
+  },
+]
+
+async function makePlans(call: Call): Promise<number[]> {
+  const ids: number[] = []
+  for (const plan of planConfigs) ids.push((await call('POST', '/plans', { ...plan, is_active: true })).id)
+  return ids
+}
+
+interface ProjectToMake {
+  by: Call
+  database: pg.Client
+  name: string
+  index: number
+  owners: { id: number; email: string }[]
+  plans: number[]
+}
+
+const endpointKinds = [
+  { name: 'Delivery events', events: ['message.delivered', 'message.bounced', 'message.complained'] },
+  { name: 'Inbound mail', events: ['inbound.received'] },
+  {
+    name: 'Operations',
+    events: ['domain.failed', 'endpoint.disabled', 'project.locked', 'project.unlocked'],
+  },
+]
+
+async function makeProject({ by, database, name, index, owners, plans }: ProjectToMake): Promise<void> {
+  const tier = [1, 0, 2, 1, 1, 0, 2, 1, 3, 0][index % 10] ?? 1
+  const { id } = await by('POST', '/projects', {
+    name,
+    user_id: pick(owners, index).id,
+    plan_id: pick(plans, tier),
+  })
+  const path = `/projects/${id}`
+  const domain = `${name.toLowerCase().replace(/[^a-z]+/g, '-')}.example`
+  if (tier > 0) {
+    await by('PUT', `${path}/billing`, {
+      billing_subscription_id: `sub_${1000 + index}`,
+      billing_subscription_status: index % 11 === 4 ? 'past_due' : index % 7 === 6 ? 'trialing' : 'active',
+      billing_product_id: planConfigs[tier]?.billing_product_id ?? null,
+    })
+  }
+  await makeMembers(by, path, index, owners, domain)
+  for (const kind of endpointKinds.slice(0, (index % 3) + (tier > 0 ? 1 : 0))) {
+    const slug = kind.name.toLowerCase().replaceAll(' ', '-')
+    await by('POST', `${path}/endpoints`, { ...kind, url: `https://hooks.${domain}/${slug}` })
+  }
+  await makeHistory(by, path, index, plans)
+  const sent = (planConfigs[tier]?.max_mails_per_month ?? 0) * (0.1 + (index % 9) / 10)
+  await database.query(
+    'update control.project_stats set computed_score = $2, bounced = $3, failed = $4, complained = $5 where project_id = $1',
+    [id, 98 - ((index * 7) % 35), Math.round(sent / 110), Math.round(sent / 400), Math.round(sent / 2600)],
+  )
+}
+
+async function makeMembers(
+  by: Call,
+  path: string,
+  index: number,
+  owners: { email: string }[],
+  domain: string,
+): Promise<void> {
+  const roles = ['admin', 'developer', 'viewer']
+  // The Free plan allows two, so some of these are exceptions, and say why.
+  for (let n = 0; n < index % 4; n++) {
+    await by('POST', `${path}/members`, {
+      email: n === 2 ? `invited@${domain}.net` : pick(owners, index + 11 * (n + 1)).email,
+      role: pick(roles, index + n),
+      ...(n > 0 ? { reason: 'Agreed with sales for the trial period' } : {}),
+    })
+  }
+}
+
+/** What administrators do all day. */
+async function makeHistory(by: Call, path: string, index: number, plans: number[]): Promise<void> {
+  const acts: [when: boolean, body: object][] = [
+    [index % 8 === 3, { is_locked: true, reason: 'Card testing seen in the sign-up form' }],
+    [index % 16 === 3, { is_locked: false, reason: 'Form now has a captcha; checked with the owner' }],
+    [index % 9 === 5, { reputation_score: 95, reason: 'Complaints came from one list that was removed' }],
+    [index % 10 === 7, { admin_plan_id: plans[2], reason: 'Extra volume for the autumn campaign' }],
+    [index % 20 === 7, { admin_plan_id: null, reason: 'Campaign is over' }],
+    [index % 6 === 2, { allow_service_mta: true, reason: 'Own addresses agreed in the contract' }],
+    [
+      index % 13 === 12,
+      { admin_subscription_status: 'active', reason: 'Pays by invoice, not through billing' },
+    ],
+    [index % 5 === 4, { name: `${projectNames[index]} (EU)` }],
+  ]
+  for (const [when, body] of acts) if (when) await by('PATCH', path, body)
+}
+
+function pick<T>(from: readonly T[], n: number): T {
+  const found = from[n % from.length]
+  if (found === undefined) throw new Error('nothing to pick from')
+  return found
+}
