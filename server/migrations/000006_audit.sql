@@ -34,7 +34,7 @@ create table control.audit (
   primary key (chain, seq),
   check (chain = coalesce(project_id, 0))
 );
-create index on control.audit (project_id, id) where project_id is not null;
+create index on control.audit (chain, id);
 create index on control.audit (actor_id, id);
 create index on control.audit (operation, id);
 create index on control.audit (resource_type, resource_id, id);

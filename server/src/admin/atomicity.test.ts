@@ -71,8 +71,9 @@ interface Fault {
   message?: RegExp
 }
 
-const late = (table: string, action: string): string =>
-  `constraint trigger fault after insert on ${table} deferrable initially deferred for each row
+/** At the commit, when everything is done. */
+const late = (table: string, action: string, events = 'insert'): string =>
+  `constraint trigger fault after ${events} on ${table} deferrable initially deferred for each row
      execute function faults.${action}()`
 
 const early = (table: string, action: string, events = 'insert or update'): string =>
@@ -170,14 +171,16 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
     })
   }
 
-  test('any one of the tables that it changes cannot be written', async () => {
+  test('any one of the tables that it changes cannot be written, at once or at the commit', async () => {
     const written = await writtenTables()
+    const events = 'insert or update or delete'
     for (const [table, concerned] of written) {
-      const trigger = early(table, 'fail', 'insert or update or delete')
-      const fault: Fault = { what: table, trigger, status: 500, logged: injected }
-      await withTrigger(trigger, async () => {
-        for (const request of concerned) await assertFails(request, fault)
-      })
+      for (const trigger of [early(table, 'fail', events), late(table, 'fail', events)]) {
+        const fault: Fault = { what: table, trigger, status: 500, logged: injected }
+        await withTrigger(trigger, async () => {
+          for (const request of concerned) await assertFails(request, fault)
+        })
+      }
     }
     for (const request of requests) {
       assert.ok(
@@ -216,7 +219,7 @@ async function writtenTables(): Promise<Map<string, Request[]>> {
     do $$ declare name text; begin
       for name in select tablename from pg_tables where schemaname = 'control' loop
         execute format('create sequence touched.%I', name);
-        execute format('create trigger touched after insert or update or delete on control.%I for each statement '
+        execute format('create trigger touched after insert or update or delete on control.%I for each row '
                        'execute function touched.note()', name);
       end loop;
     end $$;`)

@@ -164,7 +164,7 @@ interface Race {
 // biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers with.
 type Resource = any
 
-const moreRounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 50)
+const moreRounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 25)
 
 const named = (configuration: object, rounds = moreRounds): Race => ({
   rounds,

@@ -72,7 +72,7 @@ async function verify(args: string[]): Promise<void> {
       : await withContext(({ db, config }) =>
           verifyAudit(db.admin, {
             keys: new Map([...keys, ...verifyingKeysOf(config.masterKeys)]),
-            checkpointFile: given.checkpoints ?? whereThere(config.auditCheckpointFile),
+            checkpointFile: given.checkpoints ?? config.auditCheckpointFile,
             onProgress,
           }),
         )
@@ -80,17 +80,13 @@ async function verify(args: string[]): Promise<void> {
   show(verification)
 }
 
-/** Before the first checkpoint it is not. */
-const whereThere = (path: string | undefined): string | undefined =>
-  path !== undefined && existsSync(path) ? path : undefined
-
 function show({ first_bad, rows, chains, checkpoints, erased, notes }: Verification): void {
-  const extent = `${rows} rows in ${chains} chains, ${checkpoints} checkpoints`
+  const extent = `(rows: ${rows}, chains: ${chains}, checkpoints: ${checkpoints}, erased persons: ${erased})`
   if (first_bad === null) {
-    say(`The audit is as it was written: ${extent}. Erased persons: ${erased}.`)
+    say(`The audit is as it was written ${extent}.`)
   } else {
     process.stderr.write(`The audit is NOT as it was written. ${first_bad.problem}\n`)
-    process.stderr.write(`Found after ${extent}; what comes behind it was not looked at.\n`)
+    process.stderr.write(`What comes behind it was not looked at ${extent}.\n`)
     process.exitCode = 1
   }
   for (const note of notes) say(`Note: ${note}`)
@@ -98,8 +94,10 @@ function show({ first_bad, rows, chains, checkpoints, erased, notes }: Verificat
 
 async function exportTo(args: string[]): Promise<void> {
   const { out, project, after } = optional(args, ['out', 'project', 'after'])
-  if (project !== undefined && !/^[1-9]\d{0,15}$/.test(project)) {
-    throw new UsageError(`--project takes the id of a project, not "${project}".`)
+  if (project !== undefined && !/^(0|[1-9]\d{0,14})$/.test(project)) {
+    throw new UsageError(
+      `--project takes the id of a project, or 0 for what belongs to none, not "${project}".`,
+    )
   }
   if (after !== undefined && !isMoment(after)) {
     throw new UsageError('--after takes the "next" of an earlier export\'s last line, unchanged.')
@@ -179,7 +177,9 @@ async function erase(args: string[]): Promise<void> {
     throw new UsageError('The reason is kept for ever: leave the address out of it.')
   }
   const rows = await withContext((context) => eraseWithReason(context, email, reason.trim()))
-  say(rows === 0 ? `${email} is not in the audit.` : `${email} is erased from ${rows} places in the audit.`)
+  say(
+    rows === 0 ? `${email} is not in the audit.` : `Rows of the audit that no longer name ${email}: ${rows}.`,
+  )
 }
 
 const eraseWithReason = ({ db }: Context, email: string, reason: string): Promise<number> =>

@@ -26,7 +26,7 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
   await chmod(home, 0o755)
   await run('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+    ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
     ...['-keyout', path.join(home, 'key.pem'), '-out', path.join(home, 'certificate.pem')],
   ])
   const [plainPort, tlsPort] = [await freePort(), await freePort()]
@@ -47,7 +47,7 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
   })
   return {
     plainUrl: `http://127.0.0.1:${plainPort}`,
-    tlsUrl: `https://localhost:${tlsPort}`,
+    tlsUrl: `https://127.0.0.1:${tlsPort}`,
     authority: await readFile(path.join(home, 'certificate.pem'), 'utf8'),
   }
 }

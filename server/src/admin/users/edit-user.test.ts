@@ -46,15 +46,15 @@ describe('users.edit', () => {
     }
     await assertAudited(raised, {
       ...expected,
-      before: { role: 'user', is_active: true },
-      after: { role: 'admin', is_active: true },
+      before: { role: 'user', is_active: true, token_generation: 1 },
+      after: { role: 'admin', is_active: true, token_generation: 1 },
     })
     const lowered = await edit(user.id, { role: 'user' })
     assert.equal(lowered.body.role, 'user')
     await assertAudited(lowered, {
       ...expected,
-      before: { role: 'admin', is_active: true },
-      after: { role: 'user', is_active: true },
+      before: { role: 'admin', is_active: true, token_generation: 1 },
+      after: { role: 'user', is_active: true, token_generation: 1 },
     })
   })
 
@@ -71,8 +71,8 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: true, sessions: 2 },
-      after: { role: 'user', is_active: false, sessions: 0 },
+      before: { role: 'user', is_active: true, token_generation: 1, sessions: 2 },
+      after: { role: 'user', is_active: false, token_generation: 2, sessions: 0 },
       subject: { email: user.email, name: user.name },
     })
     assert.deepEqual(await database.query('select from control.sessions where user_id = $1', [user.id]), [])
@@ -82,8 +82,8 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: false },
-      after: { role: 'user', is_active: true },
+      before: { role: 'user', is_active: false, token_generation: 2 },
+      after: { role: 'user', is_active: true, token_generation: 2 },
       subject: { email: user.email, name: user.name },
     })
   })
@@ -95,8 +95,8 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: true, sessions: 0 },
-      after: { role: 'admin', is_active: false, sessions: 0 },
+      before: { role: 'user', is_active: true, token_generation: 1, sessions: 0 },
+      after: { role: 'admin', is_active: false, token_generation: 2, sessions: 0 },
       subject: { email: user.email, name: user.name },
     })
   })
@@ -195,8 +195,8 @@ describe('users.edit: living tokens', () => {
         operation: 'users.edit',
         resource: ['user', userId],
         reason,
-        before: { role: 'admin', is_active: true, sessions },
-        after: { role: 'admin', is_active: true, sessions: 0 },
+        before: { role: 'admin', is_active: true, token_generation: 1, sessions },
+        after: { role: 'admin', is_active: true, token_generation: 2, sessions: 0 },
         subject: { email, name },
       })
     }

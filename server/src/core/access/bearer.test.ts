@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
-import { constants, createPrivateKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto'
+import { constants, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { symmetricDecrypt } from 'better-auth/crypto'
-import { decodeProtectedHeader } from 'jose'
 import pg from 'pg'
 import { startApi } from '../../testing/api.ts'
-import { CookieJar } from '../../testing/cookie-jar.ts'
 import { testDatabase } from '../../testing/database.ts'
 import {
   bearers,
@@ -25,7 +22,7 @@ import {
   startIssuer,
   withBytes,
 } from '../../testing/issuer.ts'
-import { totpCode } from '../../testing/totp.ts'
+import { makeScene, makeSession } from '../../testing/scene.ts'
 import { linkAdministrator } from './enrol.ts'
 
 /**
@@ -47,26 +44,8 @@ await linkAdministrator(
   subject,
 )
 
-const own = await ownSigningKey(await api.tokenOf(admin.email))
-const other = await api.makeAdmin()
-const scene: Scene = {
-  own,
-  userId: admin.userId,
-  sessions: {
-    own: await makeSession(admin.userId, '1 hour'),
-    ofPasswordAlone: await makeSession(admin.userId, '1 hour', { secondFactor: false }),
-    ofAnother: await makeSession(other.userId, '1 hour'),
-    expired: await makeSession(admin.userId, '-1 second'),
-    ended: await makeSession(admin.userId, '1 hour'),
-  },
-  users: { disabled: (await api.makeAdmin()).userId, deleted: (await api.makeAdmin()).userId },
-  sessionCookie: await sessionCookie(),
-  outside,
-  stranger,
-}
-await database.query('delete from control.sessions where id = $1', [scene.sessions.ended])
-await database.query('update control.users set is_active = false where id = $1', [scene.users.disabled])
-await database.query('delete from control.users where id = $1', [scene.users.deleted])
+const scene = await makeScene(api, database, admin, { outside, stranger })
+const { own } = scene
 
 const { genuine } = tokenForge(scene)
 const kinds = [...forgeries(scene), ...outsideForgeries(scene)]
@@ -216,7 +195,7 @@ describe('what the database says of the user', () => {
 
   test('a token ends with the session that it was drawn from', async () => {
     const { userId } = await api.makeAdmin()
-    const sid = await makeSession(userId, '1 hour')
+    const sid = await makeSession(database, userId, '1 hour')
     const authorization = `Bearer ${genuine({ sub: String(userId), sid: String(sid) })}`
     assert.equal((await knock(authorization)).status, 404)
     await database.query('delete from control.sessions where id = $1', [sid])
@@ -356,40 +335,4 @@ function outsideForgeries(scene: Scene): Forgery[] {
       'token_expired',
     ),
   ]
-}
-
-async function ownSigningKey(token: string): Promise<Scene['own']> {
-  const { kid = '' } = decodeProtectedHeader(token)
-  const [row] = await database.query<{ private_key: string }>(
-    'select private_key from control.signing_keys where id = $1',
-    [kid],
-  )
-  const { secretConfig } = await auth.$context
-  const jwk = await symmetricDecrypt({
-    key: secretConfig,
-    data: JSON.parse(row?.private_key ?? '') as string,
-  })
-  const key = createPrivateKey({ key: JSON.parse(jwk) as JsonWebKey, format: 'jwk' })
-  const { origin } = api.context.config.publicUrl
-  return { issuer: origin, audience: `${origin}/v1`, kid, key }
-}
-
-async function makeSession(userId: number, lifetime: string, { secondFactor = true } = {}): Promise<number> {
-  const [row] = await database.query<{ id: string }>(
-    `insert into control.sessions (user_id, token, expires_at, second_factor_at)
-     values ($1, gen_random_uuid()::text, now() + $2::interval, case when $3 then now() end) returning id`,
-    [userId, lifetime, secondFactor],
-  )
-  return Number(row?.id)
-}
-
-/** The cookie of a session that was opened with both factors. */
-async function sessionCookie(): Promise<string> {
-  const browser = new CookieJar(api.url)
-  await browser.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
-  const response = await browser.post('/v1/auth/totp/code', { code: totpCode(admin.totpUri) })
-  const cookies = response.headers.getSetCookie().join('\n')
-  const [, value] = /session_token=([^;]+)/.exec(cookies) ?? []
-  if (value === undefined) throw new Error(`no session cookie among: ${cookies}`)
-  return decodeURIComponent(value)
 }

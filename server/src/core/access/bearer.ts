@@ -1,5 +1,5 @@
-import { errors, type JWTPayload, jwtVerify } from 'jose'
-import type { Db } from '../../platform/db/db.ts'
+import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose'
+import type { UnscopedDb } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { findExternalUser, findTokenUser, type TokenSubject } from './access.sql.ts'
 import { accessTokenType, type Issuer } from './issuers.ts'
@@ -32,18 +32,16 @@ export const secondFactorNeeded =
 // RS256 keys below 2,048 bits are refused by jose itself (RFC 7518 §3.3).
 const algorithms = ['EdDSA', 'ES256', 'RS256']
 
-export function createAuthenticate(issuers: Issuer[], db: Db): Authenticate {
+export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]))
+  const verified = new VerifiedTokens()
 
   return async (authorization) => {
     const token = bearerOf(authorization)
-    const jwt = token === undefined ? undefined : readJwt(token)
-    const name = jwt?.payload['iss']
-    const issuer = typeof name === 'string' ? byName.get(name) : undefined
-    if (token === undefined || !jwt || !issuer || !isKindOf(jwt.header, issuer)) throw unauthenticated()
-
-    const claims = await verify(token, issuer)
-    const user = await db.read((tx) =>
+    if (token === undefined) throw unauthenticated()
+    const { claims, issuer } =
+      (await verified.find(token)) ?? verified.keep(token, await check(token, byName))
+    const user = await db.glance((tx) =>
       issuer.isOwn
         ? findTokenUser(tx, subjectOf(claims))
         : findExternalUser(tx, issuer.issuer, outsideSubjectOf(claims), new Date(claims.iat * 1000)),
@@ -58,6 +56,60 @@ export function createAuthenticate(issuers: Issuer[], db: Db): Authenticate {
     }
   }
 }
+
+interface Verified {
+  claims: VerifiedClaims
+  issuer: Issuer
+  header: JWTHeaderParameters
+  /** The very key that verified the signature. */
+  key: unknown
+}
+
+async function check(token: string, issuers: ReadonlyMap<string, Issuer>): Promise<Verified> {
+  const jwt = readJwt(token)
+  const name = jwt?.payload['iss']
+  const issuer = typeof name === 'string' ? issuers.get(name) : undefined
+  if (!jwt || !issuer || !isKindOf(jwt.header, issuer)) throw unauthenticated()
+  return { ...(await verify(token, issuer)), issuer }
+}
+
+const keptTokens = 1_000
+
+/**
+ * Tokens whose signature was found right, oldest first: to verify it again costs more than the rest of a request's
+ * authentication. Its key is looked up every time all the same, and a token whose key is another one now, or none,
+ * is checked anew.
+ */
+class VerifiedTokens {
+  readonly #kept = new Map<string, Verified>()
+
+  async find(token: string): Promise<Verified | undefined> {
+    const known = this.#kept.get(token)
+    if (known === undefined) return undefined
+    if (known.claims.exp * 1000 > Date.now() && (await keyOf(known)) === known.key) return known
+    this.#kept.delete(token)
+    return undefined
+  }
+
+  keep(token: string, verified: Verified): Verified {
+    this.#kept.set(token, verified)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > keptTokens && oldest !== undefined) this.#kept.delete(oldest)
+    return verified
+  }
+}
+
+async function keyOf({ issuer, header }: Verified): Promise<unknown> {
+  try {
+    return await issuer.keys(header, flattened)
+  } catch {
+    // The whole check says why.
+    return undefined
+  }
+}
+
+// What jose hands to a look-up of keys beside the header, and ours does not use.
+const flattened = { payload: '', signature: '' }
 
 export function requireAdministrator(user: User): asserts user is Admin {
   if (!isAdmin(user)) {
@@ -99,17 +151,21 @@ function isKindOf({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: I
 
 type VerifiedClaims = JWTPayload & { sub: string; iat: number; exp: number }
 
-async function verify(token: string, issuer: Issuer): Promise<VerifiedClaims> {
+async function verify(token: string, issuer: Issuer): Promise<Omit<Verified, 'issuer'>> {
   try {
-    const { payload } = await jwtVerify<{ sub: string; iat: number; exp: number }>(token, issuer.keys, {
-      algorithms,
-      issuer: issuer.issuer,
-      audience: issuer.audience,
-      requiredClaims: ['sub', 'iat', 'exp', ...(issuer.requiresNotBefore ? ['nbf'] : [])],
-    })
+    const { payload, protectedHeader, key } = await jwtVerify<{ sub: string; iat: number; exp: number }>(
+      token,
+      issuer.keys,
+      {
+        algorithms,
+        issuer: issuer.issuer,
+        audience: issuer.audience,
+        requiredClaims: ['sub', 'iat', 'exp', ...(issuer.requiresNotBefore ? ['nbf'] : [])],
+      },
+    )
     if (!isPlausibleTime(payload.iat)) throw unauthenticated()
     if (payload.exp - payload.iat > issuer.maxLifetimeSeconds) throw unauthenticated()
-    return payload
+    return { claims: payload, header: protectedHeader, key }
   } catch (error) {
     throw refusal(error)
   }

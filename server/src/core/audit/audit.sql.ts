@@ -3,6 +3,7 @@ import type { ReadTx, Schema } from '../../platform/db/db.ts'
 
 /** What can be asked for; everything left out means any. */
 export interface AuditQuery {
+  /** 0 for what belongs to none. */
   projectId?: number | undefined
   actor?: number | undefined
   operation?: string | undefined
@@ -78,7 +79,7 @@ const idsFrom = (from: Date) => sql<SqlBool>`a.id > coalesce((
 export function list(tx: ReadTx, query: AuditQuery): Promise<AuditRow[]> {
   const { projectId, actor, operation, resource, from, to, limit, beforeId } = query
   let found = rows(tx).orderBy('a.id', 'desc').limit(limit)
-  if (projectId !== undefined) found = found.where('a.project_id', '=', projectId)
+  if (projectId !== undefined) found = found.where('a.chain', '=', projectId)
   if (actor !== undefined) found = found.where('a.actor_id', '=', actor)
   if (operation !== undefined) found = found.where('a.operation', '=', operation)
   if (resource !== undefined) found = found.where('a.resource_type', '=', resource[0])

@@ -4,7 +4,7 @@ import { PosternError } from '../../platform/errors.ts'
 import { nullable, Timestamp } from '../wire.ts'
 import { type AuditQuery, type AuditRow, find, list } from './audit.sql.ts'
 
-export type { AuditRow }
+export type { AuditQuery, AuditRow }
 
 const Values = nullable(Type.Object({}, { additionalProperties: true }))
 

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import type { Db, ReadTx } from '../../platform/db/db.ts'
 import { findCheckpoint, lockCheckpoints } from './checkpoints.sql.ts'
 import { readCheckpoints, readMoment } from './export.sql.ts'
-import { lineOfDatabase } from './lines.ts'
+import { lineOfDatabase, lineOfFile } from './lines.ts'
 import { readTail } from './text-file.ts'
 
 /**
@@ -24,10 +24,10 @@ export function catchUpFile(db: Db, path: string): Promise<number> {
     for (let appended = 0; ; ) {
       const page = await readCheckpoints(tx, { after, upTo })
       const last = page.at(-1)
-      if (!last) return appended
       const text = page.map(({ line }) => `${lineOfDatabase(line).text}\n`).join('')
       // A write that was cut short has left the beginning of a line, which is finished now.
-      if (!text.startsWith(begun)) throw new Error(differs(path, page[0]?.id ?? '?'))
+      if (!text.startsWith(begun)) throw new Error(differs(path, page[0]?.id ?? `after ${after}`))
+      if (!last) return appended
       await append(path, text.slice(begun.length))
       appended += page.length
       after = last.id
@@ -41,7 +41,10 @@ const differs = (path: string, id: string): string =>
   'move the file away'
 
 async function requireSame(tx: ReadTx, path: string, lastLine: string): Promise<string> {
-  const { id } = JSON.parse(lastLine) as { id: number }
+  const { id } = (lineOfFile(lastLine)?.value ?? {}) as { id?: number }
+  if (id === undefined || !Number.isSafeInteger(id)) {
+    throw new Error(`the last line of ${path} is no checkpoint: is it the right file?`)
+  }
   const line = await findCheckpoint(tx, id)
   if (line === undefined) {
     throw new Error(

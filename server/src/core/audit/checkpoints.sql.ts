@@ -30,7 +30,7 @@ export async function findLast(tx: ReadTx): Promise<{ last: LastCheckpoint | und
 
 /**
  * The ends of the chains that the checkpoints do not reach, as the rows themselves have them: the table of
- * heads only says where to look. At 100,000 chains it is read in some 50 ms, once a minute.
+ * heads only says where to look. With 100,000 chains that takes 0.2 s on a busy machine of two cores.
  */
 export async function findMovedHeads(tx: ReadTx, limit: number): Promise<Head[]> {
   const { rows } = await sql<Head>`

@@ -22,8 +22,8 @@ export async function openExports(paths: string[]): Promise<{ files: ExportFile[
   const files: ExportFile[] = []
   for (const path of paths) {
     const { lastLine = '', torn } = await readTail(path)
-    const end = lineOfFile(lastLine)?.value as EndLine | undefined
-    if (torn !== '' || end?.type !== 'end') {
+    const end = lineOfFile(lastLine)?.value
+    if (torn !== '' || !isEnd(end)) {
       return {
         files,
         bad: badFile(`${path} is cut off: its last line, which counts the others, is not there.`),
@@ -34,12 +34,28 @@ export async function openExports(paths: string[]): Promise<{ files: ExportFile[
   return { files, bad: findGap(files) }
 }
 
+const isEnd = (value: unknown): value is EndLine => {
+  const { type, rows, checkpoints, at, project, after, next } = (value ?? {}) as Partial<EndLine>
+  return (
+    type === 'end' &&
+    [rows, checkpoints, project ?? 0].every(Number.isSafeInteger) &&
+    !Number.isNaN(Date.parse(at ?? '')) &&
+    [after ?? '', next].every((moment) => typeof moment === 'string')
+  )
+}
+
 function findGap(files: ExportFile[]): FirstBad | null {
   if (files.filter(({ end }) => end.after === null).length !== 1) {
     throw new UsageError('Give exactly one full export, and with it those that were made after it, if any.')
   }
-  const moments = new Set(files.map(({ end }) => end.next))
-  const loose = files.find(({ end }) => end.after !== null && !moments.has(end.after))
+  const rest = files.filter(({ end }) => end.after !== null)
+  let last = files.find(({ end }) => end.after === null)
+  while (last) {
+    const { next } = last.end
+    const i = rest.findIndex(({ end }) => end.after === next)
+    last = i === -1 ? undefined : rest.splice(i, 1)[0]
+  }
+  const [loose] = rest
   return loose ? badFile(`${loose.path} goes on from an export that was not given: one is missing.`) : null
 }
 

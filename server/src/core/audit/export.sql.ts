@@ -1,16 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { auditLine, checkpointLine, personLine } from './rendered.sql.ts'
+import { auditLine, checkpointLine, instant, personLine } from './rendered.sql.ts'
 
 /** What was committed at one moment: the moment itself (a pg_snapshot) and the newest checkpoint in it. */
 export interface Moment {
+  at: string
   snapshot: string
   checkpoint: string
 }
 
 export async function readMoment(tx: ReadTx): Promise<Moment> {
   const { rows } = await sql<Moment>`
-    select pg_current_snapshot()::text as snapshot,
+    select ${instant(sql`postern.now()`)} as at, pg_current_snapshot()::text as snapshot,
            coalesce((select max(id) from control.audit_checkpoints), 0)::text as checkpoint`.execute(tx)
   if (!rows[0]) throw new Error('a select without from gave no row')
   return rows[0]
@@ -123,7 +124,7 @@ export async function readStrays(
   const { rows } = await sql<{ last: string | null; lines: string[] | null }>`
     select max(p.audit_id)::text as last, array_agg(${personLine}) filter (where a.id is null) as lines
       from (select * from control.audit_people where audit_id > ${after}::bigint
-               and ${projectId === undefined ? sql`true` : sql`project_id = ${projectId}`}
+               and ${projectId === undefined ? sql`true` : sql`coalesce(project_id, 0) = ${projectId}`}
              order by audit_id fetch first ${sql.lit(peoplePageSize)} rows with ties) p
       left join control.audit a on a.id = p.audit_id`.execute(tx)
   return { last: rows[0]?.last ?? null, lines: rows[0]?.lines ?? [] }

@@ -25,6 +25,7 @@ import { type Line, lineOfDatabase } from './lines.ts'
  * long a transaction took.
  */
 export interface ExportOptions {
+  /** One project's chain; 0 for that of what belongs to none. */
   projectId?: number | undefined
   /** `next` of an earlier export: only what came since. */
   after?: string | undefined
@@ -34,6 +35,8 @@ export interface EndLine {
   type: 'end'
   rows: number
   checkpoints: number
+  /** When it began. */
+  at: string
   project: number | null
   after: string | null
   next: string
@@ -55,7 +58,7 @@ export function isMoment(text: string): boolean {
 export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGenerator<string> {
   const { projectId, after } = options
   if (after !== undefined) await requireUsable(db, after)
-  const { snapshot, checkpoint } = await db.read(readMoment)
+  const { at, snapshot, checkpoint } = await db.read(readMoment)
   let rows = 0
   let checkpoints = 0
   const lines =
@@ -75,14 +78,8 @@ export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGe
       yield `${text}\n`
     }
   }
-  const end: EndLine = {
-    type: 'end',
-    rows,
-    checkpoints,
-    project: projectId ?? null,
-    after: after ?? null,
-    next: snapshot,
-  }
+  const scope = { project: projectId ?? null, after: after ?? null }
+  const end: EndLine = { type: 'end', rows, checkpoints, at, ...scope, next: snapshot }
   yield `${JSON.stringify(end)}\n`
 }
 
@@ -106,12 +103,18 @@ export async function* auditLines(
   db: Db,
   { projectId, snapshot }: { projectId?: number | undefined; snapshot?: string | undefined } = {},
 ): AsyncGenerator<Line> {
-  for (let after = beforeAll; ; ) {
-    const page = await db.read((tx) => readRows(tx, { after, chain: projectId, snapshot }))
+  const read = (after: Position) => db.read((tx) => readRows(tx, { after, chain: projectId, snapshot }))
+  for (let next = read(beforeAll); ; ) {
+    const page = await next
+    const last = page.length < rowPageSize ? undefined : page.at(-1)
+    if (last) {
+      // Read ahead: whoever takes the lines works as long on a page as the database does.
+      next = read(last)
+      // Told where it is awaited; nobody may come for it.
+      next.catch(() => {})
+    }
     for (const { line } of page) yield lineOfDatabase(line)
-    const last = page.at(-1)
-    if (!last || page.length < rowPageSize) return
-    after = last
+    if (!last) return
   }
 }
 

@@ -13,10 +13,11 @@ export interface Line {
   isExact: boolean
 }
 
-/** Undefined when it is no JSON at all. */
+/** Undefined when it is no JSON object. */
 export function lineOfFile(text: string): Line | undefined {
   try {
     const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null) return undefined
     return { text, value, isExact: JSON.stringify(value) === text }
   } catch {
     return undefined

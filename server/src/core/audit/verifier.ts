@@ -173,7 +173,8 @@ export class ChainVerifier {
 
   #checkPeople(content: RowContent, people: unknown, isRepeated: boolean): FirstBad | null {
     const { chain, seq } = content
-    if (!Array.isArray(people)) return badRow(chain, seq, 'was altered: its people are no list.')
+    const isList = Array.isArray(people) && people.every((one) => typeof one === 'object' && one !== null)
+    if (!isList) return badRow(chain, seq, 'was altered: what stands beside it are no people.')
     const digests: Record<Part, string | null> = {
       actor: content.actor_digest,
       subject: content.subject_digest,
@@ -237,6 +238,13 @@ function orRefused(make: () => string): string | undefined {
 const rowHashOf = (prevHash: string, content: RowContent) => orRefused(() => rowHash(prevHash, content))
 const digestOf = (salt: string, person: PersonContent) => orRefused(() => personDigest(salt, person))
 
+export interface CheckedCheckpoint {
+  id: number
+  at: string
+  hash: string
+  heads: Head[]
+}
+
 /**
  * Follows the checkpoints, in the order of their ids, and tells the chains what to expect. A checkpoint whose
  * key is not known counts as checked when a later one, whose key is, has been: each covers the one before.
@@ -256,17 +264,16 @@ export class CheckpointVerifier {
     this.#last = mayBeginLater ? undefined : { id: 0, hash: genesis }
   }
 
-  /** The heads when all is well. */
-  take({ value, isExact }: Line): { bad: FirstBad } | { id: number; hash: string; heads: Head[] } {
+  take({ value, isExact }: Line): { bad: FirstBad } | CheckedCheckpoint {
     const { type: _type, prev_hash, hash, signature, ...content } = value as Checkpoint
-    const { id, key_id, heads } = content
+    const { id, at, key_id, heads } = content
     const problem = this.#problemWith(content, prev_hash, hash, signature, isExact)
     if (problem !== null) return { bad: badFile(`Checkpoint ${id} in ${this.#where} ${problem}`) }
     this.#last = { id, hash }
     this.hashes.set(id, hash)
     if (this.#keys.has(key_id)) this.#unchecked = undefined
     else this.#unchecked ??= { id, keyId: key_id }
-    return { id, hash, heads }
+    return { id, at, hash, heads }
   }
 
   /** To be called after the last one. Without any key there is nothing to expect of a signature. */

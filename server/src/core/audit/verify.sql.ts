@@ -33,3 +33,10 @@ export async function findHeadless(tx: ReadTx, chains: number[]): Promise<number
      order by seen.chain limit 1`.execute(tx)
   return rows[0]?.chain
 }
+
+/** Of a checkpoint. */
+export async function findHash(tx: ReadTx, id: number): Promise<string | undefined> {
+  const { rows } = await sql<{ hash: string }>`
+    select encode(hash, 'hex') as hash from control.audit_checkpoints where id = ${id}`.execute(tx)
+  return rows[0]?.hash
+}

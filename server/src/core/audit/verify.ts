@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Db } from '../../platform/db/db.ts'
 import { readMoment } from './export.sql.ts'
 import { auditLines, checkpointLines, strayLines } from './export.ts'
@@ -12,8 +13,14 @@ import {
 import type { VerifyingKeys } from './keys.ts'
 import { lineOfFile } from './lines.ts'
 import { linesOf } from './text-file.ts'
-import { badFile, ChainVerifier, CheckpointVerifier, type FirstBad } from './verifier.ts'
-import { findHeadless, type HeadRow, headPageSize, readHeads } from './verify.sql.ts'
+import {
+  badFile,
+  ChainVerifier,
+  type CheckedCheckpoint,
+  CheckpointVerifier,
+  type FirstBad,
+} from './verifier.ts'
+import { findHash, findHeadless, type HeadRow, headPageSize, readHeads } from './verify.sql.ts'
 
 /**
  * Whether the audit is as it was written. What this proves, and what it cannot, is told in
@@ -50,6 +57,9 @@ export async function verifyAudit(
       // Before the rows: whatever a checkpoint names must be there when the rows are read.
       checkpoints: checkpointLines(db, checkpoint),
       rows: auditLines(db, { projectId }),
+      // The file may have got one since the checkpoints were read.
+      isLater: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
+      shouldHold: () => true,
       begin: (chains) => expectHeads(db, chains, projectId),
       finish: async (chains) => (await checkHeads(db, chains, projectId)) ?? (await findStray(db, projectId)),
     },
@@ -64,15 +74,25 @@ export async function verifyExport(paths: string[], options: VerifyOptions): Pro
   return { ok: false, rows: 0, chains: 0, checkpoints: 0, erased: 0, first_bad: bad, notes: [] }
 }
 
+/**
+ * A checkpoint that began so long before an export has been committed by then, or never was: no statement of
+ * one may take as long.
+ */
+const marginMs = 60_000
+
 export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promise<Verification> {
   const full = files.find(({ end }) => end.after === null)
   if (!full) throw new Error('openExports lets no set of files pass without a full one')
+  const reaches = ({ end }: ExportFile, { at }: CheckedCheckpoint) =>
+    Date.parse(at) + marginMs < Date.parse(end.at)
   return verify(
     {
       name: full.path,
       onlyChain: full.end.project ?? undefined,
       checkpoints: checkpointsIn(full),
       rows: mergedRows(files),
+      isLater: async (checkpoint) => !files.some((file) => reaches(file, checkpoint)),
+      shouldHold: (checkpoint) => full.end.project === null && reaches(full, checkpoint),
       begin: async () => {},
       finish: async () => null,
     },
@@ -85,6 +105,10 @@ interface Source {
   onlyChain: number | undefined
   checkpoints: AsyncIterable<Read>
   rows: AsyncIterable<Read>
+  /** Of a checkpoint in the file alone: whether the source is older, so that it cannot tell. */
+  isLater: (checkpoint: CheckedCheckpoint) => Promise<boolean>
+  /** And whether it ought to be among the source's own. */
+  shouldHold: (checkpoint: CheckedCheckpoint) => boolean
   /** Before the rows, after the checkpoints. */
   begin: (chains: ChainVerifier) => Promise<void>
   finish: (chains: ChainVerifier) => Promise<FirstBad | null>
@@ -96,7 +120,7 @@ async function verify(source: Source, options: VerifyOptions): Promise<Verificat
   const file = { lacking: null as FirstBad | null, notes: [] as string[] }
   const first_bad =
     (await checkCheckpoints(source, checkpoints, chains)) ??
-    (await checkFile(options, checkpoints, chains, file)) ??
+    (await checkFile(source, options, checkpoints, chains, file)) ??
     (await checkRows(source, chains, options.onProgress)) ??
     (await source.finish(chains)) ??
     file.lacking
@@ -132,12 +156,17 @@ async function checkCheckpoints(
  * the others lack it is told after the rows, because a missing row says more.
  */
 async function checkFile(
+  source: Source,
   { checkpointFile: path, keys }: VerifyOptions,
   known: CheckpointVerifier,
   chains: ChainVerifier,
   found: { lacking: FirstBad | null; notes: string[] },
 ): Promise<FirstBad | null> {
   if (path === undefined) return null
+  if (!existsSync(path)) {
+    found.notes.push(`There is no file ${path}: rows cut off together with their checkpoints would not show.`)
+    return null
+  }
   const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
   for await (const { text, isTorn } of linesOf(path)) {
     if (isTorn) {
@@ -150,9 +179,18 @@ async function checkFile(
     if ('bad' in read) return read.bad
     const there = known.hashes.get(read.id)
     if (there === read.hash) continue
-    if (there !== undefined)
+    if (there !== undefined) {
       return badFile(`Checkpoint ${read.id} is not the one in ${path}: it was replaced.`)
-    found.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
+    }
+    if (await source.isLater(read)) {
+      found.notes.push(
+        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; left out.`,
+      )
+      break
+    }
+    if (source.shouldHold(read)) {
+      found.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
+    }
     for (const head of read.heads) {
       const bad = chains.expect(head, read.id)
       if (bad) return bad
@@ -184,7 +222,7 @@ function notesOn(
   chains: ChainVerifier,
 ): string[] {
   const notes: string[] = []
-  if (onlyChain !== undefined) notes.push(`Only project ${onlyChain} was looked at.`)
+  if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was looked at.`)
   if (keys.size === 0 && checkpoints.hashes.size > 0) {
     notes.push('Signatures were not checked, because no public key was given.')
   }

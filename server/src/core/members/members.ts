@@ -66,7 +66,7 @@ export async function createMember(
   if (!row) {
     throw new PosternError(
       'already_exists',
-      `${email} is a member of project ${projectId} already, or invited.`,
+      `${email} is a member of project ${projectId} already, or invited. Edit that member to change the role.`,
     )
   }
   return { row, count: await count(tx, projectId) }

@@ -8,6 +8,7 @@ const columns = [
   'role',
   'is_active',
   'two_factor_enabled',
+  'token_generation',
   'version',
   'created_at',
   'updated_at',
@@ -20,6 +21,7 @@ export interface UserRow {
   role: string
   is_active: boolean
   two_factor_enabled: boolean
+  token_generation: number
   version: number
   created_at: Date
   updated_at: Date

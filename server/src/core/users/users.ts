@@ -27,7 +27,12 @@ export const userView = (row: UserRow): Static<typeof User> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-export const userConfig = ({ role, is_active }: UserRow) => ({ role, is_active })
+/** What the audit keeps: the generation tells that every access token was ended. */
+export const userConfig = ({ role, is_active, token_generation }: UserRow) => ({
+  role,
+  is_active,
+  token_generation,
+})
 
 const existing = (row: UserRow | undefined, id: number): UserRow => {
   if (!row) throw new PosternError('not_found', `There is no user ${id}.`)

@@ -103,6 +103,7 @@ function fromFastify(error: FastifyError): PosternError | undefined {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new PosternError('body_too_large', 'The body is larger than this operation accepts.')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
       return new PosternError(
         'unsupported_media_type',
         'Send the body as JSON, with Content-Type: application/json.',

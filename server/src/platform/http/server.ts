@@ -64,6 +64,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
     },
+    rewriteUrl: ({ url = '/' }) => withoutBrokenEscapes(url),
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply)
       sendProblem(error, request, reply)
@@ -100,6 +101,21 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     sendProblem(new PosternError('not_found', 'There is nothing at this address.'), request, reply)
   })
   return app
+}
+
+/**
+ * The router would answer a broken escape itself, before any plane's door. As text it goes where the address leads,
+ * and is refused there: no parameter has a percent sign in it.
+ */
+function withoutBrokenEscapes(url: string): string {
+  if (!url.includes('%')) return url
+  const path = /^[^?#]*/.exec(url)?.[0] ?? ''
+  try {
+    decodeURI(path)
+    return url
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length)
+  }
 }
 
 /** What is not even HTTP gets the same two fields, written by hand: there is no request to reply to. */

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { everyKind, recordEach } from '../testing/audit-entries.ts'
+import { cleanUp } from '../testing/cleanup.ts'
+import { openDatabase, testDatabase } from '../testing/database.ts'
+
+/** `postern audit` as an operator runs it. */
+const program = fileURLToPath(new URL('./postern.ts', import.meta.url))
+const database = await testDatabase()
+const db = openDatabase(database).as('admin')
+const folder = await mkdtemp(path.join(tmpdir(), 'postern-audit-'))
+cleanUp(() => rm(folder, { recursive: true }))
+await recordEach(db, everyKind)
+
+const checkpointFile = path.join(folder, 'checkpoints')
+const env = {
+  PATH: process.env['PATH'] ?? '',
+  POSTERN_DATABASE_URL: database.url,
+  POSTERN_PUBLIC_URL: 'http://localhost:8080',
+  POSTERN_AUTH_SECRETS: `1:${'secret-of-the-audit-test-'.repeat(2)}`,
+  POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+  POSTERN_AUDIT_CHECKPOINT_FILE: checkpointFile,
+}
+
+interface Outcome {
+  status: number
+  stdout: string
+  stderr: string
+}
+
+const inEnvironment =
+  (environment: Record<string, string>) =>
+  (...args: string[]): Promise<Outcome> =>
+    new Promise((resolve) => {
+      execFile(
+        process.execPath,
+        [program, 'audit', ...args],
+        { env: environment },
+        (error, stdout, stderr) => {
+          resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
+        },
+      )
+    })
+const audit = inEnvironment(env)
+/** On another machine, where nothing is configured. */
+const elsewhere = inEnvironment({ PATH: env.PATH })
+
+const full = path.join(folder, 'full.ndjson')
+
+describe('postern audit', () => {
+  test('says how it is called', async () => {
+    for (const args of [[], ['fly'], ['verify', '--fly'], ['erase', '--email', 'a@example.com']]) {
+      const { status, stderr } = await audit(...args)
+      assert.equal(status, 2, args.join(' '))
+      assert.match(stderr, /Usage:\n {2}postern audit verify|Unknown option '--fly'|Missing: --reason/)
+    }
+  })
+
+  test('checkpoint signs what changed, and writes it to the file', async () => {
+    const first = await audit('checkpoint')
+    assert.deepEqual(first, {
+      status: 0,
+      stdout: `Made: 1.\nLines added to ${checkpointFile}: 1.\n`,
+      stderr: '',
+    })
+    const again = await audit('checkpoint')
+    assert.match(again.stdout, /^Nothing has changed since the last checkpoint\.\nLines added to .*: 0\.\n$/)
+  })
+
+  test('verify finds the untouched audit right', async () => {
+    const { status, stdout, stderr } = await audit('verify')
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+    assert.equal(
+      stdout,
+      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
+    )
+  })
+
+  test('export writes a file once, which verifies on another machine with the printed key', async () => {
+    assert.equal((await audit('export', '--out', full)).stdout, `Written to ${full}.\n`)
+    const twice = await audit('export', '--out', full)
+    assert.equal(twice.status, 2)
+    assert.match(twice.stderr, /is there already/)
+    const key = (await audit('key')).stdout.trim()
+    assert.match(key, /^1:[0-9a-f]{64}$/)
+
+    const verified = await elsewhere(
+      'verify',
+      '--file',
+      full,
+      '--checkpoints',
+      checkpointFile,
+      '--public-key',
+      key,
+    )
+    assert.equal(
+      verified.stdout,
+      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
+    )
+    const keyless = await elsewhere('verify', '--file', full)
+    assert.equal(keyless.status, 0)
+    assert.match(keyless.stdout, /Note: Signatures were not checked/)
+    const wrong = await elsewhere('verify', '--file', full, '--public-key', `1:${'00'.repeat(32)}`)
+    assert.equal(wrong.status, 1)
+    assert.match(wrong.stderr, /Checkpoint 1 in .* signature is not right/)
+    assert.match((await elsewhere('verify', '--file', '/nowhere')).stderr, /There is no file \/nowhere/)
+    assert.equal((await elsewhere('verify', '--file', full, '--public-key', 'x')).status, 2)
+  })
+
+  test('export goes on from where another ended, and can be of one project', async () => {
+    const { next } = JSON.parse((await readFile(full, 'utf8')).trimEnd().split('\n').at(-1) ?? '')
+    await recordEach(db, everyKind.slice(0, 2))
+    const since = path.join(folder, 'since.ndjson')
+    assert.equal((await audit('export', '--out', since, '--after', next)).status, 0)
+    const both = await elsewhere('verify', '--file', full, '--file', since)
+    assert.match(both.stdout, /rows: 9, chains: 3/)
+    assert.match(
+      (await audit('export', '--project', '8')).stdout,
+      /^({"type":"audit","chain":8,[^\n]*\n){3}{"type":"end"/,
+    )
+    for (const wrong of [
+      ['--project', 'x'],
+      ['--after', 'x'],
+      ['--after', '9:1:'],
+      ['--after', '900000000000:900000000000:'],
+    ]) {
+      const { status, stderr } = await audit('export', ...wrong)
+      assert.equal(status, 2, wrong.join(' '))
+      assert.ok(!stderr.includes('    at '), stderr)
+    }
+  })
+
+  test('export to somebody who stops reading ends without a complaint', async () => {
+    const child = spawn(process.execPath, [program, 'audit', 'export'], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let stderr = ''
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk
+    })
+    child.stdout.destroy()
+    const [status] = await once(child, 'exit')
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+  })
+
+  test('verify names what was altered, in the database or in a file, with exit code 1', async () => {
+    const altered = path.join(folder, 'altered.ndjson')
+    await writeFile(altered, (await readFile(full, 'utf8')).replace('ticket 12', 'ticket 13'))
+    const inFile = await elsewhere('verify', '--file', altered)
+    assert.equal(inFile.status, 1)
+    assert.match(
+      inFile.stderr,
+      /NOT as it was written\. Row 2 of chain 7 was altered: its hash does not match its content/,
+    )
+
+    await database.query('alter table control.audit disable trigger all')
+    await database.query(`update control.audit set reason = 'another' where chain = 7 and seq = 2`)
+    const online = await audit('verify')
+    assert.equal(online.status, 1)
+    assert.match(online.stderr, /Row 2 of chain 7 was altered/)
+    await database.query(
+      `update control.audit set reason = 'asked by the customer, ticket 12' where chain = 7 and seq = 2`,
+    )
+    assert.equal((await audit('verify')).status, 0)
+  })
+
+  test('erase forgets a person, says so in the audit without naming them, and leaves it verifiable', async () => {
+    const named = await audit(
+      'erase',
+      '--email',
+      'bob@example.com',
+      '--reason',
+      'Bob@example.com asked for it',
+    )
+    assert.equal(named.status, 2)
+    assert.match(named.stderr, /leave the address out of it/)
+    const { stdout } = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
+    assert.equal(stdout, 'Rows of the audit that no longer name bob@example.com: 1.\n')
+    const again = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
+    assert.equal(again.stdout, 'bob@example.com is not in the audit.\n')
+    const rows = await database.query(
+      `select chain::int, actor_id::int, operation, reason, after from control.audit where operation = 'audit.erase'`,
+    )
+    assert.deepEqual(rows, [
+      { chain: 0, actor_id: 0, operation: 'audit.erase', reason: 'asked for it', after: { rows: 1 } },
+    ])
+    assert.match((await audit('verify')).stdout, /erased persons: 1\)/)
+    assert.ok(!(await audit('export')).stdout.includes('bob@'))
+  })
+})
