@@ -1,9 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { circumstances, cpuSeconds, machineCpuSeconds, median, spread, table } from './figures.ts'
+import {
+  circumstances,
+  cpuSeconds,
+  machineAtRest,
+  machineCpuSeconds,
+  median,
+  spread,
+  table,
+} from './figures.ts'
 import { type Load, type LoadResult, runPgbench, runWrk } from './load.ts'
 import { type PgbenchScript, pgbenchScript } from './pgbench-script.ts'
 import { type Postern, startPostern } from './postern.ts'
@@ -21,10 +28,12 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '32' },
     'pool-size': { type: 'string' },
     only: { type: 'string' },
+    'strangers-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
   },
 })
 const rounds = Number(options.rounds)
+const strangersAtMost = Number(options['strangers-at-most'])
 const load: Load = { seconds: Number(options.seconds), connections: Number(options.connections) }
 
 // A whole number of projects for each connection, so that pgbench's clients never meet.
@@ -54,14 +63,18 @@ interface Measured extends LoadResult {
   strangersCores: number
 }
 
+interface Turn {
+  api: Measured
+  pgbench: Measured
+}
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-const directory = await mkdtemp(path.join(tmpdir(), 'postern-bench-script-'))
-const scriptFile = path.join(directory, 'edit.sql')
 const postern = await startPostern({
   environment: options['pool-size'] ? { POSTERN_DATABASE_POOL_SIZE: options['pool-size'] } : {},
   nodeOptions: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [],
 })
+const scriptFile = path.join(postern.directory, 'edit.sql')
 let wrkRuns = 0
 try {
   await makeProjects(postern)
@@ -77,12 +90,16 @@ try {
 
   const rows: string[][] = []
   for (const scenario of scenarios) {
-    const turns: { api: Measured; pgbench: Measured }[] = []
-    for (let round = 1; round <= rounds; round++) {
-      const api = await measureApi(load, scenario.projects)
-      const pgbench = await measurePgbench(load, scenario.projects, script)
-      turns.push({ api, pgbench })
-      say(`${scenario.id} round ${round}: ${summary(api)} by the API, ${summary(pgbench)} by pgbench`)
+    const turns: Turn[] = []
+    while (turns.length < rounds) {
+      await machineAtRest(strangersAtMost)
+      const turn = {
+        api: await measureApi(load, scenario.projects),
+        pgbench: await measurePgbench(load, scenario.projects, script),
+      }
+      const isDisturbed = Object.values(turn).some(({ strangersCores }) => strangersCores > strangersAtMost)
+      if (!isDisturbed) turns.push(turn)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed, does not count' : ''}`)
     }
     rows.push(tableRow(scenario, turns))
   }
@@ -93,14 +110,15 @@ try {
   say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'strangers'], rows))
 } finally {
   await postern.stop()
-  await rm(directory, { recursive: true, force: true })
 }
 
-function summary({ perSecond, succeeded, strangersCores }: Measured): string {
-  return `${perSecond.toFixed(0)}/s (${succeeded} edits, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+function summary(turn: Turn): string {
+  const figures = ({ perSecond, succeeded, strangersCores }: Measured): string =>
+    `${perSecond.toFixed(0)}/s (${succeeded} edits, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+  return `API ${figures(turn.api)}, pgbench ${figures(turn.pgbench)}`
 }
 
-function tableRow({ id, what, goal }: Scenario, turns: { api: Measured; pgbench: Measured }[]): string[] {
+function tableRow({ id, what, goal }: Scenario, turns: Turn[]): string[] {
   const [api, pgbench] = [turns.map((turn) => turn.api), turns.map((turn) => turn.pgbench)]
   const of = (halves: Measured[], pick: (half: Measured) => number, digits: number): string =>
     spread(halves.map(pick), digits)

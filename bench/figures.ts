@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { availableParallelism, cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type pg from 'pg'
 
@@ -79,4 +80,15 @@ export async function machineCpuSeconds(): Promise<number> {
   // user, nice, system; then idle and iowait, which are no work; then irq, softirq, steal.
   const [user = 0, nice = 0, system = 0, , , ...interrupts] = total.split(/ +/).slice(1, 9).map(Number)
   return (user + nice + system + interrupts.reduce((sum, ticks) => sum + ticks, 0)) / ticksPerSecond
+}
+
+/** Waits until less than so many cores were busy for three seconds on end. */
+export async function machineAtRest(coresAtMost: number): Promise<void> {
+  if (coresAtMost >= availableParallelism()) return
+  for (const deadline = Date.now() + 30 * 60_000; Date.now() < deadline; ) {
+    const before = await machineCpuSeconds()
+    await sleep(3000)
+    if ((await machineCpuSeconds()) - before <= 3 * coresAtMost) return
+  }
+  throw new Error('The machine does not come to rest; try again later.')
 }

@@ -22,6 +22,8 @@ export interface Postern {
   /** For preparing and counting. */
   superuser: pg.Client
   postgresLog: string
+  /** For files of the bench; gone at the end. */
+  directory: string
   /** The API's process id, and that of PostgreSQL's first process. */
   pids: { api: number; postgres: number }
   /** A new access token of an administrator, good for ten minutes. */
@@ -77,6 +79,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
       databaseUrl,
       superuser,
       postgresLog: path.join(postgresHome, 'log'),
+      directory: home,
       pids: { api: api.process.pid ?? 0, postgres: await postmasterPid(postgresHome) },
       token: () => postern('token', '--email', email),
       stop,

@@ -14,16 +14,25 @@ export interface Demo {
   databaseUrl: string
   administrator: string
   tokenOf(email: string): Promise<string>
+  makeAdmin(email: string, name: string): Promise<void>
   say(line: string): void
 }
 
 const secondAdministrator = 'grace@example.com'
 
-export async function seedDemoData({ url, databaseUrl, administrator, tokenOf, say }: Demo): Promise<void> {
+export async function seedDemoData({
+  url,
+  databaseUrl,
+  administrator,
+  tokenOf,
+  makeAdmin,
+  say,
+}: Demo): Promise<void> {
   say('Making demo data…')
   const database = new pg.Client({ connectionString: databaseUrl, options: '-c role=postern_admin' })
   await database.connect()
   try {
+    await makeAdmin(secondAdministrator, 'Grace Example')
     const owners = await makePeople(database)
     const ada = caller(url, await tokenOf(administrator))
     const grace = caller(url, await tokenOf(secondAdministrator))
@@ -148,12 +157,8 @@ const lastNames = [
   'Jensen',
 ]
 
-/** The owners-to-be, sixty of them, and a second administrator. */
+/** The owners-to-be, sixty of them. */
 async function makePeople(database: pg.Client): Promise<{ id: number; email: string }[]> {
-  await database.query(
-    `insert into control.users (email, name, role) values ($1, 'Grace Example', 'admin') on conflict do nothing`,
-    [secondAdministrator],
-  )
   const people = Array.from({ length: 60 }, (_, n) => {
     const [first, last] = [pick(firstNames, n * 7), pick(lastNames, n * 3 + Math.floor(n / 12))]
     return { name: `${first} ${last}`, email: `${first}.${last}.${n + 1}@example.net`.toLowerCase() }

@@ -1,7 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,34 +14,39 @@ import { seedDemoData } from './demo-data.ts'
 /**
  * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
  * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1, and starts
- * anew when a file changes. `npm run dev token` prints an access token for the one that runs.
+ * anew when a file changes. Given arguments, they are a command for the one that runs: `npm run dev token` prints an
+ * access token, `npm run dev -- audit verify` is `postern audit verify` in its environment.
  *
  * Of the environment's POSTERN_ variables only the two database addresses and the port are used.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const program = path.join(root, 'server/src/bin/postern.ts')
 const email = 'admin@example.com'
-const port = Number(process.env['POSTERN_HTTP_PORT'] || 8080)
+const port = portOf(process.env['POSTERN_HTTP_PORT'] || '8080')
 const url = `http://127.0.0.1:${port}`
 const givenDatabase = process.env['POSTERN_DATABASE_URL'] || undefined
 
 // What is remembered belongs to one database.
-const state = path.join(root, '.dev', givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
-const environmentFile = path.join(state, 'environment.json')
+const home = path.join(root, '.dev')
+const state = path.join(home, givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
+/** Of the one that runs: its process, and the settings that its commands need. */
+const runningFile = path.join(home, 'running.json')
+
+interface Running {
+  pid: number
+  settings: Record<string, string>
+}
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const stop = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
 
 class Failed extends Error {}
 
 try {
-  if (process.argv[2] === 'token') {
-    const env = JSON.parse(await readFile(environmentFile, 'utf8').catch(notRunning))
-    say(await postern(env, 'token', '--email', email))
-  } else {
-    await develop()
-  }
+  const args = process.argv.slice(2)
+  if (args.length === 0) await develop()
+  else await command(args[0] === 'token' && args.length === 1 ? ['token', '--email', email] : args)
 } catch (error) {
   if (!stop.signal.aborted) {
     process.stderr.write(`${error instanceof Failed ? error.message : (error as Error).stack}\n`)
@@ -49,20 +55,60 @@ try {
 }
 
 async function develop(): Promise<void> {
+  const other = await running()
+  if (other)
+    throw new Failed(`Another \`npm run dev\` of this folder runs, process ${other.pid}. Stop it first.`)
   await requireFreePort()
+  if (givenDatabase) await refuseForeign(givenDatabase)
   await mkdir(state, { recursive: true })
   const cluster = givenDatabase ? undefined : await ownCluster()
   try {
-    const env = await environment(givenDatabase ?? (await databaseIn(cluster?.url ?? '')))
-    await writeFile(environmentFile, JSON.stringify(env), { mode: 0o600 })
+    const settings = await settingsFor(givenDatabase ?? (await databaseIn(cluster?.url ?? '')))
+    await writeFile(runningFile, JSON.stringify({ pid: process.pid, settings }), { mode: 0o600 })
+    const env = environment(settings)
     step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
+    const isNew = !existsSync(path.join(state, 'administrator'))
     const credentials = await remembered('administrator', () => makeAdministrator(env))
     await serve(env, async () => {
       await remembered('demo-data', () => makeDemoData(env))
-      say(welcome(credentials))
+      say(
+        welcome(
+          isNew
+            ? credentials
+            : `${credentials.replace(/ What follows.*/, '')}\n\nThat is how it was made; if it was changed since: npm run dev -- admin reset --email ${email}`,
+        ),
+      )
     })
   } finally {
     await cluster?.stop()
+    await rm(runningFile, { force: true })
+  }
+}
+
+/** A command for the one that runs, with the terminal as its own. */
+async function command(args: string[]): Promise<void> {
+  const one = await running()
+  if (!one)
+    throw new Failed(
+      '`npm run dev` is not running here. Start it, and give this command in a second terminal.',
+    )
+  const child = spawn(process.execPath, [program, ...args], {
+    env: environment(one.settings),
+    stdio: 'inherit',
+  })
+  const [code] = await once(child, 'exit')
+  process.exitCode = code ?? 1
+}
+
+async function running(): Promise<Running | undefined> {
+  const text = await readFile(runningFile, 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const found = JSON.parse(text) as Running
+  try {
+    process.kill(found.pid, 0)
+    return found
+  } catch {
+    return undefined
   }
 }
 
@@ -80,18 +126,21 @@ async function ownCluster(): Promise<Cluster> {
   }
 }
 
-async function environment(databaseUrl: string): Promise<Record<string, string>> {
-  const secret = async () => `1:${randomBytes(32).toString('hex')}`
+function environment(settings: Record<string, string>): Record<string, string> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('POSTERN_'))
+  return { ...(Object.fromEntries(others) as Record<string, string>), ...settings }
+}
+
+async function settingsFor(databaseUrl: string): Promise<Record<string, string>> {
+  const secret = (name: string) => async () => `${name}:${randomBytes(32).toString('hex')}`
   const owner = process.env['POSTERN_DATABASE_OWNER_URL']
   return {
-    ...(Object.fromEntries(others) as Record<string, string>),
     POSTERN_DATABASE_URL: databaseUrl,
     ...(owner ? { POSTERN_DATABASE_OWNER_URL: owner } : {}),
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
-    POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret),
-    POSTERN_MASTER_KEYS: await remembered('master-keys', secret),
+    POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
+    POSTERN_MASTER_KEYS: await remembered('master-keys', secret('dev')),
     POSTERN_LOG_LEVEL: 'warn',
   }
 }
@@ -120,7 +169,10 @@ function makeAdministrator(env: Record<string, string>): Promise<string> {
 
 async function makeDemoData(env: Record<string, string>): Promise<string> {
   const tokenOf = (address: string) => postern(env, 'token', '--email', address)
+  const makeAdmin = async (address: string, name: string) =>
+    void (await postern(env, 'admin', 'create', '--email', address, '--name', name).catch(() => undefined))
   await seedDemoData({
+    makeAdmin,
     url,
     databaseUrl: env['POSTERN_DATABASE_URL'] ?? '',
     tokenOf,
@@ -187,6 +239,20 @@ async function remembered(name: string, make: () => Promise<string>): Promise<st
   return made
 }
 
+/** Demo data and a new administrator's password are nothing for an installation that somebody uses. */
+async function refuseForeign(databaseUrl: string): Promise<void> {
+  if (existsSync(path.join(state, 'administrator'))) return
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  const { rows } = await client.query(`select to_regnamespace('control') is not null as taken`)
+  await client.end()
+  if (rows[0]?.taken) {
+    throw new Failed(
+      'There is a Postern in that database already. Give `npm run dev` an empty one: it makes demo data.',
+    )
+  }
+}
+
 async function databaseIn(clusterUrl: string): Promise<string> {
   const client = new pg.Client({ connectionString: clusterUrl })
   await client.connect()
@@ -200,8 +266,10 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
-function notRunning(): never {
-  throw new Failed('There is no Postern here yet: run `npm run dev` first.')
+function portOf(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text)
+  process.stderr.write(`POSTERN_HTTP_PORT must be a port from 0 to 65535, not "${text}".\n`)
+  process.exit(1)
 }
 
 function welcome(credentials: string): string {
@@ -213,6 +281,8 @@ Postern is ready.
   reference   ${url}/docs
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
 
-Ctrl-C stops it; what you did is kept under .dev/.
+  commands    npm run dev -- audit verify, and every other command of postern
+
+Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : 'What you did is kept under .dev/; remove it to begin anew.'}
 `
 }

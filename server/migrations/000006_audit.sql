@@ -83,17 +83,18 @@ create table control.audit_covered (
   seq bigint not null
 );
 
--- Refusals of signed-in users: counted per actor, operation and minute, kept 90 days, not chained.
+-- Refusals of signed-in users: counted per actor, operation, error and minute, kept 90 days, not chained.
 create table control.denials (
   id bigint generated always as identity unique,
   minute timestamptz not null,
   actor_id bigint not null,
   operation text not null,
   error text not null,
+  -- Of the last one.
   project_id bigint,
-  count integer not null default 1,
+  count integer not null,
   last_request_id text not null,
-  unique nulls not distinct (minute, actor_id, operation, error, project_id)
+  unique (minute, actor_id, operation, error)
 );
 create index on control.denials (actor_id, id);
 

@@ -24,7 +24,8 @@ export function createApi({ config, log, db, authenticate, vault, signIn }: Cont
   })
   let retired = false
 
-  registerOpenapi(app)
+  const addressLimit = createRateLimit(config.requestsPerAddress, 'this address')
+  registerOpenapi(app, addressLimit)
   app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
   app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async () => {
     if (retired) throw new PosternError('unavailable', 'This process is stopping.')
@@ -50,7 +51,7 @@ export function createApi({ config, log, db, authenticate, vault, signIn }: Cont
     vault,
     audit: { keys: verifyingKeysOf(config.masterKeys), checkpointFile: config.auditCheckpointFile },
     authenticate,
-    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+    addressLimit,
     userLimit: createRateLimit(config.requestsPerUser, 'this user'),
   })
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin })

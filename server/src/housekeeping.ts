@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { runCheckpoints } from './core/audit/checkpoints.ts'
 import { purgeDenials } from './core/audit/denials.ts'
 import { forgetExpiredAnswers } from './core/idempotency/idempotency.ts'
+import { pendingMigrations } from './platform/db/migrate.ts'
 
 /**
  * What has to be done once a minute, by any process that serves the interface: signing the audit, and forgetting
@@ -31,6 +32,11 @@ export function startHousekeeping(context: Context): Housekeeping {
 }
 
 export async function keepHouse({ config, db, log }: Context): Promise<void> {
+  const pending = await db.admin.read(pendingMigrations).catch(() => undefined)
+  if (pending === undefined || pending.length > 0) {
+    log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
+    return
+  }
   const tasks = {
     'audit checkpoint': () =>
       runCheckpoints({ db: db.admin, masterKeys: config.masterKeys, file: config.auditCheckpointFile, log }),

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import { conventions, tags } from './docs/conventions.ts'
 import { NamedSchemas, type Schema } from './docs/named-schemas.ts'
 import { referenceRoutes } from './docs/reference.ts'
+import type { RateLimit } from './platform/http/rate-limit.ts'
 import type { HttpServer } from './platform/http/server.ts'
 
 /**
@@ -39,7 +40,7 @@ type Content = Record<string, { schema: Schema | undefined }>
  * The document, at /openapi.json and for people at /docs. To be called before the routes are made: only what is
  * made afterwards is in the document.
  */
-export function registerOpenapi(app: HttpServer): void {
+export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void {
   // Called and not registered: a registered plugin runs when the server starts, too late to see our routes.
   swagger(
     app,
@@ -74,7 +75,7 @@ export function registerOpenapi(app: HttpServer): void {
       if (error) throw error
     },
   )
-  referenceRoutes(app, () => openapiText(app))
+  referenceRoutes(app, () => openapiText(app), addressLimit)
 }
 
 /** Once the server is ready. */

@@ -1,6 +1,7 @@
 import Type, { type TObject, type TSchema } from 'typebox'
-import { Problem } from '../platform/http/problem.ts'
-import { isMutation, type Kind, type Mutation, type Query } from './operation.ts'
+import type { ErrorCode } from '../platform/errors.ts'
+import { Problem, statusOf } from '../platform/http/problem.ts'
+import { isMutation, type Mutation, type Query } from './operation.ts'
 import { Preview } from './preview.ts'
 import { Reason } from './reason.ts'
 
@@ -35,26 +36,30 @@ export function schemaOf(operation: Mutation | Query): object {
  */
 export function documentedBody({ body, example, ...operation }: Mutation): TObject {
   const isRequired = needsReasonAlways({ body, example, ...operation })
+  const reason = { ...Reason, minLength: 1, maxLength: 500 }
   return Type.Object(
-    { ...body, reason: isRequired ? Reason : Type.Optional(Reason) },
+    { ...body, reason: isRequired ? reason : Type.Optional(reason) },
     { additionalProperties: false, examples: [example] },
   )
 }
 
-function querySchema({ query, answer, contentType, params }: Query): object {
+function querySchema(operation: Query): object {
+  const { query, answer, contentType, params, hasVersion } = operation
+  const isAboutSomething = Object.keys(params.properties).length > 0
   return {
     querystring: Type.Object(query, { additionalProperties: false }),
     response: {
-      200: answered('What was asked for.', answer, contentType),
-      ...problems(400, 401, 403),
-      ...(Object.keys(params.properties).length > 0 ? problems(404) : {}),
-      ...problems(429, 500),
+      200: {
+        ...answered('What was asked for.', answer, contentType),
+        ...(hasVersion ? { headers: ETag } : {}),
+      },
+      ...problems(operation, 400, 401, 403, ...(isAboutSomething ? [404] : []), 429, 500),
     },
   }
 }
 
 function mutationSchema(operation: Mutation): object {
-  const { kind, body, answer } = operation
+  const { kind, body } = operation
   const headers = {
     ...(takesIdempotencyKey(operation) ? { 'idempotency-key': Type.Optional(IdempotencyKey) } : {}),
     ...(kind === 'create' ? {} : { 'if-match': Type.Optional(IfMatch) }),
@@ -69,10 +74,8 @@ function mutationSchema(operation: Mutation): object {
     ),
     body: Type.Object({ ...body, reason: Type.Optional(Reason) }, { additionalProperties: false }),
     response: {
-      ...successes(kind, answer),
-      ...problems(400, 401, 403, 404, 409),
-      ...(kind === 'create' ? {} : problems(412)),
-      ...problems(422, 429, 500),
+      ...successes(operation),
+      ...problems(operation, 400, 401, 403, 404, 409, ...(kind === 'create' ? [] : [412]), 422, 429, 500),
     },
   }
 }
@@ -88,13 +91,13 @@ const IfMatch = Type.String({
   description: 'The ETag of an earlier answer: refused with 412 when the resource was changed since.',
 })
 
-function successes(kind: Kind, answer: TSchema | undefined): object {
+function successes({ kind, answer }: Mutation): object {
   const preview = 'With `dry_run=true`: what would change.'
   switch (kind) {
     case 'create':
       return {
         200: answered(preview, Preview),
-        201: { ...answered('Created.', answer), headers: { Location, ...ETag } },
+        201: { ...answered('Created.', answer), headers: { Location, ...ETag, ...Replayed } },
       }
     case 'delete':
       return {
@@ -105,31 +108,85 @@ function successes(kind: Kind, answer: TSchema | undefined): object {
       return {
         200: {
           ...answered(`Done. ${preview}`, answer ? (Type.Union([answer, Preview]) as TSchema) : Preview),
-          headers: ETag,
+          headers: kind === 'rotate' ? { Location, ...ETag, ...Replayed } : ETag,
         },
       }
   }
 }
 
-const Location = { type: 'string', description: 'Where the new resource is.' }
+const Location = { type: 'string', description: 'Where the resource is.' }
 const ETag = { ETag: { type: 'string', description: "The resource's version, for If-Match." } }
+
+const Replayed = {
+  'Idempotent-Replayed': {
+    type: 'string',
+    description: '`true` where this is the answer of an earlier request.',
+  },
+}
+const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }
 
 const answered = (description: string, schema: TSchema = Type.Null(), contentType = 'application/json') => ({
   description,
   content: { [contentType]: { schema } },
 })
 
-const reasons: Record<number, string> = {
-  400: '`invalid_json`, `invalid_parameter`: the request is not well formed.',
-  401: '`unauthenticated`, `token_expired`: no access token, or not a valid one.',
-  403: '`admin_required`, `api_key_not_allowed`: the caller is no administrator.',
-  404: '`not_found`: there is no such thing, or it belongs to another project.',
-  409: 'The present state stands in the way: `already_exists`, `in_use`, `last_owner`, `last_administrator`, `request_in_progress`, `secret_already_revealed`.',
-  412: '`stale_resource`: the resource is not at the version of If-Match.',
-  422: 'The request breaks a rule: `validation_failed`, `reason_required`, `limit_exceeded`, `incomplete_configuration`, `plan_inactive`, `idempotency_key_reused`.',
-  429: '`rate_limited`: too many requests; Retry-After says when to go on.',
-  500: '`internal_error`: a fault on our side; X-Request-Id finds it in the log.',
+type Codes = Partial<Record<number, readonly ErrorCode[]>>
+
+/** What every operation of its kind may answer; an operation adds its own `refusals`. */
+function codesOf(operation: Mutation | Query): Codes {
+  const codes = {
+    400: ['invalid_json', 'invalid_parameter'],
+    401: ['unauthenticated', 'token_expired'],
+    403: ['admin_required', 'api_key_not_allowed'],
+    404: ['not_found'],
+    412: ['stale_resource'],
+    429: ['rate_limited'],
+    500: ['internal_error'],
+  } satisfies Codes
+  if (!isMutation(operation)) return { ...codes, 400: ['invalid_parameter'] }
+  const own = (status: number) => (operation.refusals ?? []).filter((code) => statusOf[code] === status)
+  const isPost = takesIdempotencyKey(operation)
+  return {
+    ...codes,
+    409: [
+      ...own(409),
+      ...(isPost ? (['request_in_progress'] as const) : []),
+      ...(operation.revealsSecret ? (['secret_already_revealed'] as const) : []),
+    ],
+    422: [
+      'validation_failed',
+      ...(needsReasonAlways(operation) ? (['reason_required'] as const) : []),
+      ...(operation.isCompleteConfiguration ? (['incomplete_configuration'] as const) : []),
+      ...own(422),
+      ...(isPost ? (['idempotency_key_reused'] as const) : []),
+    ],
+  }
 }
 
-const problems = (...statuses: number[]): object =>
-  Object.fromEntries(statuses.map((status) => [status, answered(reasons[status] ?? '', Problem)]))
+const meanings: Record<number, string> = {
+  400: 'The request is not well formed',
+  401: 'No access token, or not a valid one',
+  403: 'The caller is no administrator',
+  404: 'There is no such thing here',
+  409: 'The present state stands in the way',
+  412: 'The resource is not at the version of If-Match',
+  422: 'The request breaks a rule',
+  429: 'Too many requests; Retry-After says when to go on',
+  500: 'A fault on our side; X-Request-Id finds it in the log',
+}
+
+function problems(operation: Mutation | Query, ...statuses: number[]): object {
+  const codes = codesOf(operation)
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const listed = codes[status] ?? []
+      const meaning = `${meanings[status]}: ${listed.map((code) => `\`${code}\``).join(', ')}.`
+      const description =
+        listed.length > 0 ? meaning : `${meanings[status]}. Nothing in this operation does at present.`
+      return [
+        status,
+        { ...answered(description, Problem), ...(status === 429 ? { headers: RetryAfter } : {}) },
+      ]
+    }),
+  )
+}

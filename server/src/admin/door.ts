@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Authenticate, refuseApiKey, requireAdministrator, type User } from '../core/access/bearer.ts'
-import { countDenial } from '../core/audit/denials.ts'
+import { DenialCounter } from '../core/audit/denials.ts'
 import type { Db } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { statusOf } from '../platform/http/problem.ts'
@@ -10,6 +10,9 @@ import type { HttpServer } from '../platform/http/server.ts'
 /**
  * What stands before every address of the administrative plane, known or not: whoever is no administrator
  * learns nothing, not even which addresses exist.
+ *
+ * A body may take its time to arrive, and the caller may be an administrator no more by then: whoever was let in a
+ * while ago is looked at again before anything is done.
  *
  * In this order: 429 per address, 403 for the shape of an API key, 401, 403 for the role, 429 per user.
  */
@@ -24,23 +27,37 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever a valid token names, administrator or not; null before that is known. */
     user: User | null
+    /** When that was found out, in milliseconds. */
+    userSeenAt: number
   }
 }
 
+/** A request whose body came along is not asked twice. */
+const seenForMs = 1_000
+
 export function guardDoor(plane: HttpServer, { authenticate, addressLimit, userLimit, db }: DoorDeps): void {
+  const denials = new DenialCounter(db)
   plane.decorateRequest('user', null)
+  plane.decorateRequest('userSeenAt', 0)
+  const identify = async (request: FastifyRequest): Promise<User> => {
+    request.userSeenAt = performance.now()
+    request.user = await authenticate(request.headers.authorization)
+    requireAdministrator(request.user)
+    return request.user
+  }
   plane.addHook('onRequest', async (request) => {
     await addressLimit(networkOf(request.ip))
-    const { authorization } = request.headers
-    refuseApiKey(authorization)
-    request.user = await authenticate(authorization)
-    requireAdministrator(request.user)
-    await userLimit(request.user.id)
+    refuseApiKey(request.headers.authorization)
+    const { id } = await identify(request)
+    await userLimit(id)
+  })
+  plane.addHook('preHandler', async (request) => {
+    if (performance.now() - request.userSeenAt > seenForMs) await identify(request)
   })
   plane.addHook('onError', async (request, _reply, error: unknown) => {
     if (!isDenial(request, error)) return
     try {
-      await db.transaction((tx) => countDenial(tx, denialOf(request, error)))
+      await denials.count(denialOf(request, error))
     } catch (failure) {
       request.log.error({ err: failure }, 'a refusal could not be counted')
     }
@@ -54,6 +71,8 @@ function isDenial(request: FastifyRequest, error: unknown): error is PosternErro
   if (request.user === null || !(error instanceof PosternError)) return false
   const status = statusOf[error.code]
   if (status === 403) return true
+  // What does not exist refuses nobody.
+  if (operationOf(request) === undefined) return false
   const { dry_run } = request.query as { dry_run?: boolean }
   return changing.has(request.method) && dry_run !== true && [404, 409, 412, 422].includes(status)
 }
@@ -62,12 +81,13 @@ function denialOf(request: FastifyRequest, error: PosternError) {
   const { project_id } = request.params as { project_id?: unknown }
   return {
     actorId: request.user?.id ?? 0,
-    operation: operationOf(request),
+    operation: operationOf(request) ?? 'unknown',
     error: error.code,
     projectId: typeof project_id === 'number' ? project_id : null,
     requestId: request.id,
   }
 }
 
-const operationOf = ({ routeOptions }: FastifyRequest): string =>
-  (routeOptions.schema as { operationId?: string } | undefined)?.operationId ?? 'unknown'
+/** Undefined at an address where there is none. */
+const operationOf = ({ routeOptions }: FastifyRequest): string | undefined =>
+  (routeOptions.schema as { operationId?: string } | undefined)?.operationId

@@ -4,6 +4,7 @@ import type { VerifyingKeys } from '../core/audit/keys.ts'
 import type { Change } from '../core/audit/record.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
+import type { ErrorCode } from '../platform/errors.ts'
 
 /**
  * The two shapes of the administrative plane. An operation says what it is and what it does; everything that
@@ -78,6 +79,7 @@ interface Described {
 export interface MutationCall<Params, Body, Target> {
   tx: Tx
   vault: Vault
+  actorId: number
   params: Params
   body: Body
   target: Target
@@ -104,6 +106,8 @@ export interface Mutation<
   isCompleteConfiguration?: true
   /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
   revealsSecret?: true
+  /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
+  refusals?: readonly ErrorCode[]
   /** What is acted upon, locked, or 404: looked up before anything else is said about it. A create's is its parent. */
   target(tx: Tx, params: Static<TObject<Params>>): Promise<Target>
   run(
@@ -112,6 +116,8 @@ export interface Mutation<
 }
 
 export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'audit'> {
+  /** Aborted when the caller hangs up. */
+  signal: AbortSignal
   params: Params
   query: Query
 }
@@ -127,6 +133,10 @@ export interface Query<
   answer: Answer
   /** Absent: JSON. */
   contentType?: string
+  /** There is no HEAD where it would do all the work of a GET for nothing. */
+  hasHead?: false
+  /** The answer is one resource, with its version in the ETag. */
+  hasVersion?: true
   run(
     call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
   ): Promise<{ answer: Static<Answer>; version?: number } | { stream: Readable }>

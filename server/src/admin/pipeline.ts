@@ -54,7 +54,15 @@ export async function perform(
     if (operation.kind !== 'create') requireVersion(request.ifMatch, target as { version: number })
     if (!isDryRun && reason === null && needsReasonAlways(operation)) throw reasonRequired()
 
-    const outcome = await operation.run({ tx, vault, params, body, target, reason })
+    const outcome = await operation.run({
+      tx,
+      vault,
+      actorId: request.actor.userId,
+      params,
+      body,
+      target,
+      reason,
+    })
     if (isDryRun)
       return asAnswer(200, await previewOf(operation.id, outcome, needsReason(operation, outcome)))
 
@@ -115,8 +123,10 @@ export function ifMatchOf(header: string | undefined): IfMatch | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
   if (text === '*') return '*'
-  const tags = text.split(',').map((tag) => /^(?:W\/)?"([\x21\x23-\x7e]*)"$/.exec(tag.trim())?.[1])
-  if (tags.some((tag) => tag === undefined)) {
+  // RFC 9110 §5.6.1.2: empty elements of a list are ignored.
+  const elements = text.split(',').filter((tag) => tag.trim() !== '')
+  const tags = elements.map((tag) => /^(?:W\/)?"([\x21\x23-\x7e]*)"$/.exec(tag.trim())?.[1])
+  if (tags.length === 0 || tags.includes(undefined)) {
     throw new PosternError(
       'invalid_parameter',
       'If-Match must be the ETag of an earlier answer, in its quotation marks, or *.',
@@ -129,7 +139,7 @@ function requireVersion(ifMatch: IfMatch | undefined, { version }: { version: nu
   if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(String(version))) return
   throw new PosternError(
     'stale_resource',
-    `This was changed by somebody else in the meantime: its version is now ${version}. Read it again and decide anew.`,
+    `This was changed in the meantime: its version is now ${version}. Read it again and decide anew.`,
   )
 }
 

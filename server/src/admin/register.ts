@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest, FastifySchemaValidationError } from 
 import type { TObject } from 'typebox'
 import type { Actor } from '../core/audit/record.ts'
 import { PosternError } from '../platform/errors.ts'
+import { describeFaults } from '../platform/http/faults.ts'
 import { decodeParameters } from '../platform/http/parameters.ts'
-import { describeFaults } from '../platform/http/problem.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { refuseUnstorableText } from '../platform/http/storable.ts'
 import { documentedBody, methodOf, schemaOf, takesIdempotencyKey } from './document.ts'
@@ -33,24 +33,34 @@ export function registerOperations(
       url: operation.path,
       schema: schemaOf(operation),
       bodyLimit: bodyLimitBytes,
-      preValidation: [allowNoBody, checkHeaders, decodeParameters, refuseUnstorableText],
       ...(isMutation(operation)
         ? {
-            config: { documentedBody: documentedBody(operation) },
+            config: { documentedBody: documentedBody(operation), allowsEmptyBody: true },
+            preValidation: [requireBody(operation), ...checks],
             schemaErrorFormatter: bodyFault(operation),
             handler: (request, reply) => mutate(operation, request, reply, deps),
           }
-        : { handler: (request, reply) => answerQuery(operation, request, reply, deps) }),
+        : {
+            preValidation: checks,
+            exposeHeadRoute: operation.hasHead ?? true,
+            handler: (request, reply) => answerQuery(operation, request, reply, deps),
+          }),
     })
   }
 }
 
 /** A DELETE or a rotation sent without any body lacks a reason, not a JSON object. */
-async function allowNoBody(request: FastifyRequest): Promise<void> {
-  const isEmpty =
-    request.headers['transfer-encoding'] === undefined && !Number(request.headers['content-length'])
-  if (request.method !== 'GET' && isEmpty && request.body == null) request.body = {}
-}
+const requireBody =
+  ({ body }: Mutation) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (request.body !== undefined) return
+    if (Object.keys(body).length > 0) {
+      throw new PosternError('invalid_json', 'The body is empty; send a JSON object.')
+    }
+    request.body = {}
+  }
+
+const checks = [checkHeaders, decodeParameters, refuseUnstorableText]
 
 async function checkHeaders({ headers }: FastifyRequest): Promise<void> {
   ifMatchOf(headers['if-match'])
@@ -79,7 +89,7 @@ const bodyFault =
         `This replaces the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
       )
     }
-    return new PosternError('validation_failed', describeFaults(faults) ?? 'The body is not valid.')
+    return new PosternError('validation_failed', describeFaults(faults))
   }
 
 async function mutate(
@@ -118,7 +128,10 @@ async function answerQuery(
   reply: FastifyReply,
   { db, audit }: AdminDeps,
 ): Promise<FastifyReply> {
-  const result = await operation.run({ db, audit, params: params as never, query: query as never })
+  const caller = new AbortController()
+  reply.raw.once('close', () => caller.abort())
+  const { signal } = caller
+  const result = await operation.run({ db, audit, signal, params: params as never, query: query as never })
   if ('stream' in result)
     return reply.type(operation.contentType ?? 'application/octet-stream').send(result.stream)
   if (result.version !== undefined) reply.header('etag', etagOf(result.version))

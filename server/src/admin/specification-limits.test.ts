@@ -142,6 +142,7 @@ describe('other creates', () => {
   test('know no limit, so they need no reason', async () => {
     const project = await makeProject({
       plan_id: (await makePlan({ max_domains: 0, max_users: 0, max_mails_per_day: 0 })).id,
+      reason: 'The owner is one more than the plan allows',
     })
     const answer = await admin.post(`/projects/${project.id}/endpoints`, endpointConfiguration)
     assert.equal(answer.status, 201)

@@ -259,7 +259,7 @@ describe('a plan', () => {
     const created = await admin.post('/plans', bare)
     assertShape(created.body, plan, ['billing_product_id'])
     assert.deepEqual({ ...created.body, ...bare }, created.body)
-    const { plan: nested } = await makeProject({ plan_id: created.body.id })
+    const { plan: nested } = await makeProject({ plan_id: created.body.id, reason: 'To see it' })
     assert.equal(JSON.stringify(nested), created.text)
     const retired = await admin.patch(`/plans/${created.body.id}`, { is_active: false })
     assertShape(retired.body, plan, ['billing_product_id'])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
@@ -104,8 +104,18 @@ describe('postern audit', () => {
       'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
     )
     const keyless = await elsewhere('verify', '--file', full)
-    assert.equal(keyless.status, 0)
-    assert.match(keyless.stdout, /Note: Signatures were not checked/)
+    assert.equal(keyless.status, 3)
+    assert.match(
+      keyless.stdout,
+      /^NOT PROVED\. The hashes agree with each other, which anybody can make so.*Note: Signatures were not checked/s,
+    )
+    const unsigned = path.join(folder, 'unsigned.ndjson')
+    const rowsAlone = (await readFile(full, 'utf8'))
+      .replace(/\{"type":"checkpoint"[^\n]*\n/, '')
+      .replace('"checkpoints":1', '"checkpoints":0')
+    await writeFile(unsigned, rowsAlone)
+    const stripped = await elsewhere('verify', '--file', unsigned, '--public-key', key)
+    assert.deepEqual([stripped.status, stripped.stdout.slice(0, 11)], [3, 'NOT PROVED.'])
     const wrong = await elsewhere('verify', '--file', full, '--public-key', `1:${'00'.repeat(32)}`)
     assert.equal(wrong.status, 1)
     assert.match(wrong.stderr, /Checkpoint 1 in .* signature is not right/)
@@ -181,6 +191,11 @@ describe('postern audit', () => {
     )
     assert.equal(named.status, 2)
     assert.match(named.stderr, /leave the address out of it/)
+    for (const reason of [' ', 'two\nlines', 'x'.repeat(501)]) {
+      const refused = await audit('erase', '--email', 'bob@example.com', '--reason', reason)
+      assert.equal(refused.status, 2)
+      assert.match(refused.stderr, /^"reason" (is|contains) [^\n]*\.\n$/)
+    }
     const { stdout } = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
     assert.equal(stdout, 'Rows of the audit that no longer name bob@example.com: 1.\n')
     const again = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
@@ -193,5 +208,17 @@ describe('postern audit', () => {
     ])
     assert.match((await audit('verify')).stdout, /erased persons: 1\)/)
     assert.ok(!(await audit('export')).stdout.includes('bob@'))
+  })
+
+  test('a checkpoint file that was removed is found by verify, and begun anew with a complaint', async () => {
+    await rename(checkpointFile, `${checkpointFile}.removed`)
+    const removed = await audit('verify')
+    assert.equal(removed.status, 1)
+    assert.match(removed.stderr, /is not there or is empty, although there are checkpoints/)
+    const { status, stdout, stderr } = await audit('checkpoint')
+    assert.equal(status, 0)
+    assert.match(stdout, /Made: 1\.\nLines added to .*: 1\./)
+    assert.match(stderr, /A new one begins with checkpoint 2\. If it was not configured only just now/)
+    assert.match((await audit('verify')).stdout, /Note: .* begins with checkpoint 2/)
   })
 })

@@ -5,14 +5,13 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { loadConfig } from '../config.ts'
-import type { Context } from '../context.ts'
-import { catchUpFile } from '../core/audit/checkpoint-file.ts'
+import { beganLate, catchUpFile } from '../core/audit/checkpoint-file.ts'
 import { makeCheckpoints } from '../core/audit/checkpoints.ts'
 import { exportAudit, isMoment } from '../core/audit/export.ts'
 import { readKeys, verifyingKeysOf, writeKeys } from '../core/audit/keys.ts'
 import { erasePerson } from '../core/audit/people.ts'
-import { recordAudit, shell } from '../core/audit/record.ts'
 import { type Verification, verifyAudit, verifyExport } from '../core/audit/verify.ts'
+import { plainReason } from '../core/text.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { type Command, options, say, withContext } from './command.ts'
 
@@ -80,14 +79,22 @@ async function verify(args: string[]): Promise<void> {
   show(verification)
 }
 
-function show({ first_bad, rows, chains, checkpoints, erased, notes }: Verification): void {
+/** Exit codes of `audit verify` besides those of every command: 1 is a finding. */
+const notProved = 3
+
+function show({ first_bad, signed, rows, chains, checkpoints, erased, notes }: Verification): void {
   const extent = `(rows: ${rows}, chains: ${chains}, checkpoints: ${checkpoints}, erased persons: ${erased})`
-  if (first_bad === null) {
+  if (first_bad !== null) {
+    process.stderr.write(`The audit is NOT as it was written. ${first_bad.problem}\n`)
+    process.stderr.write(`Read so far ${extent}.\n`)
+    process.exitCode = 1
+  } else if (signed || rows === 0) {
     say(`The audit is as it was written ${extent}.`)
   } else {
-    process.stderr.write(`The audit is NOT as it was written. ${first_bad.problem}\n`)
-    process.stderr.write(`What comes behind it was not looked at ${extent}.\n`)
-    process.exitCode = 1
+    say(
+      `NOT PROVED. The hashes agree with each other, which anybody can make so, and no signature was checked ${extent}.`,
+    )
+    process.exitCode = notProved
   }
   for (const note of notes) say(`Note: ${note}`)
 }
@@ -158,7 +165,9 @@ async function checkpoint(args: string[]): Promise<void> {
     const { auditCheckpointFile: file } = config
     if (file === undefined) return
     try {
-      say(`Lines added to ${file}: ${await catchUpFile(db.admin, file)}.`)
+      const { appended, beganLateWith } = await catchUpFile(db.admin, file)
+      say(`Lines added to ${file}: ${appended}.`)
+      if (beganLateWith !== null) process.stderr.write(`${beganLate(file, beganLateWith)}.\n`)
     } catch (error) {
       process.stderr.write(`The checkpoint file is not up to date: ${(error as Error).message}.\n`)
       process.exitCode = 1
@@ -176,31 +185,22 @@ async function erase(args: string[]): Promise<void> {
   if (reason.toLowerCase().includes(email.toLowerCase())) {
     throw new UsageError('The reason is kept for ever: leave the address out of it.')
   }
-  const rows = await withContext((context) => eraseWithReason(context, email, reason.trim()))
+  const why = reasonOf(reason)
+  const rows = await withContext(({ db }) =>
+    db.admin.transaction((tx) => erasePerson(tx, { email, requestId: randomUUIDv7(), reason: why })),
+  )
   say(
     rows === 0 ? `${email} is not in the audit.` : `Rows of the audit that no longer name ${email}: ${rows}.`,
   )
 }
 
-const eraseWithReason = ({ db }: Context, email: string, reason: string): Promise<number> =>
-  db.admin.transaction(async (tx) => {
-    const rows = await erasePerson(tx, email)
-    if (rows === 0) return 0
-    const requestId = randomUUIDv7()
-    await recordAudit(tx, {
-      actor: shell('postern audit erase'),
-      requestId,
-      operation: 'audit.erase',
-      projectId: null,
-      // Whom it was about is what has just been forgotten.
-      change: { resource: 'person', id: requestId, before: null, after: { rows } },
-      related: [],
-      reason,
-      limitException: null,
-      subject: null,
-    })
-    return rows
-  })
+function reasonOf(text: string): string {
+  try {
+    return plainReason(text)
+  } catch (error) {
+    throw error instanceof PosternError ? new UsageError(error.message) : error
+  }
+}
 
 /** A log or a pipe has no use for it. */
 const progress =

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import manifest from '../../package.json' with { type: 'json' }
 import { UsageError } from '../platform/errors.ts'
 import { admin } from './admin.ts'
 import { api } from './api.ts'
@@ -24,7 +25,9 @@ Configuration is read from the environment; docs/operations/configuration.md lis
 const [name = '', ...args] = process.argv.slice(2)
 const command = Object.hasOwn(commands, name) ? commands[name] : undefined
 
-if (['', 'help', '--help', '-h'].includes(name)) {
+if (['version', '--version', '-V'].includes(name)) {
+  process.stdout.write(`postern ${manifest.version}\n`)
+} else if (['', 'help', '--help', '-h'].includes(name)) {
   process.stdout.write(usage)
 } else if (!command) {
   process.stderr.write(`There is no command "${name}".\n\n${usage}`)

@@ -3,7 +3,7 @@ import { statusOf } from '../platform/http/problem.ts'
 
 /** What holds for every operation, told once, at the head of the OpenAPI document. */
 export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, and how
-administrators run the projects, plans, domains, endpoints, routes, members and keys of their customers.
+administrators run the projects, members, endpoints, plans and users of their installation.
 
 ## Who is calling
 
@@ -22,7 +22,8 @@ Only \`/v1/auth\` uses a cookie, which stands for the session.
 - Bodies are JSON, sent as \`Content-Type: application/json\`; a DELETE has one as well. Types are exact
   (\`"1"\` is not \`1\`), and a field or query parameter that is not listed is refused, never ignored.
 - Identifiers in paths are plain decimal numbers.
-- Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`.
+- Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`. Only
+  an export of the audit has microseconds, because its hashes cover them.
 - What has no value is \`null\`; no field is ever left out of an answer.
 
 ## Errors
@@ -34,16 +35,15 @@ and \`message\`, a sentence for a person that says what was wrong and what to do
 |---|---|
 ${codesByStatus()}
 
-429 and 503 may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is too large), 415
-(the body is not JSON) or 503 (try again later); these are not listed again with each operation.
+429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is larger than 64 KiB), 415
+(the body is not JSON in UTF-8) or 503 (try again later); these are not listed again with each operation.
 
 Every answer carries \`X-Request-Id\`, which finds the request in the log and in the audit.
 
 ## Versions
 
 An answer with one resource carries an \`ETag\`. It changes when the resource's configuration is changed, and
-only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if somebody else was
-quicker. Without \`If-Match\` the change is made in any case. A change that changes nothing is answered with
+only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if it has changed since. Without \`If-Match\` the change is made in any case. A change that changes nothing is answered with
 200 and moves nothing.
 
 ## Repeating a request
@@ -63,8 +63,8 @@ about first. Nothing is kept, nothing is sent, and no secret is made known.
 ## Reasons
 
 Every administrative mutation takes a \`reason\`, which is kept in the audit for ever. It is required for
-deletions and rotations, for locking a project or changing its reputation, for overriding what a customer has
-bought, and for going past a customer's limit; without it, the answer is 422 \`reason_required\` (or
+deletions and rotations, for every edit of a user, for locking or unlocking a project, changing its reputation or
+its owner, for overriding what a customer has bought, and for going past a customer's limit; without it, the answer is 422 \`reason_required\` (or
 \`limit_exceeded\`).
 
 ## Lists

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
-import Fastify from 'fastify'
+import { gzip } from 'node:zlib'
+import Fastify, { type FastifyRequest } from 'fastify'
+import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
 /**
@@ -17,6 +18,7 @@ const settings = {
   agent: { disabled: true },
   mcp: { disabled: true },
   hideClientButton: true,
+  hiddenClients: true,
   showDeveloperTools: 'never',
   // A page to read. Whoever would act from here would have to paste an administrator's token into it.
   hideTestRequestButton: true,
@@ -56,43 +58,52 @@ const page = `<!doctype html>
 </html>
 `
 
-const hidden = { hide: true }
 const scriptMaxAgeSeconds = 86_400
 
 /** The document is asked for at the first request: it exists once all routes do. */
-export function referenceRoutes(app: HttpServer, document: () => string): void {
+export function referenceRoutes(app: HttpServer, document: () => string, addressLimit: RateLimit): void {
+  const options = {
+    schema: { hide: true },
+    onRequest: (request: FastifyRequest) => addressLimit(networkOf(request.ip)),
+  }
   let text: string | undefined
-  let script: Promise<Buffer> | undefined
+  let script: Promise<Script> | undefined
 
-  app.get('/openapi.json', { schema: hidden }, (_request, reply) => {
+  app.get('/openapi.json', options, (_request, reply) => {
     text ??= document()
     return reply.type('application/json; charset=utf-8').send(text)
   })
-  app.get('/docs', { schema: hidden }, (_request, reply) =>
+  app.get('/docs', options, (_request, reply) =>
     reply.header('content-security-policy', policy).type('text/html; charset=utf-8').send(page),
   )
-  app.get('/docs/scalar.js', { schema: hidden }, async (request, reply) => {
+  app.get('/docs/scalar.js', options, async (request, reply) => {
     script ??= readScript().catch((error: unknown) => {
       script = undefined
       throw error
     })
     reply.type('text/javascript; charset=utf-8')
     reply.header('cache-control', `public, max-age=${scriptMaxAgeSeconds}`).header('vary', 'accept-encoding')
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return promisify(gunzip)(await script)
-    return reply.header('content-encoding', 'gzip').send(await script)
+    const { plain, zipped } = await script
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(plain)
+    return reply.header('content-encoding', 'gzip').send(zipped)
   })
 }
 
+interface Script {
+  plain: Buffer
+  zipped: Buffer
+}
+
 /**
- * Scalar's script, compressed (4.3 MB, 1.3 MB as gzip). The package hands it to nobody but browsers, so it is
+ * Scalar's script, plain and compressed (4.3 MB, 1.3 MB as gzip), each once however many ask. The package hands it to nobody but browsers, so it is
  * asked like one. Loaded when it is wanted: a process whose /docs nobody opens does not carry it.
  */
-async function readScript(): Promise<Buffer> {
+async function readScript(): Promise<Script> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
   const server = Fastify()
   server.register(scalar, { routePrefix: '/docs', configuration: settings as object })
   const answer = await server.inject('/docs/js/scalar.js')
   await server.close()
   if (answer.statusCode !== 200) throw new Error(`Scalar's script was not to be had: ${answer.statusCode}`)
-  return promisify(gzip)(answer.rawPayload)
+  return { plain: answer.rawPayload, zipped: await promisify(gzip)(answer.rawPayload) }
 }

@@ -21,8 +21,9 @@ export const masterKeys = [{ id: 'k1', key: Buffer.alloc(32, 7) }] as const
  * An audit with rows of every kind, and somebody who can do anything to it: a superuser, past the triggers and
  * without the check constraints.
  *
- * Chain 7 has 5 rows, of which the 2 checkpoints cover 4; chains 0 (3 rows) and 8 (4 rows) are covered; chain 9 has 1 row that
- * no checkpoint covers. Dan, the actor of five rows, is erased; row 3 of chain 8 is one of them.
+ * Chain 7 has 5 rows, of which the 2 checkpoints cover 4; chains 0 (5 rows) and 8 (4 rows) are covered; chain 9 has 1 row that
+ * no checkpoint covers. Dan, the actor of five rows, is erased, once before each checkpoint; row 3 of chain 8 is one of
+ * his, rows 3 and 5 of chain 0 record it.
  */
 export interface IntrudedAudit {
   database: TestDatabase
@@ -73,14 +74,20 @@ export async function intrudedAudit(): Promise<IntrudedAudit> {
 const dan = { userId: 2, email: 'dan@example.com', ip: '192.0.2.2', userAgent: null }
 
 async function writeHistory(db: Db, checkpointFile: string): Promise<void> {
+  const eraseDan = () =>
+    db.transaction((tx) =>
+      erasePerson(tx, { email: 'dan@example.com', requestId: 'r', reason: 'asked for it' }),
+    )
   await recordEach(db, everyKind)
+  await eraseDan()
   await makeCheckpoints(db, masterKeys)
+  await catchUpFile(db, checkpointFile)
   const chains = [7, 7, 0, 8]
   await recordEach(
     db,
     chains.map((chain) => auditEntry({ projectId: chain === 0 ? null : chain, actor: dan })),
   )
-  await db.transaction((tx) => erasePerson(tx, 'dan@example.com'))
+  await eraseDan()
   await makeCheckpoints(db, masterKeys)
   await catchUpFile(db, checkpointFile)
   const subject = { email: 'eve@example.com', name: 'Eve' }

@@ -53,7 +53,8 @@ export async function callsOf(
   return [
     ...calls,
     call('with an unknown parameter', own, 'malformed', '?unknown=1'),
-    method === 'GET' ? { ...good, method: 'HEAD' } : preview,
+    ...(method === 'GET' ? [] : [preview]),
+    ...(hasHead(route) ? [{ ...good, method: 'HEAD' }] : []),
     good,
   ]
 }
@@ -61,9 +62,19 @@ export async function callsOf(
 export const pathOf = (url: string, params: Params): string =>
   url.replaceAll(/:(\w+)/g, (_, name: string) => String(params[name]))
 
+const operationOf = (method: string, url: string) =>
+  adminOperations.find((one) => methodOf(one) === method && `/v1${one.path}` === url)
+
+/** Every read has one, but for those that would do long work for nothing. */
+export function hasHead(route: string): boolean {
+  const [method = '', url = ''] = route.split(' ')
+  const operation = operationOf(method, url)
+  return method === 'GET' && (!operation || isMutation(operation) || operation.hasHead !== false)
+}
+
 /** The operation's example with these changes, and a reason: never what a call is refused for. */
 export function bodyOf(method: string, url: string, changes?: object): Pick<Sent, 'headers' | 'body'> {
-  const operation = adminOperations.find((one) => methodOf(one) === method && `/v1${one.path}` === url)
+  const operation = operationOf(method, url)
   if (!operation || !isMutation(operation)) return {}
   const body = { ...operation.example, ...changes, reason: 'Asked for by the customer' }
   return { headers: json, body: JSON.stringify(body) }

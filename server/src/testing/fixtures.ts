@@ -34,13 +34,14 @@ export function fixtures(database: TestDatabase, admin: Client) {
 
   /** Of a new user and on a new plan, unless told otherwise. */
   async function makeProject(
-    changes: { name?: string; user_id?: number; plan_id?: number } = {},
+    changes: { name?: string; user_id?: number; plan_id?: number; reason?: string } = {},
   ): Promise<Static<typeof Project>> {
     return created(
       admin.post('/projects', {
         name: changes.name ?? `Project ${++made}`,
         user_id: changes.user_id ?? (await makeUser()).id,
         plan_id: changes.plan_id ?? (await makePlan()).id,
+        ...(changes.reason === undefined ? {} : { reason: changes.reason }),
       }),
     )
   }

@@ -56,6 +56,8 @@ export async function startCluster(directory?: string): Promise<Cluster> {
   if (!existsSync(path.join(data, 'PG_VERSION'))) {
     await pg('initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
   }
+  // One that was left behind, by a process that was killed.
+  if (directory && existsSync(path.join(data, 'postmaster.pid'))) await stop().catch(() => {})
   const port = await freePort()
   const chosen = { ...settings, ...(directory ? {} : fleeting), port }
   const options = Object.entries(chosen).map(([name, value]) => `-c ${name}='${value}'`)

@@ -10,7 +10,7 @@ export const exportAuditQuery = adminQuery({
   path: '/admin/audit/export',
   summary: 'Export the audit',
   description:
-    'Newline-delimited JSON, streamed: audit rows with the personal data beside them, then the checkpoints, last a line of `type` `end` that counts both. A file without that line was cut off. `next` in it is the `after` of the export that goes on from there. `postern audit verify --file` checks such a file anywhere.',
+    'Newline-delimited JSON, streamed: audit rows with the personal data beside them, then the checkpoints, last a line of `type` `end` that counts both. Times have up to six digits behind the second, as many as were hashed, where other answers have three. A file without that line was cut off. `next` in it is the `after` of the export that goes on from there. `postern audit verify --file` checks such a file anywhere.',
   params: NoParams,
   query: {
     project_id: Type.Optional({
@@ -22,6 +22,7 @@ export const exportAuditQuery = adminQuery({
     ),
   },
   contentType: 'application/x-ndjson',
+  hasHead: false,
   answer: Type.String(),
   async run({ db, query }) {
     const lines = exportAudit(db, { projectId: query.project_id, after: query.after })

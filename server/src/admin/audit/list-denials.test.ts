@@ -14,8 +14,8 @@ const other = await signedIn(api)
 /** One refusal of user 0 in each of so many minutes. */
 async function addMany(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
-    `insert into control.denials (minute, actor_id, operation, error, last_request_id)
-     select date_trunc('minute', postern.now()) - n * interval '1 minute', 0, gen_random_uuid(), 'not_found', 'bulk'
+    `insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
+     select date_trunc('minute', postern.now()) - n * interval '1 minute', 0, gen_random_uuid(), 'not_found', 1, 'bulk'
        from generate_series(1, $1) as n returning id`,
     [count],
   )

@@ -13,7 +13,7 @@ const Denial = Type.Object(
     actor_id: Type.Integer(),
     operation: Type.String(),
     error: Type.String(),
-    project_id: nullable(Type.Integer()),
+    project_id: nullable(Type.Integer({ description: 'Of the last one.' })),
     count: Type.Integer({ description: 'How often in that minute.' }),
     last_request_id: Type.String(),
   },

@@ -10,6 +10,7 @@ export const deleteEndpointOperation = adminOperation({
   description: 'Deletes an endpoint for good. Refused with `in_use` while a route sends it inbound mail.',
   params: ProjectItemParams,
   body: {},
+  refusals: ['in_use'],
   example: { reason: 'Replaced by the new receiver' },
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
   async run({ tx, target: before }) {

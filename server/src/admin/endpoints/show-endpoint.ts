@@ -11,6 +11,7 @@ export const showEndpoint = adminQuery({
   params: ProjectItemParams,
   query: {},
   answer: Endpoint,
+  hasVersion: true,
   async run({ db, params }) {
     const row = await db.read((tx) => findEndpoint(tx, params.project_id, params.id))
     return { answer: endpointView(row), version: row.version }

@@ -214,7 +214,8 @@ describe('members.create: max_users of the plan in force', () => {
   })
 
   test('of 0 is gone past by everybody', async () => {
-    const { id } = await projectFor(0)
+    const plan_id = (await makePlan({ max_users: 0 })).id
+    const { id } = await makeProject({ plan_id, reason })
     assertProblem(await create(id, {}), 422, 'limit_exceeded')
   })
 
@@ -275,6 +276,20 @@ describe('members.create: two at once for the last place', () => {
       database,
       `update control.projects set admin_plan_id = ${small.id}, version = version + 1 where id = ${project.id}`,
       () => create(project.id, {}),
+    )
+    assertProblem(answer, 422, 'limit_exceeded')
+  })
+
+  test('one that waits for the project is held to a limit that was lowered meanwhile', async () => {
+    const plan = await makePlan({ max_users: 10 })
+    const project = await makeProject({ plan_id: plan.id })
+    const answer = await holdingBack(
+      database,
+      `select from control.projects where id = ${project.id} for update`,
+      () => create(project.id, { email: 'late@example.com' }),
+      async () => {
+        assert.equal((await admin.patch(`/plans/${plan.id}`, { max_users: 1 })).status, 200)
+      },
     )
     assertProblem(answer, 422, 'limit_exceeded')
   })

@@ -1,10 +1,13 @@
 import Type from 'typebox'
 import { createMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
 import { Member } from '../../core/members/wire.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { lockProject, planInForce } from '../../core/projects/projects.ts'
+import { oneOf } from '../../core/wire.ts'
 import { adminOperation } from '../operation.ts'
 import { ProjectParams } from '../parameters.ts'
-import { AssignableRole } from './assignable-role.ts'
+
+/** Ownership is not given out: it moves with the project's `user_id`. */
+const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
 
 export const createMemberOperation = adminOperation({
   id: 'members.create',
@@ -15,12 +18,14 @@ export const createMemberOperation = adminOperation({
     'Adds the user with this address to the project, or invites the address if nobody has an account under it. Invitations count. Beyond `max_users` of the plan in force a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
+  refusals: ['already_exists', 'limit_exceeded'],
   example: { email: 'grace@example.com', role: 'developer' },
   answer: Member,
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target: project, body }) {
     const { row, count } = await createMember(tx, project.id, body.email, body.role)
-    const limit = project.plan.max_users
+    // As it is now: the project's row may have been waited for.
+    const { max_users: limit } = await planInForce(tx, project.id)
     const limitException = count > limit ? ({ limit: 'max_users', value: limit, count } as const) : null
     return {
       audit: {
@@ -32,7 +37,7 @@ export const createMemberOperation = adminOperation({
       effects: [
         row.user_id === null
           ? 'The address is invited; the person becomes a member by joining.'
-          : 'The person has access to the project at once.',
+          : 'The account with this address is a member at once.',
         `The project then has ${count} members, of ${limit} that its plan allows.`,
       ],
       warnings: limitException

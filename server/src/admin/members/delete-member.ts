@@ -12,6 +12,7 @@ export const deleteMemberOperation = adminOperation({
     'Takes a person out of the project, or withdraws an invitation. The owner stays (`last_owner`).',
   params: ProjectItemParams,
   body: {},
+  refusals: ['last_owner'],
   example: { reason: 'Left the company' },
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)

@@ -3,7 +3,6 @@ import { Member } from '../../core/members/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ProjectItemParams } from '../parameters.ts'
-import { AssignableRole } from './assignable-role.ts'
 
 export const editMemberOperation = adminOperation({
   id: 'members.edit',
@@ -12,7 +11,8 @@ export const editMemberOperation = adminOperation({
   summary: "Change a member's role",
   description: "The owner's role cannot be changed here (`last_owner`): transfer the project instead.",
   params: ProjectItemParams,
-  body: { role: AssignableRole },
+  body: { role: Member.properties.role },
+  refusals: ['last_owner'],
   example: { role: 'viewer' },
   answer: Member,
   async target(tx, { project_id, id }) {

@@ -11,6 +11,7 @@ export const showMember = adminQuery({
   params: ProjectItemParams,
   query: {},
   answer: Member,
+  hasVersion: true,
   async run({ db, params }) {
     const row = await db.read((tx) => findMember(tx, params.project_id, params.id))
     return { answer: memberView(row), version: row.version }

@@ -11,6 +11,7 @@ export const showPlan = adminQuery({
   params: ItemParams,
   query: {},
   answer: Plan,
+  hasVersion: true,
   async run({ db, params }) {
     const row = await db.read((tx) => findPlan(tx, params.id))
     return { answer: planView(row), version: row.version }

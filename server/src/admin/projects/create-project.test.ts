@@ -122,4 +122,22 @@ describe('projects.create', () => {
     for (const body of bodies) assertProblem(await admin.post('/projects', body), 422, 'validation_failed')
     assert.equal(await countProjects(), before)
   })
+
+  test('counts the owner: on a plan without members it needs a reason, and records the exception', async () => {
+    const user = await makeUser()
+    const plan = await makePlan({ max_users: 0 })
+    const body = { name: 'Nobody', user_id: user.id, plan_id: plan.id }
+    const refused = await admin.post('/projects', body)
+    assertProblem(refused, 422, 'limit_exceeded')
+    const made = await admin.post('/projects', { ...body, reason: 'By agreement' })
+    assert.equal(made.status, 201, made.text)
+    const [row] = await database.query(
+      'select limit_exception, reason from control.audit where request_id = $1',
+      [made.headers.get('x-request-id')],
+    )
+    assert.deepEqual(row, {
+      limit_exception: { limit: 'max_users', value: 0, count: 1 },
+      reason: 'By agreement',
+    })
+  })
 })

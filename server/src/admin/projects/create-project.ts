@@ -1,7 +1,8 @@
-import { createProject, projectConfig, projectView } from '../../core/projects/projects.ts'
+import { createProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { adminOperation } from '../operation.ts'
 import { NoParams } from '../parameters.ts'
+import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
 
 export const createProjectOperation = adminOperation({
@@ -12,19 +13,24 @@ export const createProjectOperation = adminOperation({
   description: 'Makes a project for a user, who becomes its owner, on an active plan.',
   params: NoParams,
   body: { name: ProjectFields.name, user_id: ProjectFields.user_id, plan_id: ProjectFields.plan_id },
+  refusals: ['plan_inactive', 'limit_exceeded'],
   example: { name: 'Acme', user_id: 7, plan_id: 2 },
   answer: Project,
   target: async () => null,
   async run({ tx, body }) {
     const { row, members } = await createProject(tx, body)
+    const limitException = await ownerBeyondLimit(tx, row, members)
     return {
       audit: {
         projectId: row.id,
-        change: { resource: 'project', id: row.id, before: null, after: projectConfig(row) },
+        change: { resource: 'project', id: row.id, before: null, after: projectRecord(row) },
         related: roleChanges(members),
+        limitException,
       },
       effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" is in force at once.`],
-      warnings: [],
+      warnings: limitException
+        ? ['The plan allows no members, not even the owner, so a reason is needed.']
+        : [],
       answer: projectView(row),
       version: row.version,
       location: `/v1/admin/projects/${row.id}`,

@@ -49,7 +49,7 @@ describe('projects.edit', () => {
         resource: ['project', before.id],
         reason,
         before: keptOfProject(before),
-        after: { ...keptOfProject(before), [field]: value },
+        after: keptOfProject({ ...before, [field]: value }),
       })
     }
   })
@@ -66,7 +66,7 @@ describe('projects.edit', () => {
       resource: ['project', before.id],
       reason,
       before: keptOfProject(before),
-      after: { ...keptOfProject(before), ...change },
+      after: keptOfProject({ ...before, ...change }),
     })
   })
 
@@ -320,8 +320,24 @@ describe('projects.edit: at the same moment as another edit', () => {
       project_id: project.id,
       resource: ['project', project.id],
       reason,
-      before: { ...keptOfProject(project), reputation_score: 70 },
+      before: keptOfProject({ ...project, reputation_score: 70 }),
       after: keptOfProject(project),
     })
+  })
+
+  test('takes back a correction of the score that reaches beyond the end of the scale', async () => {
+    const { id } = await makeProject()
+    const computed = (score: number) =>
+      database.query('update control.project_stats set computed_score = $2 where project_id = $1', [
+        id,
+        score,
+      ])
+    await computed(80)
+    assert.equal((await edit(id, { reputation_score: 100, reason })).body.reputation_score, 100)
+    await computed(100)
+    assert.equal((await edit(id, { reputation_score: 100, reason })).headers.get('etag'), '"3"')
+    await computed(70)
+    assert.equal((await show(id)).reputation_score, 70)
+    assert.equal((await edit(id, { reputation_score: 70, reason })).headers.get('etag'), '"3"')
   })
 })

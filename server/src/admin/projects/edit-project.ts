@@ -3,12 +3,13 @@ import {
   editProject,
   lockProject,
   type ProjectRow,
-  projectConfig,
+  projectRecord,
   projectView,
 } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ProjectParams } from '../parameters.ts'
+import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
 
 /** Locks, scores and overrides: a change of one of these is never without a reason. */
@@ -30,11 +31,13 @@ export const editProjectOperation = adminOperation({
     'Changes the fields that are given. A `reason` is required when `is_locked`, `reputation_score`, `user_id`, `allow_service_mta`, `admin_plan_id` or `admin_subscription_status` changes. A `reputation_score` is kept as a lasting difference to the computed one. A new `user_id` transfers the project: the old owner stays as an admin.',
   params: ProjectParams,
   body: Type.Partial(Type.Object(ProjectFields)).properties,
+  refusals: ['reason_required', 'plan_inactive'],
   example: { is_locked: true, reason: 'Card testing seen in the sign-up form' },
   answer: Project,
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target: before, body }) {
     const { row: after, changed, members } = await editProject(tx, before, body)
+    const limitException = await ownerBeyondLimit(tx, after, members)
     return {
       audit:
         changed.length === 0
@@ -44,14 +47,18 @@ export const editProjectOperation = adminOperation({
               change: {
                 resource: 'project',
                 id: after.id,
-                before: projectConfig(before),
-                after: projectConfig(after),
+                before: projectRecord(before),
+                after: projectRecord(after),
               },
               related: roleChanges(members),
+              limitException,
             },
       reasonNeededFor: changed.filter((field) => reasonedFields.includes(field)),
       effects: effectsOf(before, after),
-      warnings: warningsOf(before, after),
+      warnings: [
+        ...warningsOf(before, after),
+        ...(limitException ? ['The new owner is a member more than the plan in force allows.'] : []),
+      ],
       answer: projectView(after),
       version: after.version,
     }

@@ -1,4 +1,4 @@
-import { editProject, lockProject, projectConfig, projectView } from '../../core/projects/projects.ts'
+import { editProject, lockProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { BillingFields, Project } from '../../core/projects/wire.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ProjectParams } from '../parameters.ts'
@@ -34,8 +34,8 @@ export const setBillingOperation = adminOperation({
               change: {
                 resource: 'project',
                 id: after.id,
-                before: projectConfig(before),
-                after: projectConfig(after),
+                before: projectRecord(before),
+                after: projectRecord(after),
               },
             },
       effects:

@@ -11,6 +11,7 @@ export const showProject = adminQuery({
   params: ProjectParams,
   query: {},
   answer: Project,
+  hasVersion: true,
   async run({ db, params }) {
     const row = await db.read((tx) => findProject(tx, params.project_id))
     return { answer: projectView(row), version: row.version }

@@ -18,11 +18,12 @@ export const editUserOperation = adminOperation({
     end_sessions: Type.Optional(Type.Boolean({ description: 'Sign the user out everywhere.' })),
   },
   reason: 'always',
+  refusals: ['last_administrator'],
   example: { is_active: false, reason: 'Left the company' },
   answer: User,
   target: (tx, { id }) => lockUser(tx, id),
-  async run({ tx, target: before, body }) {
-    const edited = await editUser(tx, before, body)
+  async run({ tx, actorId, target: before, body }) {
+    const edited = await editUser(tx, actorId, before, body)
     if (!edited) {
       return {
         audit: unchanged,
@@ -57,10 +58,12 @@ export const editUserOperation = adminOperation({
           ? []
           : [`Sessions ended: ${endedSessions}; every access token of the user is refused.`]),
       ],
-      warnings:
-        after.role === 'admin' && !after.two_factor_enabled
+      warnings: [
+        ...(before.id === actorId ? ['This is you.'] : []),
+        ...(after.role === 'admin' && !after.two_factor_enabled
           ? ['The user has no second factor yet, without which an administrator gets no access token.']
-          : [],
+          : []),
+      ],
       answer: userView(after),
       version: after.version,
     }

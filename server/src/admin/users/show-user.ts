@@ -11,6 +11,7 @@ export const showUser = adminQuery({
   params: ItemParams,
   query: {},
   answer: User,
+  hasVersion: true,
   async run({ db, params }) {
     const row = await db.read((tx) => findUser(tx, params.id))
     return { answer: userView(row), version: row.version }

@@ -126,7 +126,7 @@ export function refuseApiKey(authorization: string | undefined): void {
   if (/^pk_/i.test(bearerOf(authorization) ?? '')) {
     throw new PosternError(
       'api_key_not_allowed',
-      'Project API keys cannot call administrative operations. Use the access token of an administrator.',
+      'The API key of a project does not open the administrative interface. Use the access token of an administrator.',
     )
   }
 }

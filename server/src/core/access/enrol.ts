@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { UsageError } from '../../platform/errors.ts'
 import { recordAudit, shell } from '../audit/record.ts'
+import { plainReason } from '../text.ts'
 import {
   confirmTotp,
   findSignInUser,
@@ -51,12 +52,12 @@ export async function createAdministrator(deps: EnrolDeps, email: string, name: 
 export async function resetAdministrator(deps: EnrolDeps, email: string): Promise<Enrolment> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
-  // In this order: nobody may come in with the old credentials as what the user is made here.
+  // In this order: what is cut short is told, and nobody comes in with the old credentials as what the user is made here.
+  await deps.adminDb.transaction((tx) =>
+    record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
+  )
   await deps.identityDb.transaction((tx) => forgetCredentials(tx, user.id))
-  await deps.adminDb.transaction(async (tx) => {
-    await makeAdministrator(tx, user.id)
-    await record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active })
-  })
+  await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
   return giveCredentials(deps, user.id, email)
 }
 
@@ -69,7 +70,8 @@ export async function linkAdministrator(
 ): Promise<void> {
   const { outcome } = await deps.adminDb.transaction(async (tx) => {
     const linked = await linkLogin(tx, email, issuer, subject)
-    if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer, subject })
+    // Without the subject, which is often an address and could not be erased.
+    if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer })
     return linked
   })
   if (outcome === 'no such user') throw new UsageError(`There is no user with the address ${email}.`)
@@ -93,7 +95,7 @@ function record(
     projectId: null,
     change: { resource: 'user', id, before, after },
     related: [],
-    reason: reason.trim() || null,
+    reason: reason === '' ? null : plainReason(reason),
     limitException: null,
     subject: { email, name },
   })

@@ -28,6 +28,17 @@ export type AuditRow = Omit<Row, 'actor_digest' | 'subject_digest' | 'xid'> & {
   subject_name: Person['name']
 }
 
+const maxNumber = Number.MAX_SAFE_INTEGER
+
+/** A forged number may be larger than JavaScript's: the largest is shown in its place, and verification names the row. */
+const number = <Column extends 'chain' | 'seq' | 'id' | 'actor_id' | 'project_id'>(column: Column) =>
+  sql<
+    Row[Column]
+  >`case when ${sql.ref(`a.${column}`)} between ${sql.lit(-maxNumber)} and ${sql.lit(maxNumber)}
+    then ${sql.ref(`a.${column}`)} when ${sql.ref(`a.${column}`)} is not null then ${sql.lit(maxNumber)} end`.as(
+    column,
+  )
+
 const rows = (tx: ReadTx) =>
   tx
     .selectFrom('control.audit as a')
@@ -38,14 +49,14 @@ const rows = (tx: ReadTx) =>
       join.onRef('subject.audit_id', '=', 'a.id').on('subject.part', '=', 'subject'),
     )
     .select([
-      'a.chain',
-      'a.seq',
-      'a.id',
+      number('chain'),
+      number('seq'),
+      number('id'),
       'a.at',
-      'a.actor_id',
+      number('actor_id'),
       'a.request_id',
       'a.operation',
-      'a.project_id',
+      number('project_id'),
       'a.resource_type',
       'a.resource_id',
       'a.reason',

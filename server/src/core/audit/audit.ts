@@ -63,11 +63,35 @@ export const AuditEntryView = Type.Object(
 
 type View = Static<typeof AuditEntryView>
 
+/** Far deeper than anything Postern writes. */
+const maxDepth = 100
+
+/**
+ * What a stranger has put into the database can be nested so deeply that it cannot be written as JSON: then the list
+ * says so in its place, and verification names the row.
+ */
+function shown<T>(value: unknown): T {
+  return (
+    isDeeper(value, maxDepth) ? { unreadable: 'This is nested too deeply. Verify the audit.' } : value
+  ) as T
+}
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1)))
+
+/** PostgreSQL knows times that JavaScript does not, infinity among them. */
+const momentOf = (at: Date | number): string => {
+  const moment = new Date(at)
+  return Number.isNaN(moment.getTime()) ? 'unreadable' : moment.toISOString()
+}
+
 export const auditView = (row: AuditRow): View => ({
   id: row.id,
   chain: row.chain,
   seq: row.seq,
-  at: row.at.toISOString(),
+  at: momentOf(row.at),
   actor: { id: row.actor_id, email: row.actor_email, ip: row.actor_ip, user_agent: row.actor_user_agent },
   request_id: row.request_id,
   operation: row.operation,
@@ -75,10 +99,10 @@ export const auditView = (row: AuditRow): View => ({
   resource_type: row.resource_type,
   resource_id: row.resource_id,
   reason: row.reason,
-  before: row.before as View['before'],
-  after: row.after as View['after'],
-  related: (row.related ?? []) as View['related'],
-  limit_exception: row.limit_exception as View['limit_exception'],
+  before: shown(row.before),
+  after: shown(row.after),
+  related: shown(row.related ?? []),
+  limit_exception: shown(row.limit_exception),
   subject: row.subject_email === null ? null : { email: row.subject_email, name: row.subject_name },
   prev_hash: row.prev_hash.toString('hex'),
   hash: row.hash.toString('hex'),

@@ -10,16 +10,28 @@ import { readTail } from './text-file.ts'
  * It is worth something where whoever can write the database cannot write it.
  */
 
+export interface CaughtUp {
+  /** Lines. */
+  appended: number
+  /** The first checkpoint of a file that was begun although there had been others before; else null. */
+  beganLateWith: number | null
+}
+
 /**
- * Appends what the file lacks; how many lines that were. The transaction is there for its lock alone, since
- * two processes may share the file. Refuses a file that is ahead of the database or says something else.
+ * Appends what the file lacks. The transaction is there for its lock alone, since two processes may share the file.
+ * Refuses a file that is ahead of the database or says something else.
+ *
+ * Where there is no file, one is begun with the newest checkpoint. The older ones are not copied: a witness that was
+ * removed must not grow again as if nothing had happened, out of what the database says now.
  */
-export function catchUpFile(db: Db, path: string): Promise<number> {
+export function catchUpFile(db: Db, path: string): Promise<CaughtUp> {
   return db.read(async (tx) => {
     await lockCheckpoints(tx)
     const { lastLine, torn } = await tailOf(path)
-    let after = lastLine === undefined ? '0' : await requireSame(tx, path, lastLine)
     const { checkpoint: upTo } = await readMoment(tx)
+    const first = firstOf(torn, upTo)
+    const beganLateWith = lastLine === undefined && torn === '' && first > 1 ? first : null
+    let after = lastLine === undefined ? String(first - 1) : await requireSame(tx, path, lastLine)
     let begun = torn
     for (let appended = 0; ; ) {
       const page = await readCheckpoints(tx, { after, upTo })
@@ -27,7 +39,7 @@ export function catchUpFile(db: Db, path: string): Promise<number> {
       const text = page.map(({ line }) => `${lineOfDatabase(line).text}\n`).join('')
       // A write that was cut short has left the beginning of a line, which is finished now.
       if (!text.startsWith(begun)) throw new Error(differs(path, page[0]?.id ?? `after ${after}`))
-      if (!last) return appended
+      if (!last) return { appended, beganLateWith }
       await append(path, text.slice(begun.length))
       appended += page.length
       after = last.id
@@ -35,6 +47,15 @@ export function catchUpFile(db: Db, path: string): Promise<number> {
     }
   })
 }
+
+/** The first checkpoint of a file that has no whole line yet: the one whose line was begun, or the newest. */
+const firstOf = (torn: string, newest: string): number =>
+  Number(/^\{"type":"checkpoint","id":(\d+),/.exec(torn)?.[1] ?? newest)
+
+/** What is to be told of a file that was begun late. */
+export const beganLate = (path: string, first: number): string =>
+  `${path} was not there or empty, although checkpoints had been made before. A new one begins with checkpoint ${first}. ` +
+  'If it was not configured only just now, somebody has removed it: run `postern audit verify` with an older copy'
 
 const differs = (path: string, id: string): string =>
   `checkpoint ${id} in ${path} is not the one in the database: run \`postern audit verify\`, and if the database is right, ` +

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
-import { appendFile, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, open, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { createLogger } from '../../platform/log.ts'
 import { auditEntry, recordEach } from '../../testing/audit-entries.ts'
 import { cleanUp } from '../../testing/cleanup.ts'
@@ -20,6 +22,7 @@ const wideDatabase = await testDatabase()
 const wideDb = openDatabase(wideDatabase).as('admin')
 const rotatedDatabase = await testDatabase()
 const rotatedDb = openDatabase(rotatedDatabase).as('admin')
+const freshDb = openDatabase(await testDatabase()).as('admin')
 const folder = await mkdtemp(path.join(tmpdir(), 'postern-checkpoints-'))
 cleanUp(() => rm(folder, { recursive: true }))
 
@@ -129,6 +132,7 @@ describe('the checkpoint file', () => {
   const log = createLogger('error', { write: (line) => void lines.push(line) })
   const home = path.join(folder, 'mounted')
   const file = path.join(home, 'checkpoints')
+  let first = 0
   const run = () => runCheckpoints({ db, masterKeys: [older], file, log })
   const ids = async () =>
     (await readFile(file, 'utf8'))
@@ -137,19 +141,88 @@ describe('the checkpoint file', () => {
       .map((line) => JSON.parse(line).id)
   const count = async () =>
     Number((await database.query<{ n: string }>('select count(*) as n from control.audit_checkpoints'))[0]?.n)
-  const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
+  const upTo = (n: number) => Array.from({ length: n - first + 1 }, (_, i) => i + first)
+  const verified = () => verifyAudit(db, { keys, checkpointFile: file })
+
+  test('of a new installation begins with the first checkpoint, and nothing is said of it', async () => {
+    const fresh = path.join(folder, 'fresh')
+    const verifiedFresh = () => verifyAudit(freshDb, { keys, checkpointFile: fresh })
+    assert.deepEqual([(await verifiedFresh()).ok, (await verifiedFresh()).notes], [true, []])
+    await recordEach(freshDb, [auditEntry()])
+    await runCheckpoints({ db: freshDb, masterKeys: [older], file: fresh, log })
+    assert.deepEqual([(await verifiedFresh()).ok, (await verifiedFresh()).notes], [true, []])
+    assert.deepEqual(lines, [])
+  })
+
+  test('that is begun late, or anew after it was removed, is an error in the log and leaves a note for ever', async () => {
+    await mkdir(home)
+    assert.match(
+      (await verified()).first_bad?.problem ?? '',
+      /checkpoints is not there or is empty, although there are checkpoints/,
+    )
+    await run()
+    first = await count()
+    assert.ok(first > 1)
+    assert.match(lines.join(), /"level":"?(50|error)"?.*A new one begins with checkpoint \d+/)
+    lines.length = 0
+    await rowOn(4)
+    await run()
+    assert.deepEqual(await ids(), upTo(await count()))
+    assert.deepEqual(lines, [])
+    const { ok, notes } = await verified()
+    assert.equal(ok, true)
+    assert.match(notes.join(), new RegExp(`begins with checkpoint ${first}`))
+    assert.equal(notes.length, 1)
+  })
+
+  test('whose very first line was cut short has it finished', async () => {
+    const cutFile = path.join(home, 'cut')
+    await catchUpFile(db, cutFile)
+    const whole = await readFile(cutFile)
+    for (const length of [1, 20, 60, whole.length - 1]) {
+      await truncate(cutFile, length)
+      await catchUpFile(db, cutFile)
+      assert.deepEqual(await readFile(cutFile), whole, String(length))
+    }
+  })
 
   test('that cannot be written is told in the log and caught up when it can', async () => {
+    await rename(home, `${home}-elsewhere`)
     await rowOn(4)
     await run()
     assert.match(lines.join(), /the audit checkpoint file could not be brought up to date/)
-    await mkdir(home)
+    await rename(`${home}-elsewhere`, home)
     await rowOn(4)
     await run()
     assert.deepEqual(await ids(), upTo(await count()))
     await run()
     assert.deepEqual(await ids(), upTo(await count()))
-    assert.deepEqual((await verifyAudit(db, { keys, checkpointFile: file })).notes, [])
+    assert.equal((await verified()).ok, true)
+  })
+
+  test('that cannot be read, or holds something else, is a finding', async () => {
+    const whole = await readFile(file)
+    await writeFile(file, 'nonsense\n')
+    assert.match((await verified()).first_bad?.problem ?? '', /holds a line that is no JSON: nonsense/)
+    await writeFile(file, '')
+    assert.match((await verified()).first_bad?.problem ?? '', /is not there or is empty/)
+    await writeFile(file, whole)
+    const { first_bad } = await verifyAudit(db, { keys, checkpointFile: home })
+    assert.match(first_bad?.problem ?? '', /mounted cannot be read: EISDIR/)
+  })
+
+  test('may get a checkpoint while the audit is verified', async () => {
+    const pipe = path.join(folder, 'pipe')
+    await promisify(execFile)('mkfifo', [pipe])
+    const verification = verifyAudit(db, { keys, checkpointFile: pipe })
+    // Opened for writing when verification opens it for reading, which it does after it has read the database's own.
+    const writer = await open(pipe, 'w')
+    await rowOn(4)
+    await run()
+    await writer.writeFile(await readFile(file))
+    await writer.close()
+    const { first_bad } = await verification
+    assert.equal(first_bad, null)
   })
 
   test('gets each line once, however many processes write it', async () => {

@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../platform/db/db.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { MasterKeys } from '../secrets/master-keys.ts'
 import { type CheckpointContent, checkpointHash, genesis } from './chain.ts'
-import { catchUpFile } from './checkpoint-file.ts'
+import { beganLate, catchUpFile } from './checkpoint-file.ts'
 import { findLast, findMovedHeads, insertCheckpoint, lockCheckpoints } from './checkpoints.sql.ts'
 import { type SigningKey, signHash, signingKeyOf } from './keys.ts'
 
@@ -49,7 +49,8 @@ export async function runCheckpoints({ db, masterKeys, file, log }: CheckpointDe
   await makeCheckpoints(db, masterKeys)
   if (file === undefined) return
   try {
-    await catchUpFile(db, file)
+    const { beganLateWith } = await catchUpFile(db, file)
+    if (beganLateWith !== null) log.error({ file }, beganLate(file, beganLateWith))
   } catch (error) {
     log.error({ err: error, file }, 'the audit checkpoint file could not be brought up to date')
   }

@@ -9,12 +9,18 @@ export interface Denial {
   requestId: string
 }
 
-export async function upsertDenial(tx: Tx, { actorId, operation, error, projectId, requestId }: Denial) {
+export async function upsertDenial(
+  tx: Tx,
+  { actorId, operation, error, projectId, requestId }: Denial,
+  count: number,
+): Promise<void> {
   await sql`
-    insert into control.denials (minute, actor_id, operation, error, project_id, last_request_id)
-    values (date_trunc('minute', postern.now(), 'UTC'), ${actorId}, ${operation}, ${error}, ${projectId}, ${requestId})
-    on conflict (minute, actor_id, operation, error, project_id) do update
-      set count = denials.count + 1, last_request_id = excluded.last_request_id`.execute(tx)
+    insert into control.denials (minute, actor_id, operation, error, project_id, count, last_request_id)
+    values (date_trunc('minute', postern.now(), 'UTC'), ${actorId}, ${operation}, ${error}, ${projectId},
+      ${count}, ${requestId})
+    on conflict (minute, actor_id, operation, error) do update
+      set count = denials.count + excluded.count, project_id = excluded.project_id,
+          last_request_id = excluded.last_request_id`.execute(tx)
 }
 
 export function selectDenials(

@@ -1,8 +1,8 @@
 import { UsageError } from '../../platform/errors.ts'
 import type { EndLine } from './export.ts'
+import { badFile, type FirstBad } from './findings.ts'
 import { type Line, lineOfFile } from './lines.ts'
 import { linesOf, readTail } from './text-file.ts'
-import { badFile, type FirstBad } from './verifier.ts'
 
 /**
  * Exports as files: a full one and any number of those that go on from it. Each is in the order of (chain,

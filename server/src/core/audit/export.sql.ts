@@ -33,7 +33,14 @@ export interface Position {
 }
 
 export interface RenderedRow extends Position {
-  line: string
+  /** Null when the database itself cannot read the row. */
+  line: string | null
+}
+
+/** What can be asked of the rows: one chain, and what was committed at a moment. */
+export interface RowQuery {
+  chain: number | undefined
+  snapshot: string | undefined
 }
 
 export const rowPageSize = 1000
@@ -45,42 +52,62 @@ export const rowPageSize = 1000
 const wasCommitted = (snapshot: string): RawBuilder<boolean> => sql<boolean>`(
   pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot) or a.xid >= pg_snapshot_xmax(pg_current_snapshot()))`
 
-export async function readRows(
-  tx: ReadTx,
-  { after, chain, snapshot }: { after: Position; chain: number | undefined; snapshot: string | undefined },
-): Promise<RenderedRow[]> {
+const rowsAfter = (after: Position, { chain, snapshot }: RowQuery): RawBuilder<unknown> => sql`
+  from control.audit a
+ where (a.chain, a.seq) > (${after.chain}::bigint, ${after.seq}::bigint)
+   and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}
+   and ${snapshot === undefined ? sql`true` : wasCommitted(snapshot)}
+ order by a.chain, a.seq limit ${rowPageSize}`
+
+export async function readRows(tx: ReadTx, after: Position, query: RowQuery): Promise<RenderedRow[]> {
   const { rows } = await sql<RenderedRow>`
-    select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line
-      from control.audit a
-     where (a.chain, a.seq) > (${after.chain}::bigint, ${after.seq}::bigint)
-       and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}
-       and ${snapshot === undefined ? sql`true` : wasCommitted(snapshot)}
-     order by a.chain, a.seq limit ${rowPageSize}`.execute(tx)
+    select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line ${rowsAfter(after, query)}`.execute(
+    tx,
+  )
   return rows
 }
 
-/** A stretch of one chain. */
+/** The same rows, but only where they are. */
+export async function readPositions(tx: ReadTx, after: Position, query: RowQuery): Promise<Position[]> {
+  const { rows } = await sql<Position>`
+    select a.chain::text as chain, a.seq::text as seq ${rowsAfter(after, query)}`.execute(tx)
+  return rows
+}
+
+export async function readRow(tx: ReadTx, { chain, seq }: Position): Promise<string | null> {
+  const { rows } = await sql<{ line: string }>`
+    select ${auditLine} as line from control.audit a
+     where a.chain = ${chain}::bigint and a.seq = ${seq}::bigint`.execute(tx)
+  return rows[0]?.line ?? null
+}
+
+/** A stretch of one chain without a gap. */
 export interface Stretch {
-  chain: number
-  first: number
-  last: number
+  chain: bigint
+  first: bigint
+  last: bigint
 }
 
 const wasCommittedBetween = (after: string, snapshot: string): RawBuilder<boolean> => sql<boolean>`(
   a.xid >= pg_snapshot_xmin(${after}::pg_snapshot) and not pg_visible_in_snapshot(a.xid, ${after}::pg_snapshot)
   and pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot))`
 
-/** Where the rows are that were committed between two moments. */
+/**
+ * Where the rows are that were committed between two moments. One chain's are one stretch, unless rows were removed
+ * or put in: a forged number must not make a stretch of a thousand million rows.
+ */
 export async function findStretches(
   tx: ReadTx,
   { after, snapshot, chain }: { after: string; snapshot: string; chain: number | undefined },
 ): Promise<Stretch[]> {
-  const { rows } = await sql<Stretch>`
-    select a.chain, min(a.seq) as first, max(a.seq) as last from control.audit a
-     where ${wasCommittedBetween(after, snapshot)}
-       and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}
-     group by a.chain order by a.chain`.execute(tx)
-  return rows
+  const { rows } = await sql<Record<keyof Stretch, string>>`
+    select chain::text as chain, min(seq)::text as first, max(seq)::text as last
+      from (select a.chain, a.seq, a.seq::numeric - row_number() over (partition by a.chain order by a.seq) as stretch
+              from control.audit a
+             where ${wasCommittedBetween(after, snapshot)}
+               and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}) rows
+     group by rows.chain, stretch order by rows.chain, min(seq)`.execute(tx)
+  return rows.map((row) => ({ chain: BigInt(row.chain), first: BigInt(row.first), last: BigInt(row.last) }))
 }
 
 export async function readStretches(
@@ -90,8 +117,9 @@ export async function readStretches(
 ): Promise<RenderedRow[]> {
   const { rows } = await sql<RenderedRow>`
     select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line
-      from unnest(${stretches.map(({ chain }) => chain)}::bigint[], ${stretches.map(({ first }) => first)}::bigint[],
-                  ${stretches.map(({ last }) => last)}::bigint[]) as stretch (chain, first, last)
+      from unnest(${stretches.map(({ chain }) => String(chain))}::bigint[],
+                  ${stretches.map(({ first }) => String(first))}::bigint[],
+                  ${stretches.map(({ last }) => String(last))}::bigint[]) as stretch (chain, first, last)
       join control.audit a on a.chain = stretch.chain and a.seq between stretch.first and stretch.last
      where ${wasCommittedBetween(after, snapshot)}
      order by a.chain, a.seq`.execute(tx)

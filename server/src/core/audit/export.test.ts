@@ -111,6 +111,7 @@ describe('an export', () => {
   test('is not blamed for what is newer than itself in the checkpoint file', async () => {
     const checkpointFile = path.join(folder, 'later-checkpoints')
     const file = await saved(await exported(), 'older')
+    await catchUpFile(db, checkpointFile)
     const laterDb = await later('4 minutes')
     await recordEach(laterDb, [auditEntry({ projectId: 9 })])
     await makeCheckpoints(laterDb, masterKeys)
@@ -205,17 +206,17 @@ describe('an export', () => {
 
 test('stretches of chains are cut and joined to pages of a thousand rows', () => {
   const stretches = [
-    { chain: 1, first: 5, last: 2400 },
-    { chain: 2, first: 1, last: 1 },
-    { chain: 3, first: 1, last: 700 },
+    { chain: 1n, first: 5n, last: 2400n },
+    { chain: 2n, first: 1n, last: 1n },
+    { chain: 3n, first: 1n, last: 700n },
   ]
   const pages = [...pagesOf(stretches)]
-  const sizes = pages.map((page) => page.reduce((sum, { first, last }) => sum + last - first + 1, 0))
+  const sizes = pages.map((page) => page.reduce((sum, { first, last }) => sum + Number(last - first) + 1, 0))
   assert.deepEqual(sizes, [1000, 1000, 1000, 97])
   assert.deepEqual(pages[2], [
-    { chain: 1, first: 2005, last: 2400 },
-    { chain: 2, first: 1, last: 1 },
-    { chain: 3, first: 1, last: 603 },
+    { chain: 1n, first: 2005n, last: 2400n },
+    { chain: 2n, first: 1n, last: 1n },
+    { chain: 3n, first: 1n, last: 603n },
   ])
 })
 

@@ -5,8 +5,12 @@ import {
   findStretches,
   isAhead,
   type Position,
+  type RenderedRow,
+  type RowQuery,
   readCheckpoints,
   readMoment,
+  readPositions,
+  readRow,
   readRows,
   readStrays,
   readStretches,
@@ -103,7 +107,7 @@ export async function* auditLines(
   db: Db,
   { projectId, snapshot }: { projectId?: number | undefined; snapshot?: string | undefined } = {},
 ): AsyncGenerator<Line> {
-  const read = (after: Position) => db.read((tx) => readRows(tx, { after, chain: projectId, snapshot }))
+  const read = (after: Position) => readPage(db, after, { chain: projectId, snapshot })
   for (let next = read(beforeAll); ; ) {
     const page = await next
     const last = page.length < rowPageSize ? undefined : page.at(-1)
@@ -113,9 +117,41 @@ export async function* auditLines(
       // Told where it is awaited; nobody may come for it.
       next.catch(() => {})
     }
-    for (const { line } of page) yield lineOfDatabase(line)
+    for (const row of page) yield lineOfRow(row)
     if (!last) return
   }
+}
+
+/** A row that the database cannot read, such as one on a bad disk, must not hide the others, and is to be named. */
+async function readPage(db: Db, after: Position, query: RowQuery): Promise<RenderedRow[]> {
+  try {
+    return await db.read((tx) => readRows(tx, after, query))
+  } catch (error) {
+    if (isOutage(error)) throw error
+    const positions = await db.read((tx) => readPositions(tx, after, query))
+    const rows: RenderedRow[] = []
+    for (const position of positions) rows.push({ ...position, line: await readAlone(db, position) })
+    return rows
+  }
+}
+
+async function readAlone(db: Db, position: Position): Promise<string | null> {
+  try {
+    return await db.read((tx) => readRow(tx, position))
+  } catch (error) {
+    if (isOutage(error)) throw error
+    return null
+  }
+}
+
+/** What may be over in a moment, and says nothing about what was to be read. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof PosternError && error.code === 'unavailable'
+
+function lineOfRow({ chain, seq, line }: RenderedRow): Line {
+  if (line !== null) return lineOfDatabase(line)
+  const value = { type: 'audit', chain: Number(chain), seq: Number(seq), unreadable: true }
+  return { text: JSON.stringify(value), value, isExact: false }
 }
 
 async function* linesBetween(
@@ -125,24 +161,24 @@ async function* linesBetween(
   const stretches = await db.read((tx) => findStretches(tx, { after, snapshot, chain }))
   for (const page of pagesOf(stretches)) {
     const rows = await db.read((tx) => readStretches(tx, page, { after, snapshot }))
-    for (const { line } of rows) yield lineOfDatabase(line)
+    for (const row of rows) yield lineOfRow(row)
   }
 }
 
 /** Stretches cut and put together so that each page has about as many rows as it may. */
 export function* pagesOf(stretches: readonly Stretch[]): Generator<Stretch[]> {
   let page: Stretch[] = []
-  let room = rowPageSize
+  let room = BigInt(rowPageSize)
   for (const { chain, first, last } of stretches) {
     for (let from = first; from <= last; ) {
-      const to = Math.min(last, from + room - 1)
+      const to = from + room - 1n < last ? from + room - 1n : last
       page.push({ chain, first: from, last: to })
-      room -= to - from + 1
-      from = to + 1
-      if (room > 0) continue
+      room -= to - from + 1n
+      from = to + 1n
+      if (room > 0n) continue
       yield page
       page = []
-      room = rowPageSize
+      room = BigInt(rowPageSize)
     }
   }
   if (page.length > 0) yield page

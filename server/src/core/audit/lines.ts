@@ -15,13 +15,14 @@ export interface Line {
 
 /** Undefined when it is no JSON object. */
 export function lineOfFile(text: string): Line | undefined {
+  let value: unknown
   try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null) return undefined
-    return { text, value, isExact: JSON.stringify(value) === text }
+    value = JSON.parse(text)
   } catch {
     return undefined
   }
+  if (typeof value !== 'object' || value === null) return undefined
+  return { text, value, isExact: written(value) === text }
 }
 
 /**
@@ -32,20 +33,37 @@ export function lineOfDatabase(raw: string): Line {
   // json_agg breaks lines between its elements; inside of a text a line break is always escaped.
   const json = raw.replaceAll('\n', ' ')
   const value: unknown = JSON.parse(json)
-  const text = JSON.stringify(value)
+  const text = written(value)
+  if (text === undefined) return { text: json, value, isExact: false }
   // The quick look is enough for nearly every row: a reviver costs five times the parsing.
   const isExact = withoutSpace(text) === withoutSpace(json) || holdsExactNumbers(json)
   return { text: isExact ? text : json, value, isExact }
+}
+
+/** Undefined for what is nested so deeply that JavaScript can read it and not write it. */
+function written(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
 }
 
 const withoutSpace = (text: string): string => text.replaceAll(' ', '')
 
 function holdsExactNumbers(json: string): boolean {
   let isExact = true
-  JSON.parse(json, (_name, value: unknown, context?: { source?: string }) => {
-    if (typeof value === 'number' && !isSameNumber(String(value), context?.source ?? '')) isExact = false
-    return value
-  })
+  try {
+    JSON.parse(json, (_name, value: unknown, context?: { source?: string }) => {
+      if (typeof value === 'number' && !isSameNumber(String(value), context?.source ?? '')) isExact = false
+      return value
+    })
+  } catch (error) {
+    // A reviver reaches less deep than `written`.
+    if (error instanceof RangeError) return false
+    throw error
+  }
   return isExact
 }
 

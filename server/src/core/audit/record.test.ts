@@ -105,6 +105,12 @@ describe('recordAudit', () => {
       `select resource_id as id from control.audit where chain in (93, 94, 95) and resource_type = 'x'`,
     )
     assert.deepEqual(rows.map(({ id }) => id).sort(), outcomes.flat().sort())
+    // Taken under the lock of the head: whoever had to wait takes another.
+    const falling = await database.query(
+      `select from (select id, lag(id) over (partition by chain order by seq) as before from control.audit) ids
+        where id <= before`,
+    )
+    assert.equal(falling.length, 0)
     assert.ok(await isIntact())
   })
 

@@ -207,3 +207,43 @@ test(`${tamperings} random tamperings of an export are found`, { timeout: 3_600_
   }
   t.diagnostic(JSON.stringify(counts))
 })
+
+test('what no database would give is refused, not stumbled over', async () => {
+  const pieces: [old: string, forged: string][] = [
+    ['"people":[', '"people":[null,'],
+    ['"people":[', '"people":[5,'],
+    ['"people":[{', '"people":{"0":[{'],
+    ['"part":"actor"', '"part":"__proto__"'],
+    ['"part":"actor"', '"part":null'],
+    ['"salt":"', '"salt":5,"x":"'],
+    ['"chain":', '"chain":null,"x":'],
+    ['"seq":', '"seq":{},"x":'],
+    ['"seq":', '"seq":1e999,"x":'],
+    ['"prev_hash":"', '"prev_hash":null,"x":"'],
+    ['"reason":', '"reason":"\\ud800","x":'],
+    ['"before":', `"before":${'['.repeat(100_000)}${']'.repeat(100_000)},"x":`],
+    ['"heads":[', '"heads":[null,'],
+    ['"heads":[', '"heads":5,"x":['],
+    ['"key_id":', '"key_id":{},"x":'],
+    ['"signature":"', '"signature":7,"x":"'],
+  ]
+  for (const [old, forged] of pieces) {
+    const index = lines.findIndex((line) => line.includes(old))
+    const altered = lines.map((line, i) => (i === index ? line.replace(old, forged) : line))
+    assert.notDeepEqual(altered, lines)
+    assert.equal((await verify(altered)).ok, false, forged.slice(0, 40))
+  }
+  for (const line of [
+    'null',
+    '5',
+    '[]',
+    '"text"',
+    '',
+    '{}',
+    '{"type":"audit"}',
+    '{"type":"checkpoint"}',
+    '{"type":"x"}',
+  ]) {
+    assert.equal((await verify([line, ...lines])).ok, false, line)
+  }
+})

@@ -59,7 +59,7 @@ const withoutTheFile: Tampering[] = [
 
 const cutWithCheckpoint = async () => {
   for (const [chain, last] of [
-    [0, 2],
+    [0, 3],
     [7, 2],
     [8, 3],
   ] as const) {
@@ -79,7 +79,7 @@ const withTheFile: Tampering[] = [
     sql('delete from control.audit_checkpoints'),
     /^Checkpoint 1 is in .* and nowhere else/,
   ],
-  ['every chain cut off, heads and checkpoint with it', cutWithCheckpoint, [0, 3]],
+  ['every chain cut off, heads and checkpoint with it', cutWithCheckpoint, [0, 4]],
   [
     'a checkpoint replaced by one that is signed',
     () => resign('k1', masterKeys[0].key),
@@ -122,7 +122,8 @@ describe('a changed order is found', () => {
     assert.deepEqual(await verify(true), clean)
     assert.deepEqual(clean, {
       ok: true,
-      rows: 13,
+      signed: true,
+      rows: 15,
       chains: 4,
       checkpoints: 2,
       erased: 5,

@@ -1,6 +1,4 @@
 import {
-  type CheckpointContent,
-  checkpointHash,
   genesis,
   type Head,
   type Part,
@@ -9,26 +7,19 @@ import {
   type RowContent,
   rowHash,
 } from './chain.ts'
-import { isSigned, type VerifyingKeys } from './keys.ts'
+import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
+import { badFile, badRow, type FirstBad } from './findings.ts'
 import type { Line } from './lines.ts'
-
-/** The first thing found wrong. Chain and seq are null where it is not about a row. */
-export interface FirstBad {
-  chain: number | null
-  seq: number | null
-  problem: string
-}
-
-export const badFile = (problem: string): FirstBad => ({ chain: null, seq: null, problem })
-const badRow = (chain: number, seq: number, problem: string): FirstBad => ({
-  chain,
-  seq,
-  problem: `Row ${seq} of chain ${chain} ${problem}`,
-})
+import { recordedErasure } from './people.ts'
 
 type Person = Omit<PersonContent, 'audit_id'> & { salt: string }
-type Row = RowContent & { type: string; prev_hash: string; hash: string; people: Person[] }
-type Checkpoint = CheckpointContent & { type: string; prev_hash: string; hash: string; signature: string }
+type Row = RowContent & {
+  type: string
+  prev_hash: string
+  hash: string
+  people: Person[]
+  unreadable?: boolean
+}
 
 /** Who says that a row is there: a checkpoint, by its id, or the table of heads. */
 type Witness = number | 'head'
@@ -45,6 +36,9 @@ interface Expected {
 const saysRow = (witness: Witness | undefined, seq: number): string =>
   witness === 'head' ? `the head of the chain says row ${seq}` : `checkpoint ${witness} has signed row ${seq}`
 
+/** No transaction takes as long as this, nor do the clocks of a server and its stand-by differ by as much. */
+const marginMs = 10 * 60_000
+
 /**
  * Follows the chains row by row, in the order of (chain, seq), and holds them against what checkpoints have
  * signed: `expect` those first. It needs no database; everything it reads may be forged.
@@ -53,10 +47,18 @@ export class ChainVerifier {
   rows = 0
   /** Those met so far. */
   readonly chains: number[] = []
-  /** Persons whose data is gone, which is no fault. */
+  /** How often the data of a person is gone, which is no fault. */
   erased = 0
+  /** And how often by the erasures that are recorded. */
+  erasedByRecord = 0
+  /**
+   * The first row that was not altered and yet cannot have been written when it says. It is told when nothing else is
+   * wrong: a clock that was set back once must not keep the rows behind it from being looked at.
+   */
+  doubt: FirstBad | null = null
   /** Rows that no checkpoint covers yet. */
   uncovered = 0
+  #checkpoints: { first: number; last: number; lastAtMs: number } | undefined
   readonly #expected = new Map<number, Expected>()
   /** The chains in #expected that were not come to yet, last first. */
   #inOrder: number[] | undefined
@@ -64,6 +66,9 @@ export class ChainVerifier {
   #chain: number | undefined
   #seq = 0
   #hash = genesis
+  #id = Number.NEGATIVE_INFINITY
+  /** The latest time of the chain so far. */
+  #latest = { seq: 0, at: '', ms: Number.NEGATIVE_INFINITY }
   /** How many of the chain's expected rows have been met. */
   #met = 0
 
@@ -71,8 +76,22 @@ export class ChainVerifier {
     this.#onlyChain = onlyChain
   }
 
-  /** The checkpoints first, in their order. A head that is behind them says nothing new here. */
-  expect({ chain, seq, hash }: Head, witness: Witness): FirstBad | null {
+  /** What a checkpoint has signed. To be called for all of them, in their order, before anything else. */
+  expectSigned({ id, at, heads }: CheckedCheckpoint): FirstBad | null {
+    this.#checkpoints = { first: this.#checkpoints?.first ?? id, last: id, lastAtMs: Date.parse(at) }
+    for (const head of heads) {
+      const bad = this.#expect(head, id)
+      if (bad) return bad
+    }
+    return null
+  }
+
+  /** What the table of heads says. One that is behind the checkpoints says nothing new here. */
+  expectHead(head: Head): void {
+    this.#expect(head, 'head')
+  }
+
+  #expect({ chain, seq, hash }: Head, witness: Witness): FirstBad | null {
     if (this.#onlyChain !== undefined && chain !== this.#onlyChain) return null
     const expected = this.#expected.get(chain) ?? { seqs: [], hashes: [], witnesses: [], covered: 0 }
     this.#expected.set(chain, expected)
@@ -94,7 +113,7 @@ export class ChainVerifier {
   }
 
   take({ value, isExact }: Line): FirstBad | null {
-    const { type: _type, prev_hash, hash, people, ...content } = value as Row
+    const { type: _type, prev_hash, hash, people, unreadable, ...content } = value as Row
     const { chain, seq } = content
     if (typeof chain !== 'number' || typeof seq !== 'number') {
       return badFile(`A row has no place in any chain (chain ${chain}, seq ${seq}).`)
@@ -105,14 +124,18 @@ export class ChainVerifier {
     }
     const isRepeated = seq === this.#seq && hash === this.#hash
     const bad =
-      (isRepeated ? null : this.#place(chain, seq, prev_hash)) ??
-      checkContent(content, prev_hash, hash, isExact) ??
+      (isRepeated ? null : this.#checkPlace(chain, seq)) ??
+      (unreadable ? badRow(chain, seq, 'cannot be read.') : checkForm(content, isExact)) ??
+      (isRepeated ? null : this.#checkLink(chain, seq, prev_hash)) ??
+      checkContent(content, prev_hash, hash) ??
       this.#checkPeople(content, people, isRepeated)
     if (bad || isRepeated) return bad
     this.rows++
     this.#seq = seq
     this.#hash = hash
-    return this.#checkExpected(chain)
+    this.erasedByRecord += recordedErasure(content)
+    this.#checkTime(content)
+    return this.#checkExpected(content)
   }
 
   /** To be called after the last row. */
@@ -128,6 +151,8 @@ export class ChainVerifier {
     this.#chain = chain
     this.#seq = 0
     this.#hash = genesis
+    this.#id = Number.NEGATIVE_INFINITY
+    this.#latest = { seq: 0, at: '', ms: Number.NEGATIVE_INFINITY }
     this.#met = 0
     return null
   }
@@ -156,11 +181,15 @@ export class ChainVerifier {
     }
   }
 
-  #place(chain: number, seq: number, prevHash: string): FirstBad | null {
+  #checkPlace(chain: number, seq: number): FirstBad | null {
     const wanted = this.#seq + 1
     if (seq < wanted)
       return badRow(chain, seq, `stands behind row ${this.#seq}: it is there twice, or moved.`)
     if (seq > wanted) return badRow(chain, wanted, `is missing: the next one there is row ${seq}.`)
+    return null
+  }
+
+  #checkLink(chain: number, seq: number, prevHash: string): FirstBad | null {
     if (prevHash === this.#hash) return null
     return badRow(
       chain,
@@ -194,9 +223,42 @@ export class ChainVerifier {
     return null
   }
 
-  #checkExpected(chain: number): FirstBad | null {
+  /** Ids are taken and times read under the lock of the chain's head, so both rise with seq. */
+  #checkTime({ chain, seq, id, at }: RowContent): void {
+    const ms = Date.parse(at)
+    if (id <= this.#id)
+      this.doubt ??= badRow(chain, seq, `has the id ${id}, which is not above that of the row before it.`)
+    // Not a time at all is none that Postern writes.
+    if (!(ms >= this.#latest.ms - marginMs)) {
+      this.doubt ??= badRow(
+        chain,
+        seq,
+        `is dated ${at}, and row ${this.#latest.seq} before it ${this.#latest.at}: it was dated back, or the clock of the database was set back.`,
+      )
+    }
+    this.#id = id
+    if (ms > this.#latest.ms) this.#latest = { seq, at, ms }
+  }
+
+  /**
+   * Each checkpoint covers every chain that has moved, so none can be older than the last one and not be covered.
+   * Where the first checkpoints are not known, it may have been by one of those.
+   */
+  #checkCovered({ chain, seq, at }: RowContent): void {
+    this.uncovered++
+    const { first, last, lastAtMs } = this.#checkpoints ?? { first: 0, last: 0, lastAtMs: 0 }
+    if (first !== 1 || !(Date.parse(at) + marginMs < lastAtMs)) return
+    this.doubt ??= badRow(
+      chain,
+      seq,
+      `is older than checkpoint ${last} and covered by none: somebody has kept it out of them, or it was dated back.`,
+    )
+  }
+
+  #checkExpected(content: RowContent): FirstBad | null {
+    const { chain } = content
     const expected = this.#expected.get(chain)
-    if (this.#seq > (expected?.covered ?? 0)) this.uncovered++
+    if (this.#seq > (expected?.covered ?? 0)) this.#checkCovered(content)
     if (expected?.seqs[this.#met] !== this.#seq) return null
     const isTheOne = expected.hashes[this.#met] === this.#hash
     const witness = expected.witnesses[this.#met++]
@@ -209,21 +271,17 @@ export class ChainVerifier {
   }
 }
 
-function checkContent(
-  content: RowContent,
-  prevHash: string,
-  hash: string,
-  isExact: boolean,
-): FirstBad | null {
+function checkForm(content: RowContent, isExact: boolean): FirstBad | null {
   const { chain, seq, before, after, related, limit_exception } = content
   // SQL's null and JSON's are told apart by this: an export writes the latter as text.
   const isShaped = [before, after, related, limit_exception].every((part) => typeof part === 'object')
-  if (!isExact || !isShaped)
-    return badRow(chain, seq, 'was altered: it holds JSON that Postern does not write.')
-  if (rowHashOf(prevHash, content) !== hash) {
-    return badRow(chain, seq, 'was altered: its hash does not match its content.')
-  }
-  return null
+  if (isExact && isShaped) return null
+  return badRow(chain, seq, 'was altered: it holds JSON that Postern does not write.')
+}
+
+function checkContent(content: RowContent, prevHash: string, hash: string): FirstBad | null {
+  if (orRefused(() => rowHash(prevHash, content)) === hash) return null
+  return badRow(content.chain, content.seq, 'was altered: its hash does not match its content.')
 }
 
 /** Canonical JSON refuses halves of surrogate pairs, which a forged file may hold. */
@@ -235,81 +293,4 @@ function orRefused(make: () => string): string | undefined {
   }
 }
 
-const rowHashOf = (prevHash: string, content: RowContent) => orRefused(() => rowHash(prevHash, content))
 const digestOf = (salt: string, person: PersonContent) => orRefused(() => personDigest(salt, person))
-
-export interface CheckedCheckpoint {
-  id: number
-  at: string
-  hash: string
-  heads: Head[]
-}
-
-/**
- * Follows the checkpoints, in the order of their ids, and tells the chains what to expect. A checkpoint whose
- * key is not known counts as checked when a later one, whose key is, has been: each covers the one before.
- */
-export class CheckpointVerifier {
-  /** The hashes by id. */
-  readonly hashes = new Map<number, string>()
-  readonly #keys: VerifyingKeys
-  readonly #where: string
-  #last: { id: number; hash: string } | undefined
-  #unchecked: { id: number; keyId: string } | undefined
-
-  /** A file may have been begun later than the first checkpoint. */
-  constructor(keys: VerifyingKeys, where: string, { mayBeginLater }: { mayBeginLater: boolean }) {
-    this.#keys = keys
-    this.#where = where
-    this.#last = mayBeginLater ? undefined : { id: 0, hash: genesis }
-  }
-
-  take({ value, isExact }: Line): { bad: FirstBad } | CheckedCheckpoint {
-    const { type: _type, prev_hash, hash, signature, ...content } = value as Checkpoint
-    const { id, at, key_id, heads } = content
-    const problem = this.#problemWith(content, prev_hash, hash, signature, isExact)
-    if (problem !== null) return { bad: badFile(`Checkpoint ${id} in ${this.#where} ${problem}`) }
-    this.#last = { id, hash }
-    this.hashes.set(id, hash)
-    if (this.#keys.has(key_id)) this.#unchecked = undefined
-    else this.#unchecked ??= { id, keyId: key_id }
-    return { id, at, hash, heads }
-  }
-
-  /** To be called after the last one. Without any key there is nothing to expect of a signature. */
-  end(): FirstBad | null {
-    if (this.#unchecked === undefined || this.#keys.size === 0) return null
-    const { id, keyId } = this.#unchecked
-    return badFile(
-      `Checkpoint ${id} in ${this.#where} is signed with the key "${keyId}", which is not known here, ` +
-        'and no later one with a known key confirms it. Give its public key with --public-key.',
-    )
-  }
-
-  #problemWith(
-    content: CheckpointContent,
-    prevHash: string,
-    hash: string,
-    signature: string,
-    isExact: boolean,
-  ): string | null {
-    const { id, key_id, heads } = content
-    const wanted = this.#last ?? { id: id - 1, hash: id === 1 ? genesis : prevHash }
-    if (id !== wanted.id + 1) return `stands behind checkpoint ${wanted.id}: one was removed, added or moved.`
-    if (prevHash !== wanted.hash)
-      return `does not follow on checkpoint ${wanted.id}: one of the two was altered.`
-    if (!isExact) return 'was altered: it holds JSON that Postern does not write.'
-    if (orRefused(() => checkpointHash(prevHash, content)) !== hash) {
-      return 'was altered: its hash does not match its content.'
-    }
-    if (!Array.isArray(heads) || !heads.every(isHead)) return 'was altered: its heads are no heads of chains.'
-    const key = this.#keys.get(key_id)
-    // Buffer reads past a wrong digit without a word.
-    const isHex = typeof signature === 'string' && /^[0-9a-f]{128}$/.test(signature)
-    if (isHex && (key === undefined || isSigned(key, hash, signature))) return null
-    return 'was altered: its signature is not right.'
-  }
-}
-
-const isHead = (head: Partial<Head> | null): boolean =>
-  Number.isSafeInteger(head?.chain) && Number.isSafeInteger(head?.seq) && typeof head?.hash === 'string'

@@ -40,3 +40,11 @@ export async function findHash(tx: ReadTx, id: number): Promise<string | undefin
     select encode(hash, 'hex') as hash from control.audit_checkpoints where id = ${id}`.execute(tx)
   return rows[0]?.hash
 }
+
+/** How many times somebody was erased, by the rows that record it. */
+export async function countRecordedErasures(tx: ReadTx): Promise<number> {
+  const { rows } = await sql<{ erased: number }>`
+    select coalesce(sum((a.after ->> 'rows')::numeric), 0) as erased from control.audit a
+     where a.operation = 'audit.erase' and jsonb_typeof(a.after -> 'rows') = 'number'`.execute(tx)
+  return rows[0]?.erased ?? 0
+}

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
 import type { Db } from '../../platform/db/db.ts'
+import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
 import { readMoment } from './export.sql.ts'
-import { auditLines, checkpointLines, strayLines } from './export.ts'
+import { auditLines, checkpointLines, isOutage, strayLines } from './export.ts'
 import {
   checkpointsIn,
   type ExportFile,
@@ -10,39 +10,20 @@ import {
   type Read,
   strayPerson,
 } from './export-files.ts'
-import type { VerifyingKeys } from './keys.ts'
-import { lineOfFile } from './lines.ts'
-import { linesOf } from './text-file.ts'
+import { badFile, type FirstBad } from './findings.ts'
+import type { Line } from './lines.ts'
+import { type Verification, type VerifyOptions, verify } from './verification.ts'
+import type { ChainVerifier } from './verifier.ts'
 import {
-  badFile,
-  ChainVerifier,
-  type CheckedCheckpoint,
-  CheckpointVerifier,
-  type FirstBad,
-} from './verifier.ts'
-import { findHash, findHeadless, type HeadRow, headPageSize, readHeads } from './verify.sql.ts'
+  countRecordedErasures,
+  findHash,
+  findHeadless,
+  type HeadRow,
+  headPageSize,
+  readHeads,
+} from './verify.sql.ts'
 
-/**
- * Whether the audit is as it was written. What this proves, and what it cannot, is told in
- * docs/operations/audit.md.
- */
-export interface Verification {
-  ok: boolean
-  rows: number
-  chains: number
-  checkpoints: number
-  erased: number
-  first_bad: FirstBad | null
-  notes: string[]
-}
-
-export interface VerifyOptions {
-  /** None: signatures are not checked. */
-  keys: VerifyingKeys
-  /** The file that checkpoints are also written to, or a copy of it. */
-  checkpointFile?: string | undefined
-  onProgress?: ((rows: number) => void) | undefined
-}
+export type { Verification }
 
 /** The audit in the database. */
 export async function verifyAudit(
@@ -50,28 +31,50 @@ export async function verifyAudit(
   { projectId, ...options }: VerifyOptions & { projectId?: number | undefined },
 ): Promise<Verification> {
   const { checkpoint } = await db.read(readMoment)
+  const erasedAtFirst = await db.read(countRecordedErasures)
   return verify(
     {
       name: 'the database',
       onlyChain: projectId,
       // Before the rows: whatever a checkpoint names must be there when the rows are read.
-      checkpoints: checkpointLines(db, checkpoint),
+      checkpoints: orUnreadable(checkpointLines(db, checkpoint)),
       rows: auditLines(db, { projectId }),
-      // The file may have got one since the checkpoints were read.
-      isLater: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
+      holdsByNow: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
+      isLater: () => false,
       shouldHold: () => true,
       begin: (chains) => expectHeads(db, chains, projectId),
       finish: async (chains) => (await checkHeads(db, chains, projectId)) ?? (await findStray(db, projectId)),
+      async checkErased({ erased }) {
+        const erasedAtLast = await db.read(countRecordedErasures)
+        // Somebody may have been erased since the first rows were read.
+        if (erasedAtFirst <= erased && erased <= erasedAtLast) return {}
+        return { bad: badErasures(erased, erasedAtLast) }
+      },
     },
     options,
   )
 }
 
+const badErasures = (erased: number, recorded: number): FirstBad =>
+  badFile(
+    `Personal data is missing in ${erased} places, but by the erasures on record it should be ${recorded}: ` +
+      'some was deleted without `postern audit erase`, or put back.',
+  )
+
 /** The audit in files: a full export, and those that go on from it. */
 export async function verifyExport(paths: string[], options: VerifyOptions): Promise<Verification> {
   const { files, bad } = await openExports(paths)
   if (!bad) return verifyFiles(files, options)
-  return { ok: false, rows: 0, chains: 0, checkpoints: 0, erased: 0, first_bad: bad, notes: [] }
+  return {
+    ok: false,
+    signed: false,
+    rows: 0,
+    chains: 0,
+    checkpoints: 0,
+    erased: 0,
+    first_bad: bad,
+    notes: [],
+  }
 }
 
 /**
@@ -91,146 +94,39 @@ export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promis
       onlyChain: full.end.project ?? undefined,
       checkpoints: checkpointsIn(full),
       rows: mergedRows(files),
-      isLater: async (checkpoint) => !files.some((file) => reaches(file, checkpoint)),
+      holdsByNow: async () => false,
+      isLater: (checkpoint) => !files.some((file) => reaches(file, checkpoint)),
       shouldHold: (checkpoint) => full.end.project === null && reaches(full, checkpoint),
       begin: async () => {},
       finish: async () => null,
+      checkErased: async (chains) => erasedInFiles(chains, files.length),
     },
     options,
   )
 }
 
-interface Source {
-  name: string
-  onlyChain: number | undefined
-  checkpoints: AsyncIterable<Read>
-  rows: AsyncIterable<Read>
-  /** Of a checkpoint in the file alone: whether the source is older, so that it cannot tell. */
-  isLater: (checkpoint: CheckedCheckpoint) => Promise<boolean>
-  /** And whether it ought to be among the source's own. */
-  shouldHold: (checkpoint: CheckedCheckpoint) => boolean
-  /** Before the rows, after the checkpoints. */
-  begin: (chains: ChainVerifier) => Promise<void>
-  finish: (chains: ChainVerifier) => Promise<FirstBad | null>
+function erasedInFiles({ erased, erasedByRecord }: ChainVerifier, files: number) {
+  if (erased === erasedByRecord) return {}
+  // Who was erased since is still in the older files.
+  if (erased < erasedByRecord && files > 1) {
+    return { note: 'The older exports hold personal data that was erased since: delete them in time.' }
+  }
+  const { problem } = badErasures(erased, erasedByRecord)
+  return { bad: badFile(`${problem} If somebody was erased while the export was made, make another.`) }
 }
 
-async function verify(source: Source, options: VerifyOptions): Promise<Verification> {
-  const chains = new ChainVerifier(source.onlyChain)
-  const checkpoints = new CheckpointVerifier(options.keys, source.name, { mayBeginLater: false })
-  const file = { lacking: null as FirstBad | null, notes: [] as string[] }
-  const first_bad =
-    (await checkCheckpoints(source, checkpoints, chains)) ??
-    (await checkFile(source, options, checkpoints, chains, file)) ??
-    (await checkRows(source, chains, options.onProgress)) ??
-    (await source.finish(chains)) ??
-    file.lacking
-  return {
-    ok: first_bad === null,
-    rows: chains.rows,
-    chains: chains.chains.length,
-    checkpoints: checkpoints.hashes.size,
-    erased: chains.erased,
-    first_bad,
-    notes: [...file.notes, ...notesOn(source, options, checkpoints, chains)],
-  }
-}
-
-async function checkCheckpoints(
-  { checkpoints }: Source,
-  verifier: CheckpointVerifier,
-  chains: ChainVerifier,
-): Promise<FirstBad | null> {
-  for await (const line of checkpoints) {
-    const read = 'bad' in line ? line : verifier.take(line)
-    if ('bad' in read) return read.bad
-    for (const head of read.heads) {
-      const bad = chains.expect(head, read.id)
-      if (bad) return bad
+/** What the database cannot read is a finding like any other. */
+async function* orUnreadable(checkpoints: AsyncIterable<Line>): AsyncGenerator<Read> {
+  let read = 0
+  try {
+    for await (const line of checkpoints) {
+      yield line
+      read++
     }
+  } catch (error) {
+    if (isOutage(error)) throw error
+    yield { bad: badFile(`Behind the first ${read} checkpoints, one in the database cannot be read.`) }
   }
-  return verifier.end()
-}
-
-/**
- * The file against the checkpoints read so far. What it has beyond them is expected of the rows too; that
- * the others lack it is told after the rows, because a missing row says more.
- */
-async function checkFile(
-  source: Source,
-  { checkpointFile: path, keys }: VerifyOptions,
-  known: CheckpointVerifier,
-  chains: ChainVerifier,
-  found: { lacking: FirstBad | null; notes: string[] },
-): Promise<FirstBad | null> {
-  if (path === undefined) return null
-  if (!existsSync(path)) {
-    found.notes.push(`There is no file ${path}: rows cut off together with their checkpoints would not show.`)
-    return null
-  }
-  const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
-  for await (const { text, isTorn } of linesOf(path)) {
-    if (isTorn) {
-      found.notes.push(`The last line of ${path} is incomplete; the next checkpoint finishes it.`)
-      break
-    }
-    const line = lineOfFile(text)
-    if (line === undefined) return badFile(`${path} holds a line that is no JSON: ${text.slice(0, 80)}`)
-    const read = verifier.take(line)
-    if ('bad' in read) return read.bad
-    const there = known.hashes.get(read.id)
-    if (there === read.hash) continue
-    if (there !== undefined) {
-      return badFile(`Checkpoint ${read.id} is not the one in ${path}: it was replaced.`)
-    }
-    if (await source.isLater(read)) {
-      found.notes.push(
-        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; left out.`,
-      )
-      break
-    }
-    if (source.shouldHold(read)) {
-      found.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
-    }
-    for (const head of read.heads) {
-      const bad = chains.expect(head, read.id)
-      if (bad) return bad
-    }
-  }
-  return verifier.end()
-}
-
-const progressEvery = 1000
-
-async function checkRows(
-  { rows, begin }: Source,
-  chains: ChainVerifier,
-  onProgress: VerifyOptions['onProgress'],
-): Promise<FirstBad | null> {
-  await begin(chains)
-  for await (const line of rows) {
-    const bad = 'bad' in line ? line.bad : chains.take(line)
-    if (bad) return bad
-    if (chains.rows % progressEvery === 0) onProgress?.(chains.rows)
-  }
-  return chains.end()
-}
-
-function notesOn(
-  { onlyChain }: Source,
-  { keys, checkpointFile }: VerifyOptions,
-  checkpoints: CheckpointVerifier,
-  chains: ChainVerifier,
-): string[] {
-  const notes: string[] = []
-  if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was looked at.`)
-  if (keys.size === 0 && checkpoints.hashes.size > 0) {
-    notes.push('Signatures were not checked, because no public key was given.')
-  }
-  if (chains.uncovered > 0) notes.push(`${chains.uncovered} rows are covered by no checkpoint yet.`)
-  if (checkpointFile === undefined) {
-    notes.push('No checkpoint file was given: rows cut off together with their checkpoints would not show.')
-  }
-  return notes
 }
 
 async function* headRows(db: Db, onlyChain: number | undefined): AsyncGenerator<HeadRow> {
@@ -246,7 +142,7 @@ async function* headRows(db: Db, onlyChain: number | undefined): AsyncGenerator<
 /** So that a chain whose end is missing is found at its place among the others. */
 async function expectHeads(db: Db, chains: ChainVerifier, onlyChain: number | undefined): Promise<void> {
   for await (const { chain, seq, hash } of headRows(db, onlyChain)) {
-    chains.expect({ chain: Number(chain), seq: Number(seq), hash }, 'head')
+    chains.expectHead({ chain: Number(chain), seq: Number(seq), hash })
   }
 }
 

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { chosenEvents, type EventType } from '../events.ts'
-import { plainName } from '../names.ts'
 import type { Vault } from '../secrets/vault.ts'
+import { plainName } from '../text.ts'
 import {
   type EndpointRow,
   findById,

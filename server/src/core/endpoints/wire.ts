@@ -29,7 +29,7 @@ export const EndpointWithSecret = Type.Object(
     resource: Endpoint,
     secret: Type.String({
       description: 'Shown this once only.',
-      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+      examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw5ZkZkkYl2Ew='],
     }),
   },
   { title: 'EndpointWithSecret', additionalProperties: false },
@@ -37,8 +37,8 @@ export const EndpointWithSecret = Type.Object(
 
 /** Editable, and always given as a whole. */
 export const EndpointFields = {
-  name: Type.String({ maxLength: 200 }),
-  url: Type.String({ maxLength: 4096, description: 'An https address.' }),
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  url: Type.String({ maxLength: 2048, description: 'An https address.' }),
   events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
   is_active: Type.Boolean(),
 }

@@ -98,7 +98,10 @@ export async function findByUser(tx: Tx, projectId: number, userId: number): Pro
       .where((eb) =>
         eb.or([
           eb('user_id', '=', userId),
-          eb('email', '=', eb.selectFrom('control.users').select('email').where('id', '=', userId)),
+          eb.and([
+            eb('user_id', 'is', null),
+            eb('email', '=', eb.selectFrom('control.users').select('email').where('id', '=', userId)),
+          ]),
         ]),
       )
       // The account's own membership before an invitation that went to its address later.

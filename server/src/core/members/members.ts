@@ -50,6 +50,7 @@ export const lockMember = async (tx: Tx, projectId: number, id: number): Promise
   existing(await lock(tx, projectId, id), projectId, id)
 
 export const listMembers = list
+export const countMembers = count
 
 /** With the number of members afterwards, for the plan's limit; the project must be locked by the caller. */
 export async function createMember(
@@ -74,8 +75,15 @@ export async function createMember(
 
 /** The row as it was when the role is the same. */
 export async function editMember(tx: Tx, before: MemberRow, role: Role): Promise<MemberRow> {
+  if (before.role === role) return before
   refuseOwner(before)
-  return before.role === role ? before : setRole(tx, before, role)
+  if (role === 'owner') {
+    throw new PosternError(
+      'validation_failed',
+      `"role": a project has one owner. To make this member the owner, edit the project's "user_id".`,
+    )
+  }
+  return setRole(tx, before, role)
 }
 
 export async function deleteMember(tx: Tx, before: MemberRow): Promise<void> {

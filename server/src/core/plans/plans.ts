@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { plainName } from '../names.ts'
+import { plainName } from '../text.ts'
 import { countProjects, find, insert, list, lock, type PlanRow, share, update } from './plans.sql.ts'
 import type { Plan, PlanConfig } from './wire.ts'
 

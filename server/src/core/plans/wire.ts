@@ -25,7 +25,7 @@ export const Plan = Type.Object(
 
 /** What can be set, in the order of the wire. */
 export const PlanFields = {
-  name: Type.String({ maxLength: 200 }),
+  name: Type.String({ minLength: 1, maxLength: 100 }),
   description: Type.String({ maxLength: 2000 }),
   support_level: Plan.properties.support_level,
   max_domains: Limit,

@@ -6,6 +6,7 @@ import type { ProjectConfig } from './wire.ts'
 /** A project with what the mail plane knows of it and with the plan in force. */
 export interface ProjectRow extends Selectable<Schema['control.projects']> {
   computed_score: number
+  score_offset: number
   reputation_score: number
   bounced: number
   failed: number
@@ -20,7 +21,7 @@ const fields = sql`
   projects.id, projects.user_id, projects.name, projects.is_locked, projects.allow_service_mta, projects.plan_id,
   projects.admin_plan_id, projects.billing_subscription_id, projects.billing_subscription_status,
   projects.billing_product_id, projects.admin_subscription_status, projects.version, projects.created_at,
-  projects.updated_at, stats.computed_score, stats.reputation_score, stats.bounced, stats.failed, stats.complained,
+  projects.updated_at, stats.computed_score, stats.score_offset, stats.reputation_score, stats.bounced, stats.failed, stats.complained,
   to_json(plans) as plan_fields`
 
 const companions = sql`

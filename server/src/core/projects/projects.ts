@@ -2,8 +2,8 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
-import { plainName } from '../names.ts'
-import { planView, requireAssignablePlan } from '../plans/plans.ts'
+import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
+import { plainName } from '../text.ts'
 import { requireActiveUser } from '../users/users.ts'
 import { find, insert, list, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
@@ -31,7 +31,7 @@ export const projectView = (row: ProjectRow): Static<typeof Project> => ({
   plan: planView(row.plan),
 })
 
-/** The configuration alone: what can be changed, and what the audit keeps. */
+/** The configuration alone: what can be changed. */
 export const projectConfig = (row: ProjectRow): ProjectConfig => ({
   name: row.name,
   user_id: row.user_id,
@@ -46,6 +46,9 @@ export const projectConfig = (row: ProjectRow): ProjectConfig => ({
   billing_product_id: row.billing_product_id,
 })
 
+/** What the audit keeps: besides the score shown the correction that is stored. */
+export const projectRecord = (row: ProjectRow) => ({ ...projectConfig(row), score_offset: row.score_offset })
+
 const existing = (row: ProjectRow | undefined, id: number): ProjectRow => {
   if (!row) throw new PosternError('not_found', `There is no project ${id}.`)
   return row
@@ -55,6 +58,10 @@ export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =
   existing(await find(tx, id), id)
 export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
 export const listProjects = list
+
+/** Whatever was read before a lock was waited for. */
+export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>
+  (await findProject(tx, id)).plan
 
 export async function createProject(
   tx: Tx,
@@ -66,6 +73,12 @@ export async function createProject(
   return { row, members: await makeOwner(tx, row.id, user_id) }
 }
 
+/** A score at the end of the scale may hide how far beyond it the correction reaches. */
+const movesScore = (
+  { computed_score, score_offset }: ProjectRow,
+  { reputation_score }: Partial<ProjectConfig>,
+) => reputation_score !== undefined && reputation_score - computed_score !== score_offset
+
 /** The row as it was, and nobody moved, when nothing differs. */
 export async function editProject(
   tx: Tx,
@@ -75,8 +88,8 @@ export async function editProject(
   const current = projectConfig(before)
   const wanted = { ...current, ...change }
   if (change.name !== undefined) wanted.name = plainName(change.name, 'name')
-  const changed = (Object.keys(current) as (keyof ProjectConfig)[]).filter(
-    (field) => wanted[field] !== current[field],
+  const changed = (Object.keys(current) as (keyof ProjectConfig)[]).filter((field) =>
+    field === 'reputation_score' ? movesScore(before, change) : wanted[field] !== current[field],
   )
   if (changed.length === 0) return { row: before, changed, members: [] }
 

@@ -39,14 +39,34 @@ export type SubscriptionStatus = (typeof subscriptionStatuses)[number]
 
 /** What an administrator's edit can change. */
 export const ProjectFields = {
-  name: Type.String({ maxLength: 200 }),
-  user_id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  reputation_score: Score,
-  is_locked: Type.Boolean(),
-  allow_service_mta: Type.Boolean(),
-  plan_id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  admin_plan_id: nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  admin_subscription_status: nullable(SubscriptionStatus),
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  user_id: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'The owner. Another one: a transfer.',
+  }),
+  reputation_score: {
+    ...Score,
+    description: 'From 0 to 100; kept as a lasting difference to the computed score.',
+  },
+  is_locked: Type.Boolean({ description: 'A locked project sends nothing; its mail is held.' }),
+  allow_service_mta: Type.Boolean({ description: "Whether its domains may use the operator's own MTAs." }),
+  plan_id: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'The plan that is billed.',
+  }),
+  admin_plan_id: nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'In force instead of the billed plan; null takes it away.',
+    }),
+  ),
+  admin_subscription_status: nullable({
+    ...SubscriptionStatus,
+    description: "In force instead of billing's status; null takes it away.",
+  }),
 }
 
 /** What billing alone sets, as a whole. */

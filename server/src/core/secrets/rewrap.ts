@@ -8,7 +8,7 @@ import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secret
  * themselves, and so the secrets under them, stay as they are: whoever seals or opens meanwhile is not disturbed.
  *
  * Each batch is a transaction of its own, so a run that is cut short has done a part, and the next one does
- * the rest. The audit row is written with the last batch and counts what its own run did.
+ * the rest. Each has its own audit row.
  */
 export interface RewrapOutcome {
   rewrapped: number
@@ -39,9 +39,9 @@ export async function rewrapProjectKeys(
   for (let isLast = false; !isLast; ) {
     const batch = await db.transaction(async (tx) => {
       const batch = await rewrapBatch(tx, masterKeys, afterProjectId, batchSize)
-      const keys = outcome.rewrapped + batch.rewrapped
-      if (batch.isLast && keys > 0) {
-        const change = { resource: 'master_key', id: firstId, before: null, after: { keys } }
+      if (batch.rewrapped > 0) {
+        const after = { keys: batch.rewrapped }
+        const change = { resource: 'master_key', id: firstId, before: null, after }
         const about = { projectId: null, related: [], reason: null, limitException: null, subject: null }
         await recordAudit(tx, { actor, requestId, operation: 'secrets.rewrap', change, ...about })
       }

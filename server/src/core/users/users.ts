@@ -43,14 +43,14 @@ export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => exis
 export const listUsers = list
 
 export interface LockedUser extends UserRow {
-  /** Active administrators beside this one. */
-  otherAdministrators: number
+  /** The active administrators, locked as well. */
+  administrators: number[]
 }
 
 export async function lockUser(tx: Tx, id: number): Promise<LockedUser> {
   const administrators = await lockAdministrators(tx)
   const row = existing(await lock(tx, id), id)
-  return { ...row, otherAdministrators: administrators.filter((other) => other !== id).length }
+  return { ...row, administrators }
 }
 
 export interface UserChange {
@@ -59,16 +59,29 @@ export interface UserChange {
   end_sessions?: boolean
 }
 
-/** A user who is disabled is signed out, too. Undefined when nothing differs. */
+/**
+ * A user who is disabled is signed out, too. Undefined when nothing differs.
+ *
+ * Under the lock on all administrators, whoever edits must be one: otherwise somebody could give themselves back, in a
+ * request that was on its way, what was just taken from them.
+ */
 export async function editUser(
   tx: Tx,
+  actorId: number,
   before: LockedUser,
   { role = before.role as 'user' | 'admin', is_active = before.is_active, end_sessions = false }: UserChange,
 ): Promise<{ row: UserRow; endedSessions: number | null } | undefined> {
+  if (!before.administrators.includes(actorId)) {
+    throw new PosternError('admin_required', 'You are not an administrator any more.')
+  }
   const ends = end_sessions || (before.is_active && !is_active)
   if (role === before.role && is_active === before.is_active && !ends) return undefined
   const wasAdministrator = before.role === 'admin' && before.is_active
-  if (wasAdministrator && (role !== 'admin' || !is_active) && before.otherAdministrators === 0) {
+  if (
+    wasAdministrator &&
+    (role !== 'admin' || !is_active) &&
+    before.administrators.every((id) => id === before.id)
+  ) {
     throw new PosternError(
       'last_administrator',
       `User ${before.id} is the last active administrator. Make somebody else one first.`,

@@ -128,7 +128,7 @@ export interface ControlAuditPeople {
 
 export interface ControlDenials {
   actor_id: number;
-  count: Generated<number>;
+  count: number;
   error: string;
   id: Generated<number>;
   last_request_id: string;

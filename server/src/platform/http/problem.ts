@@ -1,6 +1,7 @@
-import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
+import { describeFaults } from './faults.ts'
 
 /**
  * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.
@@ -92,10 +93,13 @@ function fromFastify(error: FastifyError): PosternError | undefined {
   switch (error.code) {
     case 'FST_ERR_VALIDATION':
       return error.validationContext === 'body'
-        ? new PosternError('validation_failed', sentence(error))
-        : new PosternError('invalid_parameter', sentence(error))
+        ? new PosternError('validation_failed', describeFaults(error.validation ?? []))
+        : new PosternError('invalid_parameter', describeFaults(error.validation ?? [], 'parameter'))
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new PosternError('invalid_json', 'The body is not valid JSON.')
+      return new PosternError(
+        'invalid_json',
+        'The body is not valid JSON, or a member of it is named __proto__ or constructor.',
+      )
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return new PosternError('invalid_json', 'The body is empty; send a JSON object.')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -114,27 +118,4 @@ function fromFastify(error: FastifyError): PosternError | undefined {
     default:
       return undefined
   }
-}
-
-// An answer is no larger than a person reads, whatever was sent.
-const maxFaults = 10
-const maxNameLength = 100
-
-/** Names the fields that are wrong, in the order the schema found them. */
-function sentence(error: FastifyError): string {
-  return describeFaults(error.validation ?? []) ?? `${error.message}.`
-}
-
-export function describeFaults(validation: readonly FastifySchemaValidationError[]): string | undefined {
-  const faults = validation.slice(0, maxFaults).map(({ instancePath, message, keyword, params }) => {
-    const field = instancePath.slice(1, maxNameLength).replaceAll('/', '.')
-    if (keyword === 'additionalProperties') {
-      const name = [field, String(params['additionalProperty']).slice(0, maxNameLength)]
-        .filter(Boolean)
-        .join('.')
-      return `"${name}" is not a field of this request`
-    }
-    return `${field === '' ? 'The request' : `"${field}"`} ${message ?? 'is not valid'}`
-  })
-  return faults.length === 0 ? undefined : `${faults.join('; ')}.`
 }

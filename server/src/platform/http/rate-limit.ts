@@ -31,5 +31,5 @@ export function networkOf(address: string): string {
   const parsed = ipaddr.process(address)
   return parsed.kind() === 'ipv6'
     ? `${parsed.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
-    : address
+    : parsed.toString()
 }

@@ -57,7 +57,7 @@ describe('a request', () => {
     ]) {
       assert.match(
         await assertProblem(await post(wrong), 422, 'validation_failed'),
-        /"count" must be integer/,
+        /"count" must be an integer/,
       )
     }
     assert.match(

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
+  type FastifyBodyParser,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -32,6 +33,10 @@ export interface HttpServerOptions {
 const bodyLimitBytes = 1024 * 1024
 // A client that takes longer than this to send a request is not one.
 const requestTimeoutMs = 30_000
+// How often Node looks whether that is so; its own choice is every 30 seconds.
+const timeoutCheckMs = 5_000
+// A client that neither sends nor reads for so long is gone. The longest silence of ours is a verification of the audit.
+const silenceTimeoutMs = 300_000
 
 /**
  * A Fastify with the rules that hold for every request of every plane: strict JSON, one shape of failure, a
@@ -55,6 +60,8 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
+    connectionTimeout: silenceTimeoutMs,
+    http: { connectionsCheckingInterval: timeoutCheckMs },
     forceCloseConnections: 'idle',
     // Fastify's own answer has another shape; what arrives on an open connection is still served.
     return503OnClosing: false,
@@ -69,15 +76,11 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
       setHeaders(request, reply)
       sendProblem(error, request, reply)
     },
-    clientErrorHandler: answerMalformedRequest,
+    clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, log),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string' },
-    app.getDefaultJsonParser('error', 'error'),
-  )
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, strictJsonParser(app))
 
   // An answer is what its view made it. Fastify's serialiser would turn null into 0 or drop a field in silence.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
@@ -118,12 +121,49 @@ function withoutBrokenEscapes(url: string): string {
   }
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Content-Type says JSON and nothing follows: no body, instead of a broken one. */
+    allowsEmptyBody?: boolean
+  }
+}
+
+type BodyParser = FastifyBodyParser<Buffer, RawServerDefault>
+
+/** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be replaced in silence, and stored so. */
+function strictJsonParser(app: HttpServer): BodyParser {
+  const parse = app.getDefaultJsonParser('error', 'error') as unknown as FastifyBodyParser<
+    string,
+    RawServerDefault
+  >
+  const utf8 = new TextDecoder('utf-8', { fatal: true })
+  return (request, body, done) => {
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+      return done(new PosternError('unsupported_media_type', 'Send the body as JSON in UTF-8.'))
+    }
+    if (body.length === 0 && request.routeOptions.config.allowsEmptyBody) return done(null, undefined)
+    let text: string
+    try {
+      text = utf8.decode(body)
+    } catch {
+      return done(new PosternError('invalid_json', 'The body is not UTF-8.'))
+    }
+    return parse(request, text, done)
+  }
+}
+
 /** What is not even HTTP gets the same two fields, written by hand: there is no request to reply to. */
-function answerMalformedRequest(error: Error & { code?: string }, socket: Socket): void {
+function answerMalformedRequest(error: Error & { code?: string }, socket: Socket, log: Logger): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
+  const requestId = randomUUIDv7()
+  log.info(
+    { request_id: requestId, code: error.code, remote_address: socket.remoteAddress },
+    'malformed request',
+  )
   const body = JSON.stringify({
     error: 'invalid_parameter',
     message:
@@ -131,7 +171,14 @@ function answerMalformedRequest(error: Error & { code?: string }, socket: Socket
         ? 'The headers of the request are too large.'
         : 'The request is not well-formed HTTP.',
   })
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const headers = [
+    'HTTP/1.1 400 Bad Request',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+  ]
+  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -16,8 +16,16 @@ export async function refuseUnstorableText(request: FastifyRequest): Promise<voi
 
 const complaint = 'contains text with a NUL character or half of a surrogate pair.'
 
-function hasUnstorableText(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([name, inner]) => hasUnstorableText(name) || hasUnstorableText(inner))
+/** Without recursion: how deep a body is nested is its sender's choice. */
+function hasUnstorableText(root: unknown): boolean {
+  const waiting = [root]
+  while (waiting.length > 0) {
+    const value = waiting.pop()
+    if (typeof value === 'string') {
+      if (value.includes('\0') || !value.isWellFormed()) return true
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [name, inner] of Object.entries(value)) waiting.push(name, inner)
+    }
+  }
+  return false
 }

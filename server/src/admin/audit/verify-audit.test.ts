@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { keepHouse } from '../../housekeeping.ts'
+import { startApi } from '../../testing/api.ts'
+import { auditEntry, everyKind, recordEach } from '../../testing/audit-entries.ts'
+import { cleanUp } from '../../testing/cleanup.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const folder = await mkdtemp(path.join(tmpdir(), 'postern-verify-'))
+cleanUp(() => rm(folder, { recursive: true }))
+const file = path.join(folder, 'checkpoints')
+const api = await startApi(database, { POSTERN_AUDIT_CHECKPOINT_FILE: file })
+const admin = await signedIn(api)
+await recordEach(api.context.db.admin, everyKind)
+
+/** A verification stops in its middle, until it is let go. */
+async function lockedHeads() {
+  const client = new pg.Client({ connectionString: database.superuserUrl })
+  await client.connect()
+  await client.query('begin; lock table control.audit_heads in access exclusive mode')
+  return {
+    async isWaitedFor() {
+      for (;;) {
+        const { rows } = await client.query(
+          `select from pg_locks where relation = 'control.audit_heads'::regclass and not granted`,
+        )
+        if (rows.length > 0) return
+        await sleep(10)
+      }
+    },
+    release: () => client.end(),
+  }
+}
+
+describe('audit.verify', () => {
+  test('finds a new audit right, before there is any checkpoint and after', async () => {
+    const { status, body } = await admin.get('/audit/verify')
+    assert.equal(status, 200)
+    assert.deepEqual([body.ok, body.signed, body.first_bad], [true, false, null])
+    await keepHouse(api.context)
+    const { body: signed } = await admin.get('/audit/verify')
+    assert.deepEqual([signed.ok, signed.signed, signed.checkpoints, signed.notes], [true, true, 1, []])
+  })
+
+  test('looks at one chain, at that of what belongs to no project, and at none', async () => {
+    const extents = []
+    for (const project of [8, 0, 999_999_999]) {
+      const { body } = await admin.get(`/audit/verify?project_id=${project}`)
+      extents.push([body.ok, body.rows > 0, body.chains, body.notes[0]])
+    }
+    assert.deepEqual(extents, [
+      [true, true, 1, 'Only chain 8 was looked at.'],
+      [true, true, 1, 'Only chain 0 was looked at.'],
+      [true, false, 0, 'Only chain 999999999 was looked at.'],
+    ])
+  })
+
+  test('finds personal data that belongs to no row of the chain of what belongs to no project', async () => {
+    await database.query(`insert into control.audit_people (audit_id, part, salt) values
+      (777, 'actor', decode(repeat('00', 16), 'hex'))`)
+    for (const chain of ['', '?project_id=0']) {
+      const { body } = await admin.get(`/audit/verify${chain}`)
+      assert.match(body.first_bad.problem, /id 777, which does not exist/)
+    }
+    const { body } = await admin.get('/audit/verify?project_id=8')
+    assert.equal(body.ok, true)
+    const exported = await admin.get('/audit/export?project_id=0')
+    assert.match(exported.text, /"type":"person","audit_id":777/)
+    await database.query('delete from control.audit_people where audit_id = 777')
+  })
+
+  test('finds a configured checkpoint file gone', async () => {
+    await recordEach(api.context.db.admin, [auditEntry()])
+    await keepHouse(api.context)
+    await rm(file)
+    const { status, body } = await admin.get('/audit/verify')
+    assert.equal(status, 200)
+    assert.deepEqual([body.ok, body.first_bad.chain, body.first_bad.seq], [false, null, null])
+    assert.match(body.first_bad.problem, /is not there or is empty, although there are checkpoints/)
+    await keepHouse(api.context)
+    assert.match(api.logLines.join(), /A new one begins with checkpoint/)
+    assert.equal((await admin.get('/audit/verify')).body.ok, true)
+  })
+
+  test('has no HEAD, nor has audit.export: it would do all the work for nothing', async () => {
+    for (const route of ['verify', 'export']) {
+      const url = `${api.url}/v1/admin/audit/${route}`
+      // Taken for the id of a row.
+      assert.equal((await fetch(url, { method: 'HEAD', headers: admin.headers })).status, 400)
+    }
+  })
+
+  test('runs one at a time, and ends when the caller hangs up', async () => {
+    const hold = await lockedHeads()
+    const first = admin.get('/audit/verify')
+    await hold.isWaitedFor()
+    const second = await admin.get('/audit/verify')
+    assertProblem(second, 503, 'unavailable')
+    assert.equal(second.headers.get('retry-after'), '30')
+    await hold.release()
+    assert.equal((await first).body.ok, true)
+
+    const again = await lockedHeads()
+    const caller = new AbortController()
+    const url = `${api.url}/v1/admin/audit/verify`
+    const abandoned = fetch(url, { headers: admin.headers, signal: caller.signal })
+    await again.isWaitedFor()
+    caller.abort()
+    await assert.rejects(abandoned)
+    await again.release()
+    for (let tries = 0; (await admin.get('/audit/verify')).status !== 200; tries++) {
+      assert.ok(tries < 50, 'the abandoned one still runs')
+      await sleep(100)
+    }
+  })
+
+  test('names a row with a value that nobody can read, and list and export live on', async () => {
+    await database.query('alter table control.audit disable trigger all')
+    await database.query(`update control.audit set after = (repeat('[', 5000) || repeat(']', 5000))::jsonb
+      where chain = 8 and seq = 2`)
+    const { status, body } = await admin.get('/audit/verify')
+    assert.equal(status, 200)
+    assert.deepEqual([body.ok, body.first_bad.chain, body.first_bad.seq], [false, 8, 2])
+    assert.equal((await admin.get('/audit?project_id=8')).status, 200)
+    const exported = await admin.get('/audit/export?project_id=8')
+    assert.equal(exported.status, 200)
+    assert.match(exported.text, /\n\{"type":"end","rows":3,/)
+  })
+})

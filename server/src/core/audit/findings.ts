@@ -1,0 +1,14 @@
+/** The first thing found wrong. Chain and seq are null where it is not about a row. */
+export interface FirstBad {
+  chain: number | null
+  seq: number | null
+  problem: string
+}
+
+export const badFile = (problem: string): FirstBad => ({ chain: null, seq: null, problem })
+
+export const badRow = (chain: number, seq: number, problem: string): FirstBad => ({
+  chain,
+  seq,
+  problem: `Row ${seq} of chain ${chain} ${problem}`,
+})
