@@ -28,6 +28,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '32' },
     'pool-size': { type: 'string' },
     only: { type: 'string' },
+    protocol: { type: 'string', default: 'extended' },
     'strangers-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
   },
@@ -80,7 +81,8 @@ try {
   await makeProjects(postern)
   const script = await captureScript(postern)
   await writeFile(scriptFile, script.text)
-  say(`One edit, as pgbench sends it in the mode "${script.protocol}":\n\n${script.text}`)
+  say(`One edit, as pgbench sends it in the mode "${options.protocol}":\n\n${script.text}`)
+  say(`The API has ${script.preparedByApi} of these statements prepared.\n`)
 
   // The first seconds of a process are spent compiling; and pgbench needs every chain to have begun.
   for (let seconds = 5; (await tally(postern)).chains < projectCount; seconds *= 2) {
@@ -225,10 +227,13 @@ async function measureApi(load: Load, projects: number): Promise<Measured> {
 }
 
 async function measurePgbench(load: Load, projects: number, script: PgbenchScript): Promise<Measured> {
-  const { protocol, constants } = script
-  const variables = { n: 0, first: firstProject, clients: load.connections, projects, ...constants }
+  const variables = { n: 0, first: firstProject, clients: load.connections, projects, ...script.constants }
   return accounted('pgbench', 0, () =>
-    runPgbench(load, postern.databaseUrl, sessionOptions, { file: scriptFile, protocol, variables }),
+    runPgbench(load, postern.databaseUrl, sessionOptions, {
+      file: scriptFile,
+      protocol: options.protocol,
+      variables,
+    }),
   )
 }
 

@@ -3,8 +3,8 @@ import type { Statement } from './statements.ts'
 /** The same statements for pgbench: what the API sent, with variables where each transaction needs its own value. */
 export interface PgbenchScript {
   text: string
-  /** As the API does it: with statements prepared once per connection, or parsed and planned each time. */
-  protocol: 'prepared' | 'extended'
+  /** How many of the statements the API has prepared once per connection, instead of planned each time. */
+  preparedByApi: number
   /** Values that stay the same in every transaction, one variable for each. */
   constants: Record<string, string>
 }
@@ -49,8 +49,8 @@ export function pgbenchScript(captures: Statement[][], meanings: Meanings): Pgbe
     const answer = meanings.answers.find(({ of }) => of.test(text))
     return answer ? `${filled}\n${answer.take}` : `${filled};`
   })
-  const protocol = first.some(({ isNamed }) => isNamed) ? 'prepared' : 'extended'
-  return { protocol, text: `${meanings.preamble}\n${commands.join('\n')}\n`, constants }
+  const preparedByApi = first.filter(({ isNamed }) => isNamed).length
+  return { preparedByApi, text: `${meanings.preamble}\n${commands.join('\n')}\n`, constants }
 }
 
 /** pgbench takes `'HH24:MI'` for a string with a variable in it. */

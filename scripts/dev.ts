@@ -280,7 +280,6 @@ Postern is ready.
 
   reference   ${url}/docs
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
-
   commands    npm run dev -- audit verify, and every other command of postern
 
 Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : 'What you did is kept under .dev/; remove it to begin anew.'}

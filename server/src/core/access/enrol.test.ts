@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Db } from '../../platform/db/db.ts'
 import { startApi } from '../../testing/api.ts'
 import { CookieJar } from '../../testing/cookie-jar.ts'
 import { testDatabase } from '../../testing/database.ts'
@@ -11,10 +12,12 @@ const { auth, db } = api.context
 
 test('a reset that is cut short leaves nobody with the old credentials, whatever the user was made', async () => {
   const admin = await api.makeAdmin()
-  const cut = {
+  // After the audit row, before the user is made an administrator.
+  let transactions = 0
+  const cut: Db = {
     ...db.admin,
-    transaction: () => Promise.reject(new Error('the power went out')),
-    read: () => Promise.reject(new Error('the power went out')),
+    transaction: (work) =>
+      ++transactions === 1 ? db.admin.transaction(work) : Promise.reject(new Error('the power went out')),
   }
   const deps = { auth, adminDb: cut, identityDb: db.identity }
   await assert.rejects(resetAdministrator(deps, admin.email), /the power went out/)
