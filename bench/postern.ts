@@ -47,8 +47,14 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   const home = await mkdtemp(path.join(tmpdir(), 'postern-bench-'))
   const postgresHome = await mkdtemp(path.join(tmpdir(), 'postern-bench-postgres-'))
   const undo = [home, postgresHome].map((directory) => () => rm(directory, { recursive: true, force: true }))
-  const stop = async () => {
+  const undoAll = async (): Promise<void> => {
     for (let step = undo.pop(); step; step = undo.pop()) await step()
+  }
+  // A signal stops what the bench then stops, too, because it failed.
+  let stopped: Promise<void> | undefined
+  const stop = (): Promise<void> => {
+    stopped ??= undoAll()
+    return stopped
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void stop().finally(() => process.exit(1)))
