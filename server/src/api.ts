@@ -16,7 +16,7 @@ export interface Api {
   retire(): void
 }
 
-export function createApi({ config, log, db, authenticate, vault, signIn }: Context): Api {
+export function createApi({ config, log, db, authenticate, vault, domains, signIn }: Context): Api {
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -49,6 +49,7 @@ export function createApi({ config, log, db, authenticate, vault, signIn }: Cont
   adminRoutes(app, {
     db: db.admin,
     vault,
+    domains,
     audit: { keys: verifyingKeysOf(config.masterKeys), checkpointFile: config.auditCheckpointFile },
     authenticate,
     addressLimit,

@@ -39,6 +39,10 @@ describe('the configuration', () => {
     assert.equal(config.port, 8080)
     assert.deepEqual(config.oidcIssuers, [])
     assert.deepEqual(config.trustedProxies, [])
+    assert.equal(config.sesRegion, undefined, 'SES is not offered unless it is asked for')
+    assert.deepEqual(config.dnsServers, [])
+    assert.equal(config.mxHost, 'mail.example.com')
+    assert.equal(config.returnPathHost, 'mail.example.com')
   })
 
   test('reports every mistake at once, each in a sentence that names the variable', () => {
@@ -131,5 +135,66 @@ describe('the configuration', () => {
     assert.match(complaints(of({ ...issuer, jwks_url: 'http://id.example.com/jwks' })).join(), /https/)
     assert.match(complaints(of({ ...issuer, secret: 'x' })).join(), /POSTERN_OIDC_ISSUERS is not as expected/)
     assert.match(complaints(of({ ...issuer, issuer: 'https://mail.example.com' })).join(), /our own/)
+  })
+
+  test('offers SES when region and account are both there', () => {
+    const ses = { POSTERN_SES_REGION: 'us-gov-east-1', POSTERN_SES_ACCOUNT_ID: '012345678901' }
+    const config = loadConfig({ ...usable, ...ses, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com/' })
+    assert.equal(config.sesRegion, 'us-gov-east-1')
+    assert.equal(config.sesAccountId, '012345678901', 'with its leading zero')
+    assert.equal(config.sesEndpoint, 'https://vpce-1.example.com')
+    const together = 'POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none'
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_REGION: 'eu-west-1' }), [together])
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ACCOUNT_ID: '012345678901' }), [together])
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com' }), [
+      'POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION',
+    ])
+    assert.deepEqual(
+      complaints({
+        ...usable,
+        POSTERN_SES_REGION: 'Ireland',
+        POSTERN_SES_ACCOUNT_ID: '1234',
+        POSTERN_SES_ENDPOINT: 'http://vpce-1.example.com',
+      }),
+      [
+        'POSTERN_SES_REGION must be a region such as eu-west-1, not "Ireland"',
+        'POSTERN_SES_ACCOUNT_ID must be twelve digits, not "1234"',
+        'POSTERN_SES_ENDPOINT must begin with https:// (http:// is for localhost alone)',
+      ],
+    )
+  })
+
+  test('takes DNS servers of both families, with and without a port', () => {
+    const of = (servers: string) => ({ ...usable, POSTERN_DNS_SERVERS: servers })
+    const good = ['192.0.2.53', '192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:5353']
+    assert.deepEqual(loadConfig(of(good.join(', '))).dnsServers, good)
+    const bad = [
+      'dns.example.com',
+      '192.0.2',
+      '192.0.2.53:0',
+      '192.0.2.53:65536',
+      '[192.0.2.53]:53',
+      '[::1]:x',
+    ]
+    for (const server of bad) {
+      assert.deepEqual(complaints(of(`192.0.2.53, ${server}`)), [
+        `POSTERN_DNS_SERVERS must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`,
+      ])
+    }
+  })
+
+  test('takes host names as they stand in DNS records', () => {
+    const config = loadConfig({
+      ...usable,
+      POSTERN_MX_HOST: 'MX.Example.com.',
+      POSTERN_RETURN_PATH_HOST: 'bounces.example.com',
+    })
+    assert.equal(config.mxHost, 'mx.example.com')
+    assert.equal(config.returnPathHost, 'bounces.example.com')
+    for (const name of ['mx', '192.0.2.1', '-mx.example.com', 'mx..example.com', 'mx example.com', '.']) {
+      assert.deepEqual(complaints({ ...usable, POSTERN_MX_HOST: name }), [
+        `POSTERN_MX_HOST must be a host name such as mx.example.com, not "${name}"`,
+      ])
+    }
   })
 })

@@ -42,7 +42,7 @@ export const settings = {
     about:
       'The address that people and programs use to reach Postern, for example https://mail.example.com. ' +
       'It is the issuer of access tokens and decides where cookies are valid.',
-    parse: publicUrl,
+    parse: bareUrl,
   },
   host: {
     name: 'POSTERN_HTTP_HOST',
@@ -110,6 +110,48 @@ export const settings = {
     default: '[]',
     parse: oidcIssuers,
   },
+  sesRegion: {
+    name: 'POSTERN_SES_REGION',
+    about:
+      'The region of Amazon SES, for example eu-west-1. Empty: SES is not offered. The credentials are found as every ' +
+      'AWS program finds them (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, the role of the container or ' +
+      'the instance) and need ses:CreateEmailIdentity, ses:GetEmailIdentity and ses:DeleteEmailIdentity.',
+    default: '',
+    parse: sesRegion,
+  },
+  sesAccountId: {
+    name: 'POSTERN_SES_ACCOUNT_ID',
+    about: 'The number of the AWS account that the credentials belong to; goes with POSTERN_SES_REGION.',
+    default: '',
+    parse: awsAccountId,
+  },
+  sesEndpoint: {
+    name: 'POSTERN_SES_ENDPOINT',
+    about: 'Where SES is reached, for a private endpoint. Empty: at the public one of the region.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
+  },
+  dnsServers: {
+    name: 'POSTERN_DNS_SERVERS',
+    about:
+      "Addresses, separated by commas, of the resolvers that are asked for customers' DNS records, each with a port " +
+      "if need be: 192.0.2.53, [2001:db8::53]:5353. Empty: the system's.",
+    default: '',
+    parse: dnsServers,
+  },
+  mxHost: {
+    name: 'POSTERN_MX_HOST',
+    about: "The host that customers' MX records point to. Empty: the host of POSTERN_PUBLIC_URL.",
+    default: '',
+    parse: hostName,
+  },
+  returnPathHost: {
+    name: 'POSTERN_RETURN_PATH_HOST',
+    about:
+      "The host that the CNAME records of customers' return paths point to. Empty: the host of POSTERN_PUBLIC_URL.",
+    default: '',
+    parse: hostName,
+  },
   logLevel: {
     name: 'POSTERN_LOG_LEVEL',
     about: 'How much is logged.',
@@ -124,19 +166,50 @@ export const settings = {
   },
 }
 
-export type Config = Omit<SettingsOf<typeof settings>, 'databaseOwnerUrl'> & { databaseOwnerUrl: string }
+type Settings = SettingsOf<typeof settings>
+type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
+
+/** The settings, with those that follow another one where they are empty filled in. */
+export type Config = Omit<Settings, Derived> & Record<Derived, string>
 
 export function loadConfig(
   env: Environment,
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
 ): Config {
   const config = readSettings(settings, env, readFile)
-  if (config.oidcIssuers.some(({ issuer }) => issuer === config.publicUrl.origin)) {
+  const problems = contradictions(config)
+  if (problems.length > 0) {
     throw new UsageError(
-      'The configuration is not usable:\n  - POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL',
+      `The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
     )
   }
-  return { ...config, databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl }
+  return {
+    ...config,
+    databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl,
+    mxHost: config.mxHost ?? config.publicUrl.hostname,
+    returnPathHost: config.returnPathHost ?? config.publicUrl.hostname,
+  }
+}
+
+/** What is wrong with settings that are well as they stand alone. */
+function contradictions({
+  oidcIssuers,
+  publicUrl,
+  sesRegion,
+  sesAccountId,
+  sesEndpoint,
+}: Settings): string[] {
+  const problems: string[] = []
+  if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
+    problems.push('POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL')
+  }
+  if ((sesRegion === undefined) !== (sesAccountId === undefined)) {
+    problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none')
+  }
+  if (sesEndpoint !== undefined && sesRegion === undefined) {
+    problems.push('POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION')
+  }
+  return problems
 }
 
 function parseUrl(value: string): URL {
@@ -161,7 +234,7 @@ const isDecodable = (part: string): boolean => part !== '' && /^(?:[^%]|%[0-9a-f
 
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-function publicUrl(value: string): URL {
+function bareUrl(value: string): URL {
   const url = httpUrl(value)
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '') {
     throw new Wrong('must be scheme and host only, such as https://mail.example.com')
@@ -194,6 +267,40 @@ function networks(value: string): string[] {
     }
   }
   return entries
+}
+
+function sesRegion(value: string): string | undefined {
+  if (value !== '' && !/^[a-z]{2}(-[a-z]+)+-\d$/.test(value)) {
+    throw new Wrong(`must be a region such as eu-west-1, not "${value}"`)
+  }
+  return value || undefined
+}
+
+function awsAccountId(value: string): string | undefined {
+  if (value !== '' && !/^\d{12}$/.test(value)) throw new Wrong(`must be twelve digits, not "${value}"`)
+  return value || undefined
+}
+
+function dnsServers(value: string): string[] {
+  const servers = list(value)
+  for (const server of servers) {
+    const [, ipv4, ipv6, port] = /^(?:([\d.]+)|\[(.+)\]):(\d{1,5})$/.exec(server) ?? []
+    const isWithPort =
+      isIP(ipv4 ?? ipv6 ?? '') === (ipv4 ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536
+    if (isIP(server) === 0 && !isWithPort) {
+      throw new Wrong(`must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`)
+    }
+  }
+  return servers
+}
+
+/** As it stands in a DNS record: lower-case, without the last dot. */
+function hostName(value: string): string | undefined {
+  const name = value.toLowerCase().replace(/\.$/, '')
+  const label = '(?!-)[a-z0-9-]{1,63}(?<!-)'
+  const isName = new RegExp(`^${label}(\\.${label})+$`).test(name) && name.length <= 253 && isIP(name) === 0
+  if (value !== '' && !isName) throw new Wrong(`must be a host name such as mx.example.com, not "${value}"`)
+  return name || undefined
 }
 
 function versionedSecrets(value: string): { version: number; value: string }[] {

@@ -3,9 +3,16 @@ import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
+import type { DomainDeps } from './core/domains/domains.ts'
 import { Vault } from './core/secrets/vault.ts'
 import { type CustomerDb, Database, type Db } from './platform/db/db.ts'
+import { createResolver, type Resolver } from './platform/dns.ts'
+import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
+import type { MtaProvider } from './providers/mta-provider.ts'
+import { createServiceProvider } from './providers/service.ts'
+import { SesProvider } from './providers/ses.ts'
+import type { WorkerDeps } from './worker/worker.ts'
 
 /** Every part of a running Postern, built once, by hand, in this one place. */
 export interface Context {
@@ -16,15 +23,23 @@ export interface Context {
   signIn: SignIn
   authenticate: Authenticate
   vault: Vault
+  /** `ses` where the operator offers it. */
+  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  dns: Resolver
+  /** For the worker alone: nothing runs before it is started. */
+  runner: JobRunner
+  jobs: JobSender
+  domains: DomainDeps
   close(): Promise<void>
 }
 
 export function createContext(config: Config, log: Logger, applicationName: string): Context {
+  const onError = (error: unknown, what: string) => log.error({ err: error }, what)
   const database = new Database({
     url: config.databaseUrl,
     applicationName,
     poolSize: config.databasePoolSize,
-    onError: (error, what) => log.error({ err: error }, what),
+    onError,
   })
   const identity = database.as('identity')
   const auth = createBetterAuth({
@@ -35,6 +50,10 @@ export function createContext(config: Config, log: Logger, applicationName: stri
   })
   const issuer = ownIssuer(config.publicUrl, identity)
   const authenticate = createAuthenticate([issuer, ...config.oidcIssuers.map(outsideIssuer)], identity)
+  const statements = database.statementsAsAdmin()
+  const jobs = new JobSender({ db: statements, onError })
+  const vault = new Vault(config.masterKeys)
+  const providers = { service: createServiceProvider(), ses: sesProvider(config) }
   return {
     config,
     log,
@@ -42,7 +61,39 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     auth,
     signIn: new SignIn({ auth, db: identity, issuer }),
     authenticate,
-    vault: new Vault(config.masterKeys),
-    close: () => database.close(),
+    vault,
+    providers,
+    dns: createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 }),
+    runner: new JobRunner({ db: statements, onError }),
+    jobs,
+    domains: {
+      vault,
+      jobs,
+      setup: {
+        places: { service: providers.service.place, ses: providers.ses?.place },
+        mxHost: config.mxHost,
+        returnPathHost: config.returnPathHost,
+      },
+    },
+    async close() {
+      providers.service.close()
+      providers.ses?.close()
+      await database.close()
+    },
   }
 }
+
+function sesProvider({ sesRegion, sesAccountId, sesEndpoint }: Config): MtaProvider | undefined {
+  if (sesRegion === undefined || sesAccountId === undefined) return undefined
+  return new SesProvider({ region: sesRegion, accountId: sesAccountId, endpoint: sesEndpoint })
+}
+
+export const workerDeps = ({ config, db, dns, providers, runner, log }: Context): WorkerDeps => ({
+  db: db.admin,
+  dns,
+  providers,
+  runner,
+  log,
+  masterKeys: config.masterKeys,
+  auditCheckpointFile: config.auditCheckpointFile,
+})

@@ -49,6 +49,7 @@ const table = accessTable({ project, plan })
 /** One thing of each kind, in a project if it belongs to one; by the word before `:id`. */
 const makeOne: Record<string, (projectId: number) => Promise<number>> = {
   members: async (projectId) => (await make.makeMember(projectId)).id,
+  domains: async (projectId) => (await make.makeDomain(projectId, { mta_provider: 'service' })).id,
   endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource.id,
   plans: async () => (await make.makePlan()).id,
   users: async () => (await make.makeUser()).id,

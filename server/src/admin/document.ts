@@ -11,9 +11,11 @@ import { Reason } from './reason.ts'
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
   isMutation(operation) ? (operation.method ?? methods[operation.kind]) : 'GET'
 
-const methods = { create: 'POST', edit: 'PATCH', rotate: 'POST', delete: 'DELETE' } as const
+const methods = { create: 'POST', edit: 'PATCH', rotate: 'POST', ask: 'POST', delete: 'DELETE' } as const
 
 export const takesIdempotencyKey = (operation: Mutation): boolean => methodOf(operation) === 'POST'
+
+export const honoursIfMatch = ({ kind }: Mutation): boolean => kind !== 'create' && kind !== 'ask'
 
 export const needsReasonAlways = ({ kind, reason }: Mutation): boolean =>
   reason === 'always' || kind === 'rotate' || kind === 'delete'
@@ -59,10 +61,10 @@ function querySchema(operation: Query): object {
 }
 
 function mutationSchema(operation: Mutation): object {
-  const { kind, body } = operation
+  const { body } = operation
   const headers = {
     ...(takesIdempotencyKey(operation) ? { 'idempotency-key': Type.Optional(IdempotencyKey) } : {}),
-    ...(kind === 'create' ? {} : { 'if-match': Type.Optional(IfMatch) }),
+    ...(honoursIfMatch(operation) ? { 'if-match': Type.Optional(IfMatch) } : {}),
   }
   return {
     headers: Type.Object(headers),
@@ -75,7 +77,18 @@ function mutationSchema(operation: Mutation): object {
     body: Type.Object({ ...body, reason: Type.Optional(Reason) }, { additionalProperties: false }),
     response: {
       ...successes(operation),
-      ...problems(operation, 400, 401, 403, 404, 409, ...(kind === 'create' ? [] : [412]), 422, 429, 500),
+      ...problems(
+        operation,
+        400,
+        401,
+        403,
+        404,
+        409,
+        ...(honoursIfMatch(operation) ? [412] : []),
+        422,
+        429,
+        500,
+      ),
     },
   }
 }
@@ -108,7 +121,11 @@ function successes({ kind, answer }: Mutation): object {
       return {
         200: {
           ...answered(`Done. ${preview}`, answer ? (Type.Union([answer, Preview]) as TSchema) : Preview),
-          headers: kind === 'rotate' ? { Location, ...ETag, ...Replayed } : ETag,
+          headers: {
+            ...(kind === 'rotate' ? { Location } : {}),
+            ...ETag,
+            ...(kind === 'edit' ? {} : Replayed),
+          },
         },
       }
   }

@@ -74,8 +74,11 @@ function differences(resource: string, id: number, before: object | null, after:
       after: young.get(field) ?? null,
     }))
     .filter((entry) => JSON.stringify(entry.before) !== JSON.stringify(entry.after))
-    .map((entry) => (entry.field === 'secret_hint' ? { ...entry, after: null } : entry))
+    .map((entry) => (unknowable.has(entry.field) ? { ...entry, after: null } : entry))
 }
+
+/** Made at random, numbered or timed when the act is done. */
+const unknowable = new Set(['secret_hint', 'identity_id', 'selector', 'dkim_records', 'next_check_at'])
 
 const sorted = (entries: Entry[]): string[] =>
   entries

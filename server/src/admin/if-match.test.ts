@@ -6,7 +6,7 @@ import { testDatabase } from '../testing/database.ts'
 import { dump, without } from '../testing/dump.ts'
 import { endpointConfiguration, fixtures } from '../testing/fixtures.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
-import { methodOf } from './document.ts'
+import { honoursIfMatch, methodOf } from './document.ts'
 import { isMutation, type Mutation } from './operation.ts'
 import { adminOperations } from './routes.ts'
 
@@ -16,7 +16,7 @@ const admin = await signedIn(api)
 const colleague = await signedIn(api)
 const make = fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
-const versioned = adminOperations.filter(isMutation).filter(({ kind }) => kind !== 'create')
+const versioned = adminOperations.filter(isMutation).filter(honoursIfMatch)
 
 /** Something to change, where it is read, and a request that changes it. */
 async function prepared(operation: Mutation) {
@@ -189,6 +189,11 @@ const races: Record<string, Race> = {
     },
   },
   'plans.edit': named({}),
+  'domains.edit': {
+    rounds: moreRounds,
+    bodies: (round) => [{ name: `a${round}.example.com` }, { name: `b${round}.example.com` }],
+  },
+  'domains.rotate': always({ reason }),
   'endpoints.edit': named(endpointConfiguration),
   'endpoints.rotate': always({ reason }),
   'members.edit': {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { VerifyingKeys } from '../core/audit/keys.ts'
 import type { Change } from '../core/audit/record.ts'
+import type { DomainDeps } from '../core/domains/domains.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -17,13 +18,15 @@ import type { ErrorCode } from '../platform/errors.ts'
  *   create  POST    201      no        yes              beyond a customer limit
  *   edit    PATCH   200      yes       no               where `run` asks for it, or `reason: 'always'`
  *   rotate  POST    200      yes       yes              always
+ *   ask     POST    200      no        yes              never: it changes no configuration
  *   delete  DELETE  204      yes       no               always
  */
-export type Kind = 'create' | 'edit' | 'rotate' | 'delete'
+export type Kind = 'create' | 'edit' | 'rotate' | 'ask' | 'delete'
 
 export interface AdminDeps {
   db: Db
   vault: Vault
+  domains: DomainDeps
   /** What the audit's checkpoints are checked against. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined }
 }
@@ -79,6 +82,7 @@ interface Described {
 export interface MutationCall<Params, Body, Target> {
   tx: Tx
   vault: Vault
+  domains: DomainDeps
   actorId: number
   params: Params
   body: Body
@@ -142,7 +146,7 @@ export interface Query<
   ): Promise<{ answer: Static<Answer>; version?: number } | { stream: Readable }>
 }
 
-/** A mutation whose resource has a version to compare `If-Match` with: everything but a create. */
+/** A mutation whose resource has a version to compare `If-Match` with. */
 type Versioned<Target> = Target & { version: number }
 
 export function adminOperation<
@@ -153,8 +157,8 @@ export function adminOperation<
 >(
   operation: Mutation<Params, Body, Answer, Target> &
     (
-      | { kind: 'create' }
-      | { kind: Exclude<Kind, 'create'>; target(...args: never[]): Promise<Versioned<Target>> }
+      | { kind: 'create' | 'ask' }
+      | { kind: Exclude<Kind, 'create' | 'ask'>; target(...args: never[]): Promise<Versioned<Target>> }
     ),
 ): Mutation {
   return operation as unknown as Mutation

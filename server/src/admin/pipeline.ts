@@ -3,7 +3,7 @@ import { recordAudit } from '../core/audit/record.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
-import { needsReasonAlways } from './document.ts'
+import { honoursIfMatch, needsReasonAlways } from './document.ts'
 import { type AdminDeps, type Audited, type Mutation, type Outcome, unchanged } from './operation.ts'
 import { previewOf } from './preview.ts'
 import { reasonOf } from './reason.ts'
@@ -34,12 +34,12 @@ export interface Answer {
   isRepeated?: true
 }
 
-const successOf = { create: 201, edit: 200, rotate: 200, delete: 204 } as const
+const successOf = { create: 201, edit: 200, rotate: 200, ask: 200, delete: 204 } as const
 
 export async function perform(
   operation: Mutation,
   request: MutationRequest,
-  { db, vault }: AdminDeps,
+  { db, vault, domains }: AdminDeps,
 ): Promise<Answer> {
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
@@ -51,12 +51,13 @@ export async function perform(
     const target = await operation.target(tx, params)
     const before = await repeatable?.recall(tx)
     if (before) return { ...before, isRepeated: true }
-    if (operation.kind !== 'create') requireVersion(request.ifMatch, target as { version: number })
+    if (honoursIfMatch(operation)) requireVersion(request.ifMatch, target as { version: number })
     if (!isDryRun && reason === null && needsReasonAlways(operation)) throw reasonRequired()
 
     const outcome = await operation.run({
       tx,
       vault,
+      domains,
       actorId: request.actor.userId,
       params,
       body,

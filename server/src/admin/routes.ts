@@ -5,6 +5,13 @@ import { listAuditQuery } from './audit/list-audit.ts'
 import { listDenialsQuery } from './audit/list-denials.ts'
 import { showAudit } from './audit/show-audit.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
+import { createDomainOperation } from './domains/create-domain.ts'
+import { deleteDomainOperation } from './domains/delete-domain.ts'
+import { editDomainOperation } from './domains/edit-domain.ts'
+import { listDomainsQuery } from './domains/list-domains.ts'
+import { rotateDomainKeyOperation } from './domains/rotate-domain-key.ts'
+import { showDomain } from './domains/show-domain.ts'
+import { verifyDomainOperation } from './domains/verify-domain.ts'
 import { type DoorDeps, guardDoor } from './door.ts'
 import { createEndpointOperation } from './endpoints/create-endpoint.ts'
 import { deleteEndpointOperation } from './endpoints/delete-endpoint.ts'
@@ -45,6 +52,14 @@ export const adminOperations = [
   showMember,
   editMemberOperation,
   deleteMemberOperation,
+
+  listDomainsQuery,
+  createDomainOperation,
+  showDomain,
+  editDomainOperation,
+  verifyDomainOperation,
+  rotateDomainKeyOperation,
+  deleteDomainOperation,
 
   listEndpointsQuery,
   createEndpointOperation,

@@ -56,7 +56,7 @@ describe('postern', () => {
   test('without a command, or with an unknown one, says which there are', async () => {
     const plain = await postern(env)
     assert.equal(plain.status, 0)
-    assert.match(plain.stdout, /api .*\n.*migrate .*\n.*admin .*\n.*token /)
+    assert.match(plain.stdout, /all .*\n.*api .*\n.*worker .*\n.*migrate .*\n.*admin .*\n.*token /)
     const unknown = await postern(env, 'fly')
     assert.equal(unknown.status, 2)
     assert.match(unknown.stderr, /There is no command "fly"/)

@@ -2,6 +2,7 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { UsageError } from '../platform/errors.ts'
 import { admin } from './admin.ts'
+import { all } from './all.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import type { Command } from './command.ts'
@@ -9,9 +10,10 @@ import { explain } from './explain.ts'
 import { migrate } from './migrate.ts'
 import { secrets } from './secrets.ts'
 import { token } from './token.ts'
+import { worker } from './worker.ts'
 
 /** `postern <command>`. Exit codes: 0 done, 1 failed, 2 called in a way that cannot work. */
-const commands: Record<string, Command> = { api, migrate, admin, token, secrets, audit }
+const commands: Record<string, Command> = { all, api, worker, migrate, admin, token, secrets, audit }
 
 const usage = `Usage: postern <command>
 

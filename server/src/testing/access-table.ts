@@ -60,6 +60,14 @@ export const accessTable = ({ project, plan }: Ids): Record<string, Access> => (
   'PATCH /v1/admin/projects/:project_id/members/:id': administrator(200),
   'DELETE /v1/admin/projects/:project_id/members/:id': administrator(204),
 
+  'GET /v1/admin/projects/:project_id/domains': administrator(200),
+  'POST /v1/admin/projects/:project_id/domains': administrator(201),
+  'GET /v1/admin/projects/:project_id/domains/:id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id/domains/:id': administrator(200),
+  'POST /v1/admin/projects/:project_id/domains/:id/verify': administrator(200),
+  'POST /v1/admin/projects/:project_id/domains/:id/rotate': administrator(200),
+  'DELETE /v1/admin/projects/:project_id/domains/:id': administrator(204),
+
   'GET /v1/admin/projects/:project_id/endpoints': administrator(200),
   'POST /v1/admin/projects/:project_id/endpoints': administrator(201),
   'GET /v1/admin/projects/:project_id/endpoints/:id': administrator(200),

@@ -31,6 +31,8 @@ export async function startApi(
     POSTERN_PUBLIC_URL: 'http://localhost:8080',
     POSTERN_HTTP_PORT: '0',
     POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+    POSTERN_SES_REGION: 'eu-central-1',
+    POSTERN_SES_ACCOUNT_ID: '123456789012',
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
     // Tests that are not about the limits are not to meet them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
@@ -40,9 +42,11 @@ export async function startApi(
   const log = createLogger('info', { write: (line) => void logLines.push(line) })
   const context = createContext(config, log, 'postern test')
   const { app } = createApi(context)
+  await context.jobs.start()
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   cleanUp(async () => {
     await app.close()
+    await context.jobs.stop(1000)
     await context.close()
   })
   const deps = { auth: context.auth, adminDb: context.db.admin, identityDb: context.db.identity }

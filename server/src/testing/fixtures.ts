@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
+import type { Domain } from '../core/domains/wire.ts'
 import type { Endpoint } from '../core/endpoints/wire.ts'
 import type { Member } from '../core/members/wire.ts'
 import type { Plan, PlanConfig } from '../core/plans/wire.ts'
@@ -65,21 +66,33 @@ export function fixtures(database: TestDatabase, admin: Client) {
   ): Promise<{ resource: Static<typeof Endpoint>; secret: string }> =>
     created(admin.post(`/projects/${projectId}/endpoints`, { ...endpointConfiguration, ...changes }))
 
+  /** With SES, unless told otherwise; a project that may not use the provider is allowed it first. */
+  async function makeDomain(
+    projectId: number,
+    {
+      name = `mail${++made}.example.org`,
+      mta_provider = 'ses',
+    }: { name?: string; mta_provider?: string } = {},
+  ): Promise<Static<typeof Domain>> {
+    if (mta_provider === 'service') await allowServiceMta(projectId)
+    return created(admin.post(`/projects/${projectId}/domains`, { name, mta_provider, reason: 'Needed' }))
+  }
+
+  const allowServiceMta = (projectId: number): Promise<Answer> =>
+    admin.patch(`/projects/${projectId}`, { allow_service_mta: true, reason: 'Needed' })
+
   /** A domain with a catch-all route to the endpoint; made by SQL. Returns the route's id. */
   async function makeRoute(projectId: number, endpointId: number): Promise<number> {
+    const domain = await makeDomain(projectId)
     const [row] = await database.query<{ id: string }>(
-      `with domain as (
-         insert into control.domains (project_id, name, mta_provider, ownership_token)
-         values ($1, $2, 'ses', 'token') returning id
-       )
-       insert into control.routes (project_id, domain_id, match, action, endpoint_id)
-       select $1, id, 'catch_all', 'endpoint', $3 from domain returning id`,
-      [projectId, `mail${++made}.example.org`, endpointId],
+      `insert into control.routes (project_id, domain_id, match, action, endpoint_id)
+       values ($1, $2, 'catch_all', 'endpoint', $3) returning id`,
+      [projectId, domain.id, endpointId],
     )
     return Number(row?.id)
   }
 
-  return { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeRoute }
+  return { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, allowServiceMta, makeRoute }
 }
 
 export interface TestUser {

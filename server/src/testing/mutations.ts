@@ -28,6 +28,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
   return {
     ...projectScenarios(make, admin),
     ...memberScenarios(make),
+    ...domainScenarios(make),
     ...endpointScenarios(make),
     ...planScenarios(make),
     ...userScenarios(make, database),
@@ -207,6 +208,44 @@ function memberScenarios(make: Fixtures): Scenarios {
         needsReason: true,
         prepare: async () => withMember((await make.makeUser()).email, {}),
       },
+    ],
+  }
+}
+
+function domainScenarios(make: Fixtures): Scenarios {
+  const add = async (max_domains: number, mta_provider: string) => {
+    const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_domains })).id })
+    if (mta_provider === 'service') await make.allowServiceMta(id)
+    return { path: `/projects/${id}/domains`, body: { name: 'mail.example.com', mta_provider } }
+  }
+  const withDomain = async (mta_provider: string, below: string, body: Record<string, unknown>) => {
+    const project = await make.makeProject()
+    await make.allowServiceMta(project.id)
+    const domain = await make.makeDomain(project.id, { name: 'mail.example.com', mta_provider })
+    return { path: `/projects/${project.id}/domains/${domain.id}${below}`, body }
+  }
+  return {
+    'domains.create': [
+      { what: 'registers it with SES', prepare: () => add(1, 'ses') },
+      { what: "registers it with the operator's MTAs", prepare: () => add(1, 'service') },
+      { what: 'goes past the limit of the plan', needsReason: true, prepare: () => add(0, 'ses') },
+    ],
+    'domains.edit': [
+      { what: 'renames it', prepare: () => withDomain('ses', '', { name: 'mail.example.net' }) },
+      { what: 'changes the provider', prepare: () => withDomain('ses', '', { mta_provider: 'service' }) },
+      {
+        what: 'registers it anew as it is',
+        prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
+      },
+    ],
+    'domains.verify': [
+      { what: 'has the records looked at', prepare: () => withDomain('ses', '/verify', {}) },
+    ],
+    'domains.rotate': [
+      { what: 'makes a new key', needsReason: true, prepare: () => withDomain('service', '/rotate', {}) },
+    ],
+    'domains.delete': [
+      { what: 'removes it', needsReason: true, prepare: () => withDomain('service', '', {}) },
     ],
   }
 }

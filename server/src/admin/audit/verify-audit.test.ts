@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { keepHouse } from '../../housekeeping.ts'
+import { runCheckpoints } from '../../core/audit/checkpoints.ts'
 import { startApi } from '../../testing/api.ts'
 import { auditEntry, everyKind, recordEach } from '../../testing/audit-entries.ts'
 import { cleanUp } from '../../testing/cleanup.ts'
@@ -20,6 +20,9 @@ const file = path.join(folder, 'checkpoints')
 const api = await startApi(database, { POSTERN_AUDIT_CHECKPOINT_FILE: file })
 const admin = await signedIn(api)
 await recordEach(api.context.db.admin, everyKind)
+
+const { config, db, log } = api.context
+const signHeads = () => runCheckpoints({ db: db.admin, masterKeys: config.masterKeys, file, log })
 
 /** A verification stops in its middle, until it is let go. */
 async function lockedHeads() {
@@ -45,7 +48,7 @@ describe('audit.verify', () => {
     const { status, body } = await admin.get('/audit/verify')
     assert.equal(status, 200)
     assert.deepEqual([body.ok, body.signed, body.first_bad], [true, false, null])
-    await keepHouse(api.context)
+    await signHeads()
     const { body: signed } = await admin.get('/audit/verify')
     assert.deepEqual([signed.ok, signed.signed, signed.checkpoints, signed.notes], [true, true, 1, []])
   })
@@ -79,13 +82,13 @@ describe('audit.verify', () => {
 
   test('finds a configured checkpoint file gone', async () => {
     await recordEach(api.context.db.admin, [auditEntry()])
-    await keepHouse(api.context)
+    await signHeads()
     await rm(file)
     const { status, body } = await admin.get('/audit/verify')
     assert.equal(status, 200)
     assert.deepEqual([body.ok, body.first_bad.chain, body.first_bad.seq], [false, null, null])
     assert.match(body.first_bad.problem, /is not there or is empty, although there are checkpoints/)
-    await keepHouse(api.context)
+    await signHeads()
     assert.match(api.logLines.join(), /A new one begins with checkpoint/)
     assert.equal((await admin.get('/audit/verify')).body.ok, true)
   })

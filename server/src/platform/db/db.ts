@@ -51,6 +51,11 @@ export interface CustomerDb {
   forProject(projectId: number): Db
 }
 
+/** Statements as somebody else's library writes them. */
+export interface Statements {
+  executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+}
+
 export interface DatabaseOptions {
   url: string
   applicationName: string
@@ -97,6 +102,18 @@ export class Database {
   /** For Better Auth alone, which brings its own queries. */
   kyselyAsIdentity(): Kysely<Schema> {
     return this.#open('identity')
+  }
+
+  /** For pg-boss alone, which brings its own statements. */
+  statementsAsAdmin(): Statements {
+    this.#open('admin')
+    return {
+      executeSql: async (text, values) => {
+        const pool = this.#pools.get('admin')?.pool
+        if (!pool) throw new Error('the database was closed')
+        return pool.query(text, values)
+      },
+    }
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
+import { installJobs } from '../jobs/install.ts'
 import type { ReadTx } from './db.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
@@ -56,6 +57,7 @@ export async function migrate({ ownerUrl, appUser, log }: MigrateOptions): Promi
       noLock: true,
       logger: { info: () => {}, warn: log, error: log },
     })
+    await installJobs(client)
     return applied.map(({ name }) => name)
   } finally {
     await client.end()

@@ -37,7 +37,8 @@ const globalTables = [
 const samples: Record<string, Record<string, string>> = {
   'control.members': { role: `'viewer'` },
   'control.domains': { mta_provider: `'service'` },
-  'control.identities': { provider: `'service'` },
+  'control.identities': { provider: `'service'`, domain_id: `nextval('sample')` },
+  'control.dkim_keys': { encrypted_private_key: `'\\x00'` },
   'control.dns_records': { purpose: `'dkim'`, type: `'TXT'` },
   'control.endpoints': { secret_hint: `'abcd'` },
   'control.routes': { match: `'catch_all'`, action: `'drop'` },
@@ -273,8 +274,8 @@ async function insertStatement(name: string, projectColumn: string): Promise<str
     `select attname as column, coalesce(nullif(typbasetype, 0)::regtype::text, atttypid::regtype::text) as type
        from pg_attribute join pg_type on pg_type.oid = atttypid
       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''
-        and (attname = $2 or (attnotnull and not atthasdef and attidentity = ''))`,
-    [name, projectColumn],
+        and (attname = $2 or attname = any($3) or (attnotnull and not atthasdef and attidentity = ''))`,
+    [name, projectColumn, Object.keys(samples[name] ?? {})],
   )
   const values = columns.map(({ column, type }) => {
     if (column === projectColumn) return '$1::bigint'

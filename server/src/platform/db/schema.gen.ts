@@ -140,7 +140,7 @@ export interface ControlDenials {
 export interface ControlDkimKeys {
   activated_at: Timestamp | null;
   created_at: Generated<Timestamp>;
-  encrypted_private_key: Buffer;
+  encrypted_private_key: Buffer | null;
   id: Generated<number>;
   identity_id: number;
   project_id: number;
@@ -163,8 +163,9 @@ export interface ControlDnsRecords {
 }
 
 export interface ControlDomains {
+  checks_failed: Generated<number>;
   created_at: Generated<Timestamp>;
-  failing_since: Timestamp | null;
+  failing_since: Generated<Timestamp | null>;
   id: Generated<number>;
   last_check_error: string | null;
   last_checked_at: Timestamp | null;
@@ -226,16 +227,20 @@ export interface ControlIdempotency {
 
 export interface ControlIdentities {
   account: string | null;
+  attempts: Generated<number>;
   created_at: Generated<Timestamp>;
   domain_id: number | null;
   id: Generated<number>;
   last_error: string | null;
+  leased_until: Timestamp | null;
   name: string;
   project_id: number;
   provider: string;
   region: string | null;
   registered_at: Timestamp | null;
   retired_at: Timestamp | null;
+  retiring_at: Timestamp | null;
+  settle_at: Generated<Timestamp | null>;
   state: Generated<string>;
   updated_at: Generated<Timestamp>;
 }

@@ -1,0 +1,46 @@
+import { createDomain, domainRecord, domainView } from '../../core/domains/domains.ts'
+import { Domain, DomainFields } from '../../core/domains/wire.ts'
+import { lockProject, planInForce } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectParams } from '../parameters.ts'
+import { claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
+
+export const createDomainOperation = adminOperation({
+  id: 'domains.create',
+  kind: 'create',
+  path: '/admin/projects/:project_id/domains',
+  summary: 'Add a domain',
+  description:
+    'Adds a domain and registers an identity for it with its provider. It can send once the DNS records of the answer are published and seen. Beyond `max_domains` of the plan in force a `reason` is required, and the audit row records the exception.',
+  params: ProjectParams,
+  body: DomainFields,
+  refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
+  example: { name: 'mail.example.com', mta_provider: 'ses' },
+  answer: Domain,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, domains, target: project, body }) {
+    const { row, count } = await createDomain(tx, domains, project, body)
+    // As it is now: the project's row may have been waited for.
+    const { max_domains: limit } = await planInForce(tx, project.id)
+    const limitException = count > limit ? ({ limit: 'max_domains', value: limit, count } as const) : null
+    return {
+      audit: {
+        projectId: project.id,
+        change: { resource: 'domain', id: row.id, before: null, after: domainRecord(row) },
+        limitException,
+      },
+      effects: [
+        registrationEffect(row),
+        ...recordsToPublish(row),
+        `The project then has ${count} domains, of ${limit} that its plan allows.`,
+      ],
+      warnings: async () => [
+        ...(limitException ? ['This goes past the limit of the plan in force, so a reason is needed.'] : []),
+        ...(await claimWarnings(tx, row)),
+      ],
+      answer: domainView(row),
+      version: row.version,
+      location: `/v1/admin/projects/${project.id}/domains/${row.id}`,
+    }
+  },
+})

@@ -1,0 +1,42 @@
+import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/domains/domains.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const deleteDomainOperation = adminOperation({
+  id: 'domains.delete',
+  kind: 'delete',
+  path: '/admin/projects/:project_id/domains/:id',
+  summary: 'Remove a domain',
+  description:
+    'Deletes a domain for good; its identity is deregistered with the provider once the mail accepted under it is gone. Refused with `in_use` while a route or an API key names the domain.',
+  params: ProjectItemParams,
+  body: {},
+  refusals: ['in_use'],
+  example: { reason: 'The customer gave the domain up' },
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockDomain(tx, project_id, id)
+  },
+  async run({ tx, domains, target: before }) {
+    const queued = await queuedUnder(tx, before)
+    await deleteDomain(tx, domains, before)
+    return {
+      audit: {
+        projectId: before.project_id,
+        change: { resource: 'domain', id: before.id, before: domainRecord(before), after: null },
+      },
+      effects: [
+        `No new mail is accepted from ${before.name}, and mail that arrives for it is refused.`,
+        `Mails still queued under its identity: ${queued}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
+        'Its DNS records can be removed once the last mail has arrived.',
+      ],
+      warnings:
+        before.status === 'verified'
+          ? [`${before.name} is verified: whoever sends from it now is refused from the commit on.`]
+          : [],
+      answer: null,
+      version: null,
+    }
+  },
+})

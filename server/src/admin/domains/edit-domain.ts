@@ -1,0 +1,87 @@
+import Type from 'typebox'
+import {
+  type DomainRow,
+  domainRecord,
+  domainView,
+  editDomain,
+  lockDomain,
+  queuedUnder,
+  type RouteMove,
+} from '../../core/domains/domains.ts'
+import { Domain, DomainFields, RouteFields } from '../../core/domains/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import type { ReadTx } from '../../platform/db/db.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+import { boundKeyWarnings, claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
+
+export const editDomainOperation = adminOperation({
+  id: 'domains.edit',
+  kind: 'edit',
+  path: '/admin/projects/:project_id/domains/:id',
+  summary: 'Edit a domain',
+  description:
+    'Gives a domain another `name`, another `mta_provider`, or both. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain.',
+  params: ProjectItemParams,
+  body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
+  refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved'],
+  example: { name: 'mail.example.org', preserve_local_parts: true },
+  answer: Domain,
+  async target(tx, { project_id, id }) {
+    const project = await lockProject(tx, project_id)
+    const domain = await lockDomain(tx, project_id, id)
+    return { project, domain, version: domain.version }
+  },
+  async run({ tx, domains, target: { project, domain: before }, body }) {
+    const { row: after, moves } = await editDomain(tx, domains, project, before, body)
+    return {
+      audit: {
+        projectId: project.id,
+        change: {
+          resource: 'domain',
+          id: after.id,
+          before: domainRecord(before),
+          after: domainRecord(after),
+        },
+        related: moves.map(({ id, ...move }) => ({
+          resource: 'route',
+          id,
+          before: { address: move.before },
+          after: { address: move.after },
+        })),
+      },
+      effects: async () => [
+        ...(await stopsUntilVerified(tx, before, after)),
+        ...movedRoutes(before, after, moves),
+        registrationEffect(after),
+        ...recordsToPublish(after),
+      ],
+      warnings: async () => [
+        ...(before.name === after.name && before.mta_provider === after.mta_provider
+          ? ['Name and provider stay the same: this only registers anew and resets verification.']
+          : []),
+        ...(await boundKeyWarnings(tx, after)),
+        ...(await claimWarnings(tx, after)),
+      ],
+      answer: domainView(after),
+      version: after.version,
+    }
+  },
+})
+
+async function stopsUntilVerified(tx: ReadTx, before: DomainRow, after: DomainRow): Promise<string[]> {
+  const queued = await queuedUnder(tx, before)
+  return [
+    `No new mail is accepted from ${before.name === after.name ? after.name : `${before.name} or ${after.name}`} until the new records are seen.`,
+    `Mails still queued under the present identity: ${queued}. They go out signed with it${queued === '0' ? '' : '; leave its DKIM record published meanwhile'}.`,
+    `The present identity ${before.identity.id} with "${before.identity.provider}" is then deregistered, unless the name lives on there.`,
+  ]
+}
+
+function movedRoutes(before: DomainRow, after: DomainRow, moves: readonly RouteMove[]): string[] {
+  if (before.name === after.name) return []
+  return [
+    ...moves.map((move) => `Route ${move.id} takes mail for ${move.after} instead of ${move.before}.`),
+    `Mail that arrives for ${before.name} is refused from now on.`,
+  ]
+}

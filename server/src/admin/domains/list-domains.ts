@@ -1,0 +1,24 @@
+import { domainView, listDomains } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { findProject } from '../../core/projects/projects.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const listDomainsQuery = adminQuery({
+  id: 'domains.list',
+  path: '/admin/projects/:project_id/domains',
+  summary: 'List the domains of a project',
+  description: 'Domains, newest first, each with its records and what was seen of them.',
+  params: ProjectParams,
+  query: PageQuery,
+  answer: listOf(Domain),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      const page = pageOf(query)
+      const beforeId = page.lastId ?? Number.MAX_SAFE_INTEGER
+      const fetch = (limit: number) => listDomains(tx, id, { limit, beforeId })
+      return { answer: await listed(page, fetch, domainView) }
+    }),
+})

@@ -1,0 +1,60 @@
+import Type from 'typebox'
+import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+import { recordsToPublish } from './consequences.ts'
+
+const RotatedDomain = Type.Object(
+  { resource: Domain },
+  { title: 'RotatedDomain', additionalProperties: false },
+)
+
+export const rotateDomainKeyOperation = adminOperation({
+  id: 'domains.rotate',
+  kind: 'rotate',
+  path: '/admin/projects/:project_id/domains/:id/rotate',
+  summary: 'Rotate the DKIM key of a domain',
+  description:
+    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. A new key that DNS does not show yet is replaced by another. The private key is never shown. Refused where the provider keeps the keys itself.',
+  params: ProjectItemParams,
+  body: {},
+  example: { reason: 'Yearly rotation' },
+  answer: RotatedDomain,
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockDomain(tx, project_id, id)
+  },
+  async run({ tx, domains, target: before }) {
+    const after = await rotateDomainKey(tx, domains, before)
+    const known = new Set(before.dns_records.map(({ name }) => name))
+    const fresh = after.dns_records.filter(({ name }) => !known.has(name))
+    return {
+      audit: {
+        projectId: after.project_id,
+        change: {
+          resource: 'domain',
+          id: after.id,
+          before: { ...domainRecord(before), dkim_records: dkimNames(before) },
+          after: { ...domainRecord(after), dkim_records: dkimNames(after) },
+        },
+      },
+      effects: [
+        ...recordsToPublish({ dns_records: fresh }),
+        before.status === 'verified'
+          ? 'Mail is signed with the present key until the new record is seen in DNS; nothing stops.'
+          : 'The domain is not verified yet; the new record is looked for instead of the present one.',
+      ],
+      warnings: [
+        'Leave the present record published for a week longer: mail on its way is still checked by it.',
+      ],
+      answer: { resource: domainView(after) },
+      version: after.version,
+      location: `/v1/admin/projects/${after.project_id}/domains/${after.id}`,
+    }
+  },
+})
+
+const dkimNames = ({ dns_records }: { dns_records: { purpose: string; name: string }[] }): string[] =>
+  dns_records.filter(({ purpose }) => purpose === 'dkim').map(({ name }) => name)

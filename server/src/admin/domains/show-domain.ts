@@ -1,0 +1,19 @@
+import { domainView, findDomain } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const showDomain = adminQuery({
+  id: 'domains.show',
+  path: '/admin/projects/:project_id/domains/:id',
+  summary: 'Show a domain',
+  description: 'One domain of a project, with its identity, its records and what was last seen of them.',
+  params: ProjectItemParams,
+  query: {},
+  answer: Domain,
+  hasVersion: true,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findDomain(tx, params.project_id, params.id))
+    return { answer: domainView(row), version: row.version }
+  },
+})

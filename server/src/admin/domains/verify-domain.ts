@@ -1,0 +1,39 @@
+import { domainView, lockDomain, requestCheck } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const verifyDomainOperation = adminOperation({
+  id: 'domains.verify',
+  kind: 'ask',
+  path: '/admin/projects/:project_id/domains/:id/verify',
+  summary: 'Look at the DNS records of a domain now',
+  description:
+    'Has the DNS records looked at now instead of at the next time that is due. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells. No version moves. Refused with `domain_claimed` while another project holds the name as verified.',
+  params: ProjectItemParams,
+  body: {},
+  refusals: ['domain_claimed'],
+  example: { reason: 'The customer has published the records' },
+  answer: Domain,
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockDomain(tx, project_id, id)
+  },
+  async run({ tx, domains, target: before }) {
+    const after = await requestCheck(tx, domains, before)
+    const due = ({ next_check_at }: { next_check_at: Date | null }) => ({
+      next_check_at: next_check_at?.toISOString() ?? null,
+    })
+    return {
+      audit: {
+        projectId: after.project_id,
+        change: { resource: 'domain', id: after.id, before: due(before), after: due(after) },
+      },
+      effects: ['Its records are looked at within seconds, and what is found is shown with the domain.'],
+      warnings: [],
+      answer: domainView(after),
+      version: after.version,
+    }
+  },
+})

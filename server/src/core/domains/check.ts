@@ -1,0 +1,177 @@
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { Lookup, Resolver } from '../../platform/dns.ts'
+import type { Logger } from '../../platform/log.ts'
+import { type IdentityReport, type MtaProvider, ProviderFailure } from '../../providers/mta-provider.ts'
+import {
+  type CheckedRecord,
+  claimDue,
+  listRecords,
+  lockName,
+  lockSubject,
+  type Subject,
+  writeOutcome,
+  writeStatuses,
+} from './check.sql.ts'
+import { activatePending, listKeys, retireActive } from './dkim-keys.sql.ts'
+import { deleteRecords, verifiedHolder } from './domains.sql.ts'
+import { markLost } from './identities.sql.ts'
+import { findingOf, judge, type ProviderWord, statusAfter } from './judgement.ts'
+import { dkimKeyName } from './records.ts'
+import { nextStep } from './schedule.ts'
+
+/**
+ * A look at a domain's DNS records, and at what its provider says. It is taken outside of any transaction; what it
+ * found is written down only if the domain is still the one that was looked at.
+ */
+export interface CheckDeps {
+  db: Db
+  dns: Resolver
+  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  log: Logger
+}
+
+/** Longer than the look-ups and the provider's answer can take together. */
+const leaseSeconds = 120
+
+/** One that somebody asked for, if it is due. */
+export async function checkDomain(deps: CheckDeps, projectId: number, id: number): Promise<void> {
+  const only = { projectId, id }
+  const subjects = await deps.db.transaction((tx) => claimDue(tx, { limit: 1, leaseSeconds, only }))
+  for (const subject of subjects) await check(deps, subject)
+}
+
+const atOnce = 20
+
+/** All that are due, some at a time. */
+export async function checkDue(deps: CheckDeps, limit: number): Promise<number> {
+  let checked = 0
+  while (checked < limit) {
+    const subjects = await deps.db.transaction((tx) => claimDue(tx, { limit: atOnce, leaseSeconds }))
+    await Promise.all(subjects.map((subject) => check(deps, subject)))
+    checked += subjects.length
+    if (subjects.length < atOnce) break
+  }
+  return checked
+}
+
+async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): Promise<void> {
+  const { project_id, id, name } = subject
+  try {
+    const records = await db.read((tx) => listRecords(tx, project_id, id))
+    const [lookups, report] = await Promise.all([
+      Promise.all(records.map((record) => lookUp(dns, record))),
+      askProvider(providers[subject.mta_provider], subject),
+    ])
+    const observations = records.map((record, index) => ({
+      record,
+      lookup: lookups[index] ?? ({ kind: 'failed', why: 'not looked up' } as const),
+    }))
+    await db.transaction((tx) => writeDown(tx, subject, observations, report))
+  } catch (error) {
+    // The lease ends, and it is looked at again; the others must not suffer for it.
+    log.error({ err: error, domain: name, project: project_id }, 'a domain could not be checked')
+  }
+}
+
+function lookUp(dns: Resolver, { type, name }: CheckedRecord): Promise<Lookup> {
+  const ask = { TXT: dns.txt, CNAME: dns.cname, MX: dns.mx }[type]
+  return ask(name)
+}
+
+type Report = IdentityReport | { failure: string }
+
+async function askProvider(
+  provider: MtaProvider | undefined,
+  { name, identity_state }: Subject,
+): Promise<Report> {
+  if (!provider) return { failure: 'This installation is not set up for the provider any more.' }
+  if (identity_state !== 'registered') return { failure: 'The provider has not registered the domain yet.' }
+  try {
+    return await provider.look(name)
+  } catch (error) {
+    if (error instanceof ProviderFailure) return { failure: error.message }
+    throw error
+  }
+}
+
+function wordOf(report: Report): ProviderWord {
+  if ('failure' in report) return { result: 'unknown', complaint: report.failure }
+  if (report.isVerified) return { result: 'complete', complaint: null }
+  return { result: 'incomplete', complaint: report.detail ?? 'The provider has not verified the domain yet.' }
+}
+
+interface Seen {
+  record: CheckedRecord
+  lookup: Lookup
+}
+
+async function writeDown(
+  tx: Tx,
+  seen: Subject,
+  observations: readonly Seen[],
+  report: Report,
+): Promise<void> {
+  const subject = await lockSubject(tx, seen.project_id, seen.id)
+  // Edited or deleted meanwhile: what was seen is about something that is no more.
+  if (
+    !subject ||
+    subject.identity_id !== seen.identity_id ||
+    subject.ownership_token !== seen.ownership_token
+  )
+    return
+  const { project_id, name, identity_id } = subject
+  const statuses = observations.map((observation) => ({
+    id: observation.record.id,
+    name: observation.record.name,
+    status: statusAfter(findingOf(observation), observation.record.status),
+  }))
+  await writeStatuses(tx, project_id, statuses)
+  const isRegistered = 'failure' in report || report.isRegistered
+  if (!isRegistered) await markLost(tx, identity_id)
+
+  const seenNames = new Set(
+    statuses.filter(({ status }) => status === 'verified').map((record) => record.name),
+  )
+  const spare = await spareRecordName(tx, subject, seenNames)
+  const { result, complaint } = judge(observations, spare, wordOf(report))
+  const isClaimed =
+    result === 'complete' && subject.status !== 'verified' && (await isHeldByAnother(tx, subject))
+  const judged = isClaimed
+    ? { result: 'incomplete' as const, complaint: `Another project holds ${name} as verified.` }
+    : { result, complaint }
+  const standing = {
+    status: subject.status,
+    failingForMs: subject.failing_ms,
+    checksFailed: subject.checks_failed,
+  }
+  await writeOutcome(tx, subject, { ...judged, ...nextStep(standing, judged.result) })
+}
+
+/** One at a time decides about a name, or two could find it free. */
+async function isHeldByAnother(tx: Tx, { name, project_id }: Subject): Promise<boolean> {
+  await lockName(tx, name)
+  return (await verifiedHolder(tx, name, project_id)) !== undefined
+}
+
+/**
+ * A key that DNS shows takes over from the one before it, whose record is then asked for no more. Gives back the name
+ * of the record of a key that still waits beside one in use.
+ */
+async function spareRecordName(
+  tx: Tx,
+  { project_id, id, identity_id, name }: Subject,
+  seenNames: ReadonlySet<string>,
+): Promise<string | undefined> {
+  const keys = await listKeys(tx, project_id, identity_id)
+  const active = keys.find(({ state }) => state === 'active')
+  const pending = keys.find(({ state }) => state === 'pending')
+  if (!pending) return undefined
+  const pendingName = dkimKeyName(name, pending.selector)
+  if (!seenNames.has(pendingName)) return active ? pendingName : undefined
+  await retireActive(tx, project_id, identity_id)
+  await activatePending(tx, project_id, identity_id)
+  if (!active) return undefined
+  const retiredName = dkimKeyName(name, active.selector)
+  await deleteRecords(tx, project_id, id, retiredName)
+  return retiredName
+}

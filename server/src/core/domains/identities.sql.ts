@@ -1,0 +1,134 @@
+import { type Selectable, sql } from 'kysely'
+import type { ReadTx, Schema, Tx } from '../../platform/db/db.ts'
+import type { ProviderPlace } from '../../providers/mta-provider.ts'
+import type { MtaProviderName } from './wire.ts'
+
+export type IdentityRow = Selectable<Schema['control.identities']>
+
+/** The domain's living identity from now on; the one before must be retiring already. */
+export async function insertLiving(
+  tx: Tx,
+  projectId: number,
+  domainId: number,
+  name: string,
+  provider: MtaProviderName,
+  { account, region }: ProviderPlace,
+): Promise<number> {
+  const { id } = await tx
+    .insertInto('control.identities')
+    .values({ project_id: projectId, domain_id: domainId, name, provider, account, region })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+export async function retire(tx: Tx, projectId: number, id: number): Promise<void> {
+  await tx
+    .updateTable('control.identities')
+    .set({
+      state: 'retiring',
+      retiring_at: sql<Date>`postern.now()`,
+      settle_at: sql<Date>`postern.now()`,
+      attempts: 0,
+      last_error: null,
+      updated_at: sql<Date>`postern.now()`,
+    })
+    .where('project_id', '=', projectId)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** What is one and the same thing at the provider, whichever project it belongs to. */
+export interface IdentityKey extends ProviderPlace {
+  provider: MtaProviderName
+  name: string
+}
+
+export const findKey = (tx: ReadTx, id: number): Promise<IdentityKey | undefined> =>
+  tx
+    .selectFrom('control.identities')
+    .select(['provider', 'name', 'account', 'region'])
+    .where('id', '=', id)
+    .executeTakeFirst() as Promise<IdentityKey | undefined>
+
+/** Every one of the key that is not retired, locked, in one order. */
+export const lockByKey = (tx: Tx, { provider, name, account, region }: IdentityKey): Promise<Unsettled[]> =>
+  tx
+    .selectFrom('control.identities')
+    .selectAll()
+    .select(sql<boolean>`coalesce(leased_until > postern.now(), false)`.as('is_leased'))
+    .where('name', '=', name)
+    .where('provider', '=', provider)
+    .where(sql<boolean>`account is not distinct from ${account} and region is not distinct from ${region}`)
+    .where('state', '<>', 'retired')
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+
+export type Unsettled = IdentityRow & { is_leased: boolean }
+
+export const lease = (tx: Tx, ids: readonly number[], seconds: number): Promise<unknown> =>
+  update(tx, ids, sql`leased_until = postern.now() + ${seconds} * interval '1 second'`)
+
+export const release = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+  update(tx, ids, sql`leased_until = null`)
+
+export const markRegistered = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'registered', registered_at = coalesce(registered_at, postern.now()), last_error = null,
+        settle_at = null, attempts = 0`,
+  )
+
+export const markRetired = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+  update(tx, ids, sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null`)
+
+export const markFailed = (
+  tx: Tx,
+  ids: readonly number[],
+  error: string,
+  delaySeconds: number,
+): Promise<unknown> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'error', last_error = ${error}, attempts = attempts + 1,
+        settle_at = postern.now() + ${delaySeconds} * interval '1 second'`,
+  )
+
+/** Mail still waits under them. */
+export const postpone = (tx: Tx, ids: readonly number[], delaySeconds: number): Promise<unknown> =>
+  update(tx, ids, sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second'`)
+
+/** The provider has it no more, though nobody asked for that. */
+export const markLost = (tx: Tx, id: number): Promise<unknown> =>
+  update(tx, [id], sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
+
+async function update(tx: Tx, ids: readonly number[], assignments: ReturnType<typeof sql>): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    update control.identities set ${assignments}, updated_at = postern.now() where id = any(${ids})`.execute(
+    tx,
+  )
+}
+
+/** Nobody signs with them any more. */
+export async function deleteKeys(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .deleteFrom('control.dkim_keys')
+    .where('identity_id', 'in', [...ids])
+    .execute()
+}
+
+export async function listDue(tx: ReadTx, limit: number): Promise<number[]> {
+  const rows = await tx
+    .selectFrom('control.identities')
+    .select('id')
+    .where('settle_at', '<=', sql<Date>`postern.now()`)
+    .orderBy('settle_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,167 @@
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { Logger } from '../../platform/log.ts'
+import { type MtaProvider, ProviderFailure, type Registration } from '../../providers/mta-provider.ts'
+import { checkNow, countQueued, insertRecords } from './domains.sql.ts'
+import {
+  deleteKeys,
+  findKey,
+  type IdentityKey,
+  lease,
+  listDue,
+  lockByKey,
+  markFailed,
+  markRegistered,
+  markRetired,
+  postpone,
+  release,
+  type Unsettled,
+} from './identities.sql.ts'
+import { dkimAliasRecord } from './records.ts'
+
+/**
+ * Makes a provider have what the identities say: a name that a living identity has is registered, one that only
+ * retiring identities have is deregistered. Several identities can be one and the same thing there (a domain renamed
+ * away and back, two projects that want one name), so this is decided by name, never by the single identity.
+ *
+ * No transaction is open while the provider is spoken with. A lease, dated by the database, keeps everybody else away
+ * from the name meanwhile; what was decided is looked at again before it is written down, and decided anew if an edit
+ * came between. A process may die at any point: every call can be repeated, and whoever comes after the lease has
+ * ended begins again.
+ *
+ * The lease is longer than the calls can last, and who finds that too much of it has gone by makes no call any more.
+ */
+export interface SettleDeps {
+  db: Db
+  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  log: Logger
+}
+
+const leaseSeconds = 60
+/** A call ends within 10 s, and a registration can take two. */
+const lastCallAfterMs = 30_000
+/** Mail that was accepted under an identity still goes out under it. */
+const retryWhileMailWaitsSeconds = 300
+const firstRetrySeconds = 5
+const maxRetrySeconds = 3600
+/** More edits than that between two calls, and it waits for the next minute. */
+const maxRounds = 10
+
+export async function settleIdentity(deps: SettleDeps, identityId: number): Promise<void> {
+  const key = await deps.db.read((tx) => findKey(tx, identityId))
+  if (!key) return
+  for (let round = 0; round < maxRounds; round++) {
+    const claimedAt = performance.now()
+    const call = await deps.db.transaction((tx) => claimKey(tx, key))
+    if (call === undefined) return
+    const mayCall = () => performance.now() - claimedAt < lastCallAfterMs
+    if (await settleOnce(deps, key, call, mayCall)) return
+  }
+}
+
+/** What a minute's round finds due: calls that were lost, and providers that failed. */
+export async function settleDue(deps: SettleDeps, limit: number): Promise<number> {
+  const due = await deps.db.read((tx) => listDue(tx, limit))
+  for (const id of due) await settleIdentity(deps, id)
+  return due.length
+}
+
+const notSetUp = 'This installation is not set up for the provider any more.'
+
+/** What the provider has to be told about a name, by all the identities that have it. */
+type Call = 'register' | 'deregister' | 'none'
+
+function callFor(identities: readonly Unsettled[]): Call {
+  const living = identities.filter(isLiving)
+  if (living.length === 0) return 'deregister'
+  return living.some(({ state }) => state !== 'registered') ? 'register' : 'none'
+}
+
+/** Undefined when there is nothing to do, or when somebody is at it. */
+async function claimKey(tx: Tx, key: IdentityKey): Promise<Call | undefined> {
+  const all = await lockByKey(tx, key)
+  const isSettled = all.every(({ state }) => state === 'registered')
+  if (isSettled || all.some(({ is_leased }) => is_leased)) return undefined
+  const call = callFor(all)
+  if (call === 'deregister' && (await withMailWaiting(tx, all)).length > 0) {
+    await postpone(tx, idsOf(all), retryWhileMailWaitsSeconds)
+    return undefined
+  }
+  await lease(tx, idsOf(all), leaseSeconds)
+  return call
+}
+
+/** False when the decision was overtaken by an edit. */
+async function settleOnce(
+  { db, providers, log }: SettleDeps,
+  key: IdentityKey,
+  call: Call,
+  mayCall: () => boolean,
+): Promise<boolean> {
+  try {
+    const provider = providers[key.provider]
+    if (!provider) throw new ProviderFailure(notSetUp, { isLasting: true })
+    if (!mayCall()) return false
+    const registration = call === 'register' ? await provider.register(key.name) : undefined
+    if (call === 'deregister') await provider.deregister(key.name)
+    return await db.transaction((tx) => writeDown(tx, key, call, registration))
+  } catch (error) {
+    if (!(error instanceof ProviderFailure)) throw error
+    log.warn({ err: error, domain: key.name, provider: key.provider }, 'a provider failed; tried again later')
+    await db.transaction((tx) => noteFailure(tx, key, error))
+    return true
+  }
+}
+
+async function noteFailure(tx: Tx, key: IdentityKey, { message }: ProviderFailure): Promise<void> {
+  const all = await lockByKey(tx, key)
+  await release(tx, idsOf(all))
+  const unsettled = all.filter(({ state }) => state !== 'registered')
+  const attempts = Math.max(0, ...unsettled.map(({ attempts }) => attempts))
+  await markFailed(
+    tx,
+    idsOf(unsettled),
+    message,
+    Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** attempts),
+  )
+}
+
+async function writeDown(
+  tx: Tx,
+  key: IdentityKey,
+  made: Call,
+  registration: Registration | undefined,
+): Promise<boolean> {
+  const all = await lockByKey(tx, key)
+  await release(tx, idsOf(all))
+  const needed = callFor(all)
+  if (needed !== made && !(needed === 'none' && made === 'register')) return false
+
+  const fresh = all.filter((identity) => isLiving(identity) && identity.state !== 'registered')
+  await markRegistered(tx, idsOf(fresh))
+  for (const { project_id, domain_id } of fresh) {
+    if (domain_id === null) continue
+    await insertRecords(tx, project_id, domain_id, dkimAliases(key.name, registration))
+    await checkNow(tx, { project_id, id: domain_id })
+  }
+  const retiring = all.filter((identity) => !isLiving(identity))
+  const waiting = await withMailWaiting(tx, retiring)
+  const done = idsOf(retiring).filter((id) => !waiting.includes(id))
+  await postpone(tx, waiting, retryWhileMailWaitsSeconds)
+  await markRetired(tx, done)
+  await deleteKeys(tx, done)
+  return true
+}
+
+const dkimAliases = (name: string, registration: Registration | undefined) =>
+  (registration?.dkimTokens ?? []).map((token) => dkimAliasRecord(name, token, registration?.dkimZone ?? ''))
+
+const isLiving = ({ retiring_at }: Unsettled): boolean => retiring_at === null
+const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)
+
+async function withMailWaiting(tx: Tx, identities: readonly Unsettled[]): Promise<number[]> {
+  const waiting: number[] = []
+  for (const { id, project_id } of identities) {
+    if ((await countQueued(tx, project_id, [id], 1)) > 0) waiting.push(id)
+  }
+  return waiting
+}

@@ -1,0 +1,33 @@
+import type pg from 'pg'
+import { PgBoss } from 'pg-boss'
+import { roleName } from '../db/roles.ts'
+import { jobsSchema, queues } from './queues.ts'
+
+/**
+ * pg-boss's own tables, made and brought up to date by itself, as the owner; then our queues and who may use them.
+ * Changes nothing when there is nothing to change.
+ */
+export async function installJobs(client: pg.Client): Promise<void> {
+  const boss = new PgBoss({
+    db: { executeSql: (text, values) => client.query(text, values) },
+    schema: jobsSchema,
+    supervise: false,
+    schedule: false,
+  })
+  // One that nobody hears would end the process; what fails below is thrown.
+  boss.on('error', () => {})
+  await boss.start()
+  try {
+    for (const [name, options] of Object.entries(queues)) {
+      await boss.createQueue(name, options)
+      const present = { ...(await boss.getQueue(name)) } as Record<string, unknown>
+      const isStale = Object.entries(options).some(([option, value]) => present[option] !== value)
+      if (isStale) await boss.updateQueue(name, options)
+    }
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+  const role = roleName('admin')
+  await client.query(`grant usage on schema ${jobsSchema} to ${role}`)
+  await client.query(`grant select, insert, update, delete on all tables in schema ${jobsSchema} to ${role}`)
+}

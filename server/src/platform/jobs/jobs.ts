@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fromKysely, PgBoss } from 'pg-boss'
+import type { Statements, Tx } from '../db/db.ts'
+import { PosternError } from '../errors.ts'
+import { jobsSchema, type Payloads, type QueueName } from './queues.ts'
+
+/**
+ * Jobs, kept by pg-boss in the same database, so that one is enqueued by the transaction that makes it necessary:
+ * both happen or neither does.
+ */
+export interface JobsOptions {
+  db: Statements
+  onError: (error: unknown, what: string) => void
+  /** Shorter in tests that wait for it. */
+  intervalSeconds?: number
+}
+
+const startRetryMs = 1_000
+
+abstract class Boss {
+  protected readonly boss: PgBoss
+  readonly #stopping = new AbortController()
+  #started: Promise<void> | undefined
+  protected isReady = false
+
+  constructor({ db, onError, intervalSeconds }: JobsOptions, isWorker: boolean) {
+    const { executeSql } = db
+    this.boss = new PgBoss({
+      db: { executeSql },
+      schema: jobsSchema,
+      // `postern migrate` does it, as the owner.
+      migrate: false,
+      createSchema: false,
+      supervise: isWorker,
+      schedule: isWorker,
+      // Needs the owner.
+      reindex: false,
+      ...(intervalSeconds === undefined
+        ? {}
+        : { superviseIntervalSeconds: intervalSeconds, monitorIntervalSeconds: intervalSeconds }),
+    })
+    this.boss.on('error', (error) => onError(error, 'the job queue failed'))
+  }
+
+  /** The database may not be there yet when a process starts: tried again until it is. */
+  start(): Promise<void> {
+    this.#started ??= this.#untilStarted()
+    return this.#started
+  }
+
+  async #untilStarted(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.boss.start()
+        this.isReady = true
+        return
+      } catch {
+        await this.boss.stop({ graceful: false }).catch(() => {})
+        await sleep(startRetryMs, undefined, { signal }).catch(() => {})
+      }
+    }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort()
+    await this.#started
+    await this.boss.stop({ graceful: true, timeout: graceMs })
+  }
+}
+
+/** For whoever only asks for work to be done. */
+export class JobSender extends Boss {
+  constructor(options: JobsOptions) {
+    super(options, false)
+  }
+
+  async send<Queue extends QueueName>(tx: Tx, queue: Queue, payload: Payloads[Queue]): Promise<void> {
+    if (!this.isReady) {
+      throw new PosternError('unavailable', 'The job queue is not ready yet. Try again in a moment.')
+    }
+    await this.boss.send(queue, payload, { db: fromKysely(tx) })
+  }
+}
+
+type Handler<Queue extends QueueName> = (payload: Payloads[Queue]) => Promise<void>
+export type Handlers = { [Queue in QueueName]: Handler<Queue> }
+
+const pollingIntervalSeconds = 1
+/** Each waits for a provider or a DNS server most of the time. */
+const localConcurrency = 4
+
+/** For the worker: runs every queue. */
+export class JobRunner extends Boss {
+  constructor(options: JobsOptions) {
+    super(options, true)
+  }
+
+  async run(handlers: Handlers, everyMinute: readonly QueueName[]): Promise<void> {
+    await this.start()
+    if (!this.isReady) return
+    for (const [queue, handle] of Object.entries(handlers)) {
+      const work = handle as (payload: unknown) => Promise<void>
+      await this.boss.work(queue, { pollingIntervalSeconds, localConcurrency }, async ([job]) => {
+        if (job) await work(job.data)
+      })
+    }
+    for (const queue of everyMinute) {
+      await this.boss.schedule(queue, '* * * * *')
+      // Whatever fell due while nobody was there need not wait for the minute to end.
+      await this.boss.send(queue, {})
+    }
+  }
+}

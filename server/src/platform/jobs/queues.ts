@@ -1,0 +1,53 @@
+import type { QueueOptions } from 'pg-boss'
+
+/**
+ * Every queue of pg-boss, with what a job of it is told. What has to be done lies in rows of our own, with the time
+ * at which it is due; a job is a wake-up call for it, so that a job that is lost, late or run twice does no harm.
+ *
+ * Mail is not sent through here: pg-boss is first in, first out, and one project's backlog would delay all others.
+ */
+export interface Payloads {
+  /** A provider has to be told of an identity, or asked to forget it. */
+  'identities.settle': { identity_id: number }
+  /** Every minute: those whose call was lost, or whose provider failed. */
+  'identities.sweep': Record<string, never>
+  /** Somebody asked for a look at a domain's DNS records. */
+  'domains.check': { project_id: number; domain_id: number }
+  /** Every minute: the domains that are due. */
+  'domains.sweep': Record<string, never>
+  /** Every minute: signing the audit, forgetting what has had its time. */
+  chores: Record<string, never>
+}
+
+export type QueueName = keyof Payloads
+
+const hourSeconds = 3600
+
+/** A process that dies leaves its job behind as active; after this long another one may have it. */
+const expireInSeconds = 120
+
+const wakeUp: QueueOptions = {
+  expireInSeconds,
+  retryLimit: 5,
+  retryDelay: 2,
+  retryBackoff: true,
+  deleteAfterSeconds: hourSeconds,
+}
+/** The next one comes in a minute anyway. */
+const everyMinute: QueueOptions = {
+  expireInSeconds,
+  retryLimit: 0,
+  retentionSeconds: hourSeconds,
+  deleteAfterSeconds: hourSeconds,
+}
+
+export const queues: Record<QueueName, QueueOptions> = {
+  'identities.settle': wakeUp,
+  'identities.sweep': everyMinute,
+  'domains.check': wakeUp,
+  'domains.sweep': everyMinute,
+  chores: everyMinute,
+}
+
+/** The schema in which pg-boss keeps its tables. */
+export const jobsSchema = 'jobs'

@@ -1,0 +1,32 @@
+import { runCheckpoints } from '../core/audit/checkpoints.ts'
+import { purgeDenials } from '../core/audit/denials.ts'
+import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
+import type { MasterKeys } from '../core/secrets/master-keys.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Logger } from '../platform/log.ts'
+
+/**
+ * What is done once a minute: signing the audit, and forgetting what has had its time. Each can be run twice or by
+ * two processes at once without harm, and none keeps the others from being done.
+ */
+export interface ChoreDeps {
+  db: Db
+  masterKeys: MasterKeys
+  auditCheckpointFile: string | undefined
+  log: Logger
+}
+
+export async function doChores({ db, masterKeys, auditCheckpointFile: file, log }: ChoreDeps): Promise<void> {
+  const chores = {
+    'audit checkpoint': () => runCheckpoints({ db, masterKeys, file, log }),
+    'expired idempotency keys': () => db.transaction(forgetExpiredAnswers),
+    'old denials': () => db.transaction(purgeDenials),
+  }
+  for (const [chore, run] of Object.entries(chores)) {
+    try {
+      await run()
+    } catch (error) {
+      log.error({ err: error, chore }, 'a chore failed; it is tried again in a minute')
+    }
+  }
+}
