@@ -112,5 +112,5 @@ export async function writeOutcome(
 
 /** Until the transaction ends, nobody else decides about this name. */
 export async function lockName(tx: Tx, name: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 4_170_951))`.execute(tx)
+  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 4170951))`.execute(tx)
 }

@@ -51,19 +51,33 @@ export const findKey = (tx: ReadTx, id: number): Promise<IdentityKey | undefined
     .where('id', '=', id)
     .executeTakeFirst() as Promise<IdentityKey | undefined>
 
-/** Every one of the key that is not retired, locked, in one order. */
-export const lockByKey = (tx: Tx, { provider, name, account, region }: IdentityKey): Promise<Unsettled[]> =>
+const ofKey = (tx: ReadTx, { provider, name, account, region }: IdentityKey) =>
   tx
     .selectFrom('control.identities')
-    .selectAll()
-    .select(sql<boolean>`coalesce(leased_until > postern.now(), false)`.as('is_leased'))
     .where('name', '=', name)
     .where('provider', '=', provider)
     .where(sql<boolean>`account is not distinct from ${account} and region is not distinct from ${region}`)
     .where('state', '<>', 'retired')
+
+/** Every one of the key that is not retired, locked, in one order. */
+export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
+  ofKey(tx, key)
+    .selectAll()
+    .select(sql<boolean>`coalesce(leased_until > postern.now(), false)`.as('is_leased'))
     .orderBy('id')
     .forUpdate()
     .execute()
+
+/** Before the identities, as an edit does it: so the two never wait for each other. */
+export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<void> {
+  await tx
+    .selectFrom('control.domains')
+    .select('id')
+    .where('id', 'in', ofKey(tx, key).select(sql<number>`domain_id`.as('domain_id')))
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}
 
 export type Unsettled = IdentityRow & { is_leased: boolean }
 

@@ -9,6 +9,7 @@ import {
   lease,
   listDue,
   lockByKey,
+  lockDomainsOf,
   markFailed,
   markRegistered,
   markRetired,
@@ -131,6 +132,7 @@ async function writeDown(
   made: Call,
   registration: Registration | undefined,
 ): Promise<boolean> {
+  await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
   await release(tx, idsOf(all))
   const needed = callFor(all)
