@@ -1,14 +1,9 @@
 import Type from 'typebox'
-import {
-  editProject,
-  lockProject,
-  type ProjectRow,
-  projectRecord,
-  projectView,
-} from '../../core/projects/projects.ts'
+import { editProject, lockProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ProjectParams } from '../parameters.ts'
+import { projectEffects, projectWarnings } from './consequences.ts'
 import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
 
@@ -54,9 +49,9 @@ export const editProjectOperation = adminOperation({
               limitException,
             },
       reasonNeededFor: changed.filter((field) => reasonedFields.includes(field)),
-      effects: effectsOf(before, after),
-      warnings: [
-        ...warningsOf(before, after),
+      effects: () => projectEffects(tx, before, after),
+      warnings: async () => [
+        ...(await projectWarnings(tx, before, after)),
         ...(limitException ? ['The new owner is a member more than the plan in force allows.'] : []),
       ],
       answer: projectView(after),
@@ -64,39 +59,3 @@ export const editProjectOperation = adminOperation({
     }
   },
 })
-
-function effectsOf(before: ProjectRow, after: ProjectRow): string[] {
-  return [
-    ...(!before.is_locked && after.is_locked
-      ? ['The project accepts no new mail, and what is queued is held until it is unlocked.']
-      : []),
-    ...(before.is_locked && !after.is_locked ? ['The project sends again, and its held mail goes on.'] : []),
-    ...(before.plan.id === after.plan.id
-      ? []
-      : [`The plan in force changes from "${before.plan.name}" to "${after.plan.name}".`]),
-    ...(before.user_id === after.user_id
-      ? []
-      : [`User ${after.user_id} becomes the owner; user ${before.user_id} stays as an admin.`]),
-    ...(before.reputation_score === after.reputation_score
-      ? []
-      : [
-          `The score stays ${after.reputation_score - after.computed_score} away from the computed one, which is ${after.computed_score}.`,
-        ]),
-  ]
-}
-
-function warningsOf(before: ProjectRow, after: ProjectRow): string[] {
-  const status = after.admin_subscription_status ?? after.billing_subscription_status
-  return [
-    ...(before.allow_service_mta && !after.allow_service_mta
-      ? ["Its domains on the operator's own MTAs can send no new mail."]
-      : []),
-    ...(before.admin_subscription_status !== after.admin_subscription_status &&
-    (status === 'canceled' || status === 'paused')
-      ? [`With the status "${status}" in force the project cannot send.`]
-      : []),
-    ...(before.plan_id !== after.plan_id && after.admin_plan_id !== null
-      ? [`The administrator's plan ${after.admin_plan_id} stays in force over the billed one.`]
-      : []),
-  ]
-}

@@ -4,6 +4,7 @@ import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import type { JobSender } from '../../platform/jobs/jobs.ts'
 import type { ProviderPlace } from '../../providers/mta-provider.ts'
+import { countCap, countText } from '../counts.ts'
 import type { ProjectRow } from '../projects/projects.ts'
 import type { Vault } from '../secrets/vault.ts'
 import { moveAddressRoutes, type RouteChoice, type RouteMove } from './address-routes.ts'
@@ -192,13 +193,9 @@ export const otherHolder = verifiedHolder
 /** The routes and API keys that name it. */
 export const domainUsers = users
 
-const maxCounted = 10_000
-
-/** In words, because beyond some thousands nobody needs to know exactly. */
-export async function queuedUnder(tx: ReadTx, { project_id, identity }: DomainRow): Promise<string> {
-  const queued = await countQueued(tx, project_id, [identity.id], maxCounted + 1)
-  return queued > maxCounted ? `more than ${maxCounted}` : String(queued)
-}
+/** In words: how much mail was accepted under its living identity and has not left yet. */
+export const queuedUnder = async (tx: ReadTx, { project_id, identity }: DomainRow): Promise<string> =>
+  countText(await countQueued(tx, project_id, [identity.id], countCap + 1))
 
 async function registerIdentity(
   tx: Tx,

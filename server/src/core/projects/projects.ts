@@ -5,10 +5,11 @@ import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
 import { plainName } from '../text.ts'
 import { requireActiveUser } from '../users/users.ts'
+import { type Holdings, holdings } from './holdings.sql.ts'
 import { find, insert, list, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
 
-export type { ProjectRow }
+export type { Holdings, ProjectRow }
 
 export const projectView = (row: ProjectRow): Static<typeof Project> => ({
   id: row.id,
@@ -58,6 +59,9 @@ export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =
   existing(await find(tx, id), id)
 export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
 export const listProjects = list
+
+/** For a preview: what a change of the project touches. */
+export const holdingsOf = holdings
 
 /** Whatever was read before a lock was waited for. */
 export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>

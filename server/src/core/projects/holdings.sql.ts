@@ -1,0 +1,43 @@
+import { sql } from 'kysely'
+import type { ReadTx } from '../../platform/db/db.ts'
+import { countCap } from '../counts.ts'
+
+/** What a project has that a lock, a plan or an override is about. */
+export interface Holdings {
+  members: number
+  domains: number
+  verified_domains: number
+  /** Domains on the operator's own MTAs. */
+  service_domains: number
+  active_keys: number
+  /** Mails that wait for their turn, up to the cap. */
+  waiting: number
+  /** Mails that a worker has in its hands just now, up to the cap as well. */
+  leaving: number
+  held: number
+}
+
+const mails = (projectId: number, states: readonly string[]) => sql`
+  (select count(*) from (
+     select from mail.dispatch
+      where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and state = any(${states})
+      limit ${sql.lit(countCap + 1)}) as some)`
+
+export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings> {
+  const { rows } = await sql<Holdings>`
+    select (select count(*) from control.members where project_id = ${projectId}) as members,
+           domains.*,
+           (select count(*) from control.api_keys
+             where project_id = ${projectId} and is_active
+               and (expires_at is null or expires_at > postern.now())) as active_keys,
+           ${mails(projectId, ['ready', 'deferred'])} as waiting,
+           ${mails(projectId, ['leased'])} as leaving,
+           ${mails(projectId, ['held'])} as held
+      from (select count(*) as domains,
+                   count(*) filter (where status = 'verified') as verified_domains,
+                   count(*) filter (where mta_provider = 'service') as service_domains
+              from control.domains where project_id = ${projectId}) as domains`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('a count gave no row')
+  return row
+}
