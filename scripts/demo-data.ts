@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
- * A believable installation to look at: four plans, forty projects with members, endpoints and a history that two
+ * A believable installation to look at: four plans, forty projects with members, endpoints, API keys and a history that two
  * administrators made through the interface itself, so that its audit is as genuine as any.
  *
  * The same every time: what looks random comes from a fixed sequence. People and counters, which no operation
@@ -265,6 +265,16 @@ async function makeProject({ by, database, name, index, owners, plans }: Project
   for (const kind of endpointKinds.slice(0, (index % 3) + (tier > 0 ? 1 : 0))) {
     const slug = kind.name.toLowerCase().replaceAll(' ', '-')
     await by('POST', `${path}/endpoints`, { ...kind, url: `https://hooks.${domain}/${slug}` })
+  }
+  if (tier > 0) {
+    await by('POST', `${path}/api-keys`, {
+      mode: index % 5 === 0 ? 'test' : 'live',
+      name: 'Web shop',
+      scopes: ['messages:send', 'messages:read'],
+      domain_id: null,
+      allowed_ips: index % 2 === 0 ? ['192.0.2.0/24'] : [],
+      expires_at: null,
+    })
   }
   await makeHistory(by, path, index, plans)
   const sent = (planConfigs[tier]?.max_mails_per_month ?? 0) * (0.1 + (index % 9) / 10)

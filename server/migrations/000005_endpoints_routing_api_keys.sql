@@ -92,6 +92,8 @@ grant select, insert, update, delete
 grant usage on sequence control.endpoints_id_seq to postern_admin, postern_customer;
 grant select, insert, update, delete on control.endpoints, control.routes, control.api_keys to postern_customer;
 grant select on control.endpoint_stats, control.api_key_stats to postern_customer;
+-- Who is let in by a key notes its use.
+grant insert, update (last_used_at) on control.api_key_stats to postern_customer;
 grant select
   on control.endpoints, control.endpoint_stats, control.routes, control.api_keys, control.api_key_stats
   to postern_mail;

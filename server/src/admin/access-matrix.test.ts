@@ -44,13 +44,19 @@ const cast = { api, database, admin, email: enrolment.email, scene, make, projec
 const insiders = await administrators(cast)
 const outsiders = await strangers(cast)
 
-const table = accessTable({ project, plan })
+const domains = new Map([
+  [project.id, await make.makeDomain(project.id)],
+  [otherProject.id, await make.makeDomain(otherProject.id)],
+])
+const table = accessTable({ project, plan, domains })
 
 /** One thing of each kind, in a project if it belongs to one; by the word before `:id`. */
 const makeOne: Record<string, (projectId: number) => Promise<number>> = {
   members: async (projectId) => (await make.makeMember(projectId)).id,
   domains: async (projectId) => (await make.makeDomain(projectId, { mta_provider: 'service' })).id,
   endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource.id,
+  routing: async (projectId) => (await make.makeRoute(projectId)).id,
+  'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource.id,
   plans: async () => (await make.makePlan()).id,
   users: async () => (await make.makeUser()).id,
   audit: async () => (await admin.get('/audit?limit=1')).body.data[0].id,
@@ -226,7 +232,8 @@ describe('an administrator', () => {
       const id = (await makeOne[noun]?.(otherProject.id)) ?? assert.fail()
       const ask = async (id: number): Promise<Received> => {
         const path = pathOf(url, { project_id: project.id, id })
-        const [answer] = await sendAs(shell, [{ method, path, ...bodyOf(method, url, body) }])
+        const changes = typeof body === 'function' ? body(project.id) : body
+        const [answer] = await sendAs(shell, [{ method, path, ...bodyOf(method, url, changes) }])
         return answer ?? assert.fail()
       }
       const before = await everyRow()

@@ -4,7 +4,7 @@ import { startApi } from '../testing/api.ts'
 import { type Answer, type Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { dump, without } from '../testing/dump.ts'
-import { endpointConfiguration, fixtures } from '../testing/fixtures.ts'
+import { apiKeyConfiguration, endpointConfiguration, fixtures } from '../testing/fixtures.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { honoursIfMatch, methodOf } from './document.ts'
 import { isMutation, type Mutation } from './operation.ts'
@@ -196,6 +196,18 @@ const races: Record<string, Race> = {
   'domains.rotate': always({ reason }),
   'endpoints.edit': named(endpointConfiguration),
   'endpoints.rotate': always({ reason }),
+  'routing.edit': {
+    rounds: moreRounds,
+    bodies(round, { id, project_id, created_at, updated_at, ...configuration }) {
+      const forwarded = { ...configuration, action: 'forward', endpoint_id: null }
+      return [
+        { ...forwarded, forward_to: `${round}.of.the.first@example.net` },
+        { ...forwarded, forward_to: `${round}.of.the.second@example.net` },
+      ]
+    },
+  },
+  'api-keys.edit': named(apiKeyConfiguration),
+  'api-keys.rotate': always({ reason }),
   'members.edit': {
     rounds: moreRounds,
     bodies(_round, { role }) {

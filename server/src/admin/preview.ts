@@ -46,7 +46,14 @@ const linesOf = (lines: Lines): Promise<readonly string[]> =>
   typeof lines === 'function' ? lines() : Promise.resolve(lines)
 
 /** Made at random, or numbered, when the act is really done. */
-const unknowable = new Set(['secret_hint', 'identity_id', 'selector', 'dkim_records', 'next_check_at'])
+const unknowable = new Set([
+  'secret_hint',
+  'prefix',
+  'identity_id',
+  'selector',
+  'dkim_records',
+  'next_check_at',
+])
 
 function changesOf({ change, related = [], subject }: Audited): Static<typeof Preview>['changes'] {
   // A person's data is kept out of the audited change, but who previews it wants to see it.

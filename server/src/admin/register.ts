@@ -86,7 +86,7 @@ const bodyFault =
     if (isCompleteConfiguration && missing.length > 0) {
       return new PosternError(
         'incomplete_configuration',
-        `This replaces the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
+        `This takes the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
       )
     }
     return new PosternError('validation_failed', describeFaults(faults))

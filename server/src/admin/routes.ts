@@ -1,5 +1,11 @@
 import { PosternError } from '../platform/errors.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { createApiKeyOperation } from './api-keys/create-api-key.ts'
+import { deleteApiKeyOperation } from './api-keys/delete-api-key.ts'
+import { editApiKeyOperation } from './api-keys/edit-api-key.ts'
+import { listApiKeysQuery } from './api-keys/list-api-keys.ts'
+import { rotateApiKeyOperation } from './api-keys/rotate-api-key.ts'
+import { showApiKey } from './api-keys/show-api-key.ts'
 import { exportAuditQuery } from './audit/export-audit.ts'
 import { listAuditQuery } from './audit/list-audit.ts'
 import { listDenialsQuery } from './audit/list-denials.ts'
@@ -35,6 +41,11 @@ import { listProjectsQuery } from './projects/list-projects.ts'
 import { setBillingOperation } from './projects/set-billing.ts'
 import { showProject } from './projects/show-project.ts'
 import { registerOperations } from './register.ts'
+import { createRouteOperation } from './routing/create-route.ts'
+import { deleteRouteOperation } from './routing/delete-route.ts'
+import { editRouteOperation } from './routing/edit-route.ts'
+import { listRoutesQuery } from './routing/list-routes.ts'
+import { showRoute } from './routing/show-route.ts'
 import { editUserOperation } from './users/edit-user.ts'
 import { listUsersQuery } from './users/list-users.ts'
 import { showUser } from './users/show-user.ts'
@@ -67,6 +78,19 @@ export const adminOperations = [
   editEndpointOperation,
   rotateEndpointOperation,
   deleteEndpointOperation,
+
+  listRoutesQuery,
+  createRouteOperation,
+  showRoute,
+  editRouteOperation,
+  deleteRouteOperation,
+
+  listApiKeysQuery,
+  createApiKeyOperation,
+  showApiKey,
+  editApiKeyOperation,
+  rotateApiKeyOperation,
+  deleteApiKeyOperation,
 
   listPlansQuery,
   createPlanOperation,

@@ -5,7 +5,12 @@ import { auditRowOf } from '../testing/audit-row.ts'
 import { type Answer, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { dump, without } from '../testing/dump.ts'
-import { endpointConfiguration, fixtures } from '../testing/fixtures.ts'
+import {
+  apiKeyConfiguration,
+  endpointConfiguration,
+  fixtures,
+  routeConfiguration,
+} from '../testing/fixtures.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { assertProblem } from '../testing/problem.ts'
 import { methodOf } from './document.ts'
@@ -16,7 +21,8 @@ import { adminOperations } from './routes.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain } = fixtures(database, admin)
+const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
+  fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
 const mutations = adminOperations.filter(isMutation)
 const queries = adminOperations.flatMap((operation) => (isMutation(operation) ? [] : [operation]))
@@ -124,7 +130,7 @@ describe('an unknown query parameter', () => {
 
 describe('types', () => {
   const wrong: [
-    noun: 'projects' | 'plans' | 'endpoints' | 'members' | 'users',
+    noun: 'projects' | 'plans' | 'endpoints' | 'routing' | 'api-keys' | 'members' | 'users',
     field: string,
     values: unknown[],
   ][] = [
@@ -149,6 +155,19 @@ describe('types', () => {
     ],
     ['endpoints', 'is_active', ['true', 1, null]],
     ['endpoints', 'url', [null, 1, 'http://hooks.example.com/']],
+    ['routing', 'domain_id', ['1', null, 1.5, -1]],
+    ['routing', 'match', ['prefix', 'Address', null]],
+    ['routing', 'address', [1, false, ['a@example.com'], 'a@example.com']],
+    ['routing', 'action', ['bounce', 'Reject', null]],
+    ['routing', 'endpoint_id', ['1', '', false, -1, 1]],
+    ['routing', 'forward_to', [1, '', false, 'a@example.com']],
+    ['routing', 'is_active', ['true', 1, null]],
+    ['api-keys', 'name', [1, null]],
+    ['api-keys', 'scopes', ['messages:send', null, [], [1], ['messages.send'], ['usage:read', 'usage:read']]],
+    ['api-keys', 'domain_id', ['1', '', false, -1, 1.5]],
+    ['api-keys', 'allowed_ips', ['192.0.2.1', null, [1], [''], ['192.0.2.1/24'], ['example.com']]],
+    ['api-keys', 'expires_at', [1, '', '2099-01-01', '2099-01-01T00:00:00', '2099-02-30T00:00:00Z']],
+    ['api-keys', 'is_active', ['true', 1, null]],
     ['members', 'role', ['owner', 'Admin', null, ['admin'], 1]],
     ['users', 'role', ['owner', null, true]],
     ['users', 'is_active', ['false', 0, null]],
@@ -158,10 +177,17 @@ describe('types', () => {
     test(`are not coerced: "${field}" of ${noun} is as it was after each wrong value`, async () => {
       const { id } = await makeProject()
       const { resource } = await makeEndpoint(id)
+      const route = await makeRoute(id)
+      const { resource: key } = await makeApiKey(id)
       const edits = {
         projects: [`/projects/${id}`, {}],
         plans: [`/plans/${(await makePlan()).id}`, {}],
         endpoints: [`/projects/${id}/endpoints/${resource.id}`, endpointConfiguration],
+        routing: [
+          `/projects/${id}/routing/${route.id}`,
+          { ...routeConfiguration, domain_id: route.domain_id },
+        ],
+        'api-keys': [`/projects/${id}/api-keys/${key.id}`, apiKeyConfiguration],
         members: [`/projects/${id}/members/${(await makeMember(id)).id}`, {}],
         users: [`/users/${(await makeUser()).id}`, {}],
       } as const
@@ -262,7 +288,16 @@ describe('a list', () => {
 
   test('is what every collection has', () => {
     const ids = lists.map(({ id }) => id)
-    for (const noun of ['projects', 'members', 'domains', 'endpoints', 'plans', 'users'])
+    for (const noun of [
+      'projects',
+      'members',
+      'domains',
+      'endpoints',
+      'routing',
+      'api-keys',
+      'plans',
+      'users',
+    ])
       assert.ok(ids.includes(`${noun}.list`))
   })
 
@@ -272,6 +307,8 @@ describe('a list', () => {
       await makeMember(id)
       await makeEndpoint(id)
       await makeDomain(id)
+      await makeRoute(id)
+      await makeApiKey(id)
       await makeProject({ plan_id })
     }
     for (const { path } of lists) {

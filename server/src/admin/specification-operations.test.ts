@@ -12,7 +12,7 @@ import { assertProblem } from '../testing/problem.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeRoute } = fixtures(database, admin)
+const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeRouteTo } = fixtures(database, admin)
 const project = await makeProject()
 
 const pathOf = ({ project_id, id }: { project_id: number; id: number }) =>
@@ -58,10 +58,10 @@ describe('endpoints.delete', () => {
 
   test('is refused while a route points at the endpoint', async () => {
     const { resource } = await makeEndpoint(project.id)
-    const route = await makeRoute(project.id, resource.id)
+    const route = await makeRouteTo(project.id, resource.id)
     const answer = await admin.delete(pathOf(resource), { reason })
     assertProblem(answer, 409, 'in_use')
-    assert.match(answer.body.message, new RegExp(`\\b${route}\\b`))
+    assert.match(answer.body.message, new RegExp(`\\b${route.id}\\b`))
   })
 })
 

@@ -5,7 +5,13 @@ import { auditRowOf } from '../testing/audit-row.ts'
 import { type Answer, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { dump, without } from '../testing/dump.ts'
-import { endpointConfiguration, fixtures, planConfiguration } from '../testing/fixtures.ts'
+import {
+  apiKeyConfiguration,
+  endpointConfiguration,
+  fixtures,
+  planConfiguration,
+  routeConfiguration,
+} from '../testing/fixtures.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { assertProblem } from '../testing/problem.ts'
 import { methodOf } from './document.ts'
@@ -16,7 +22,8 @@ import { adminOperations } from './routes.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makePlan, makeProject, makeMember, makeEndpoint } = fixtures(database, admin)
+const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
+  fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
 const mutations = adminOperations.filter(isMutation)
 
@@ -152,6 +159,29 @@ describe('a reason is not required', () => {
       `/projects/${(await makeProject()).id}/endpoints`,
       { ...endpointConfiguration },
     ],
+    'to create a route': async () => {
+      const { id } = await makeProject()
+      const body = { ...routeConfiguration, domain_id: (await makeDomain(id)).id }
+      return ['POST', `/projects/${id}/routing`, body]
+    },
+    'to edit a route': async () => {
+      const { id, project_id, domain_id } = await makeRoute((await makeProject()).id)
+      return [
+        'PATCH',
+        `/projects/${project_id}/routing/${id}`,
+        { ...routeConfiguration, domain_id, action: 'drop' },
+      ]
+    },
+    'to create an API key': async () => [
+      'POST',
+      `/projects/${(await makeProject()).id}/api-keys`,
+      { mode: 'live', ...apiKeyConfiguration },
+    ],
+    'to edit an API key': async () => {
+      const { resource } = await makeApiKey((await makeProject()).id)
+      const path = `/projects/${resource.project_id}/api-keys/${resource.id}`
+      return ['PATCH', path, { ...apiKeyConfiguration, is_active: false }]
+    },
     'to edit an endpoint': async () => {
       const { resource } = await makeEndpoint((await makeProject()).id)
       const path = `/projects/${resource.project_id}/endpoints/${resource.id}`

@@ -3,17 +3,21 @@ import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
-import { endpointConfiguration, fixtures, planConfiguration } from '../testing/fixtures.ts'
+import {
+  apiKeyConfiguration,
+  endpointConfiguration,
+  fixtures,
+  planConfiguration,
+} from '../testing/fixtures.ts'
 import { reason } from '../testing/mutations.ts'
+import { assertShape, type Shape } from '../testing/shape.ts'
 
 /** The fields of each resource: exactly these, in this order, of these types, with a value and without one. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makePlan, makeProject, makeMember, makeEndpoint } = fixtures(database, admin)
-
-type FieldType = 'integer' | 'number' | 'string' | 'boolean' | 'timestamp' | 'object' | 'strings'
-type Shape = readonly (readonly [field: string, type: FieldType])[]
+const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
+  fixtures(database, admin)
 
 const project: Shape = [
   ['id', 'integer'],
@@ -68,6 +72,35 @@ const endpoint: Shape = [
   ['updated_at', 'timestamp'],
 ]
 
+const route: Shape = [
+  ['id', 'integer'],
+  ['project_id', 'integer'],
+  ['domain_id', 'integer'],
+  ['match', 'string'],
+  ['address', 'string'],
+  ['action', 'string'],
+  ['endpoint_id', 'integer'],
+  ['forward_to', 'string'],
+  ['is_active', 'boolean'],
+  ['created_at', 'timestamp'],
+  ['updated_at', 'timestamp'],
+]
+
+const apiKey: Shape = [
+  ['id', 'integer'],
+  ['project_id', 'integer'],
+  ['name', 'string'],
+  ['prefix', 'string'],
+  ['scopes', 'strings'],
+  ['domain_id', 'integer'],
+  ['allowed_ips', 'strings'],
+  ['expires_at', 'timestamp'],
+  ['is_active', 'boolean'],
+  ['last_used_at', 'timestamp'],
+  ['created_at', 'timestamp'],
+  ['updated_at', 'timestamp'],
+]
+
 const member: Shape = [
   ['id', 'integer'],
   ['project_id', 'integer'],
@@ -91,34 +124,6 @@ const user: Shape = [
   ['created_at', 'timestamp'],
   ['updated_at', 'timestamp'],
 ]
-
-const isTimestamp = (value: unknown): boolean =>
-  typeof value === 'string' &&
-  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(value) &&
-  new Date(value).toISOString() === value
-
-const isOf: Record<FieldType, (value: unknown) => boolean> = {
-  integer: Number.isSafeInteger,
-  number: Number.isFinite,
-  string: (value) => typeof value === 'string',
-  boolean: (value) => typeof value === 'boolean',
-  timestamp: isTimestamp,
-  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  strings: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
-}
-
-/** The fields named are null, and no other is. */
-function assertShape(resource: Record<string, unknown>, shape: Shape, empty: readonly string[] = []): void {
-  assert.deepEqual(
-    Object.keys(resource),
-    shape.map(([field]) => field),
-  )
-  for (const [field, type] of shape) {
-    const value = resource[field]
-    if (empty.includes(field)) assert.equal(value, null, field)
-    else assert.ok(isOf[type](value), `"${field}" is ${JSON.stringify(value)}, which is no ${type}`)
-  }
-}
 
 const emptiable = [
   'admin_plan_id',
@@ -338,6 +343,60 @@ describe('an endpoint', () => {
     assert.equal(JSON.stringify(listed.body.data[0]), shown.text)
     const edited = await admin.patch(path, { ...endpointConfiguration, is_active: false, name: 'Renamed' })
     assertShape(edited.body, endpoint)
+  })
+})
+
+describe('a route', () => {
+  test('has these fields, empty where they do not apply, in every answer', async () => {
+    const { id: projectId } = await makeProject()
+    const domain = await makeDomain(projectId)
+    const { resource: hook } = await makeEndpoint(projectId)
+    const all = await makeRoute(projectId, { domain_id: domain.id })
+    assertShape(all, route, ['address', 'endpoint_id', 'forward_to'])
+    const configuration = {
+      domain_id: domain.id,
+      match: 'address',
+      address: `support@${domain.name}`,
+      action: 'endpoint',
+      endpoint_id: hook.id,
+      forward_to: null,
+      is_active: false,
+    } as const
+    const one = await makeRoute(projectId, configuration)
+    assertShape(one, route, ['forward_to'])
+    const path = `/projects/${projectId}/routing`
+    assert.equal((await admin.get(`${path}/${one.id}`)).text, JSON.stringify(one))
+    assert.deepEqual((await admin.get(path)).body.data, [one, all])
+    const forwarded = { action: 'forward', endpoint_id: null, forward_to: 'ada@example.net' }
+    const edited = await admin.patch(`${path}/${one.id}`, { ...configuration, ...forwarded })
+    assertShape(edited.body, route, ['endpoint_id'])
+  })
+})
+
+describe('an API key', () => {
+  test('has these fields, empty where nothing is set and nothing has happened yet', async () => {
+    const { resource } = await makeApiKey((await makeProject()).id, { allowed_ips: [] })
+    assertShape(resource, apiKey, ['domain_id', 'expires_at', 'last_used_at'])
+  })
+
+  test('has the same fields when all are filled, in every answer', async () => {
+    const { id: projectId } = await makeProject()
+    const filled = { domain_id: (await makeDomain(projectId)).id, expires_at: '2099-01-01T00:00:00.000Z' }
+    const { resource } = await makeApiKey(projectId, filled)
+    await database.query(
+      `insert into control.api_key_stats (api_key_id, project_id, last_used_at)
+       values ($1, $2, '2026-11-14 09:30:00.123456+00')`,
+      [resource.id, projectId],
+    )
+    const path = `/projects/${projectId}/api-keys`
+    const shown = await admin.get(`${path}/${resource.id}`)
+    assertShape(shown.body, apiKey)
+    assert.equal(shown.body.last_used_at, '2026-11-14T09:30:00.123Z')
+    assert.equal(JSON.stringify((await admin.get(path)).body.data[0]), shown.text)
+    const rotated = await admin.post(`${path}/${resource.id}/rotate`, { reason })
+    assertShape(rotated.body.resource, apiKey)
+    const renamed = { ...apiKeyConfiguration, ...filled, name: 'Renamed' }
+    assertShape((await admin.patch(`${path}/${resource.id}`, renamed)).body, apiKey)
   })
 })
 

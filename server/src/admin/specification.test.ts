@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { apiKeyScopes } from '../core/api-keys/scopes.ts'
 import { startApi } from '../testing/api.ts'
 import { type Answer, Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
@@ -19,7 +19,7 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const token = await api.tokenOf(admin.email)
-const { makeProject, makeMember, makeEndpoint } = fixtures(database, admin)
+const { makeProject, makeMember, makeEndpoint, makeRoute, makeApiKey } = fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
 
 const project = await makeProject()
@@ -28,6 +28,8 @@ const { resource: endpoint } = await makeEndpoint(project.id)
 const idOf: Record<string, number> = {
   members: member.id,
   endpoints: endpoint.id,
+  routing: (await makeRoute(project.id)).id,
+  'api-keys': (await makeApiKey(project.id)).resource.id,
   plans: project.plan_id,
   users: project.user_id,
 }
@@ -118,13 +120,10 @@ describe('who may call an administrative operation', () => {
   })
 
   test("no project's API key, not even a living one with every scope", async () => {
-    const key = `pk_live_${randomBytes(24).toString('hex')}x`
-    await database.query(
-      `insert into control.api_keys (project_id, name, is_test, prefix, secret_hash, scopes)
-       values ($1, 'Everything', false, $2, $3, '{messages:send,messages:read,suppressions:write}')`,
-      [project.id, key.slice(0, 12), createHash('sha256').update(key).digest()],
-    )
-    await assertAllRefused(`Bearer ${key}`, 403, 'api_key_not_allowed')
+    for (const mode of ['live', 'test'] as const) {
+      const { secret } = await makeApiKey(project.id, { mode, scopes: [...apiKeyScopes], allowed_ips: [] })
+      await assertAllRefused(`Bearer ${secret}`, 403, 'api_key_not_allowed')
+    }
     await assertAllRefused(`Bearer pk_test_${'0'.repeat(49)}`, 403, 'api_key_not_allowed')
   })
 })
@@ -144,6 +143,17 @@ describe('the addresses', () => {
     'domains.verify': 'POST /admin/projects/:project_id/domains/:id/verify',
     'domains.show': 'GET /admin/projects/:project_id/domains/:id',
     'domains.list': 'GET /admin/projects/:project_id/domains',
+    'routing.delete': 'DELETE /admin/projects/:project_id/routing/:id',
+    'routing.edit': 'PATCH /admin/projects/:project_id/routing/:id',
+    'routing.create': 'POST /admin/projects/:project_id/routing',
+    'routing.show': 'GET /admin/projects/:project_id/routing/:id',
+    'routing.list': 'GET /admin/projects/:project_id/routing',
+    'api-keys.delete': 'DELETE /admin/projects/:project_id/api-keys/:id',
+    'api-keys.edit': 'PATCH /admin/projects/:project_id/api-keys/:id',
+    'api-keys.rotate': 'POST /admin/projects/:project_id/api-keys/:id/rotate',
+    'api-keys.create': 'POST /admin/projects/:project_id/api-keys',
+    'api-keys.show': 'GET /admin/projects/:project_id/api-keys/:id',
+    'api-keys.list': 'GET /admin/projects/:project_id/api-keys',
     'projects.edit': 'PATCH /admin/projects/:project_id',
     'projects.create': 'POST /admin/projects',
     'projects.set-billing': 'PUT /admin/projects/:project_id/billing',

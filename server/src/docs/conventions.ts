@@ -3,7 +3,7 @@ import { statusOf } from '../platform/http/problem.ts'
 
 /** What holds for every operation, told once, at the head of the OpenAPI document. */
 export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, and how
-administrators run the projects, members, endpoints, plans and users of their installation.
+administrators run the projects, members, endpoints, routes, API keys, plans and users of their installation.
 
 ## Who is calling
 

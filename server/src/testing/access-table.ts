@@ -5,13 +5,13 @@
 export interface Access {
   caller: 'administrator' | 'session' | 'anyone'
   status: number
-  /** What is sent; of an administrative operation, what differs from its own example. */
-  body?: object
+  /** What is sent; of an administrative operation, what differs from its own example, in this project. */
+  body?: object | ((projectId: number) => object)
 }
 
 const forCaller =
   (caller: Access['caller']) =>
-  (status: number, body?: object): Access => ({ caller, status, ...(body && { body }) })
+  (status: number, body?: Access['body']): Access => ({ caller, status, ...(body && { body }) })
 const administrator = forCaller('administrator')
 const session = forCaller('session')
 const anyone = forCaller('anyone')
@@ -19,9 +19,25 @@ const anyone = forCaller('anyone')
 interface Ids {
   project: { user_id: number }
   plan: { id: number }
+  /** Of each project one. */
+  domains: ReadonlyMap<number, { id: number; name: string }>
 }
 
-export const accessTable = ({ project, plan }: Ids): Record<string, Access> => ({
+/** A route can only be of a domain that its project has. */
+const forwarding =
+  (domains: Ids['domains'], local: string) =>
+  (projectId: number): object => {
+    const domain = domains.get(projectId)
+    return {
+      domain_id: domain?.id ?? 0,
+      address: `${local}@${domain?.name}`,
+      action: 'forward',
+      endpoint_id: null,
+      forward_to: 'helpdesk@example.net',
+    }
+  }
+
+export const accessTable = ({ project, plan, domains }: Ids): Record<string, Access> => ({
   'GET /healthz': anyone(200),
   'GET /readyz': anyone(200),
   'GET /openapi.json': anyone(200),
@@ -74,6 +90,19 @@ export const accessTable = ({ project, plan }: Ids): Record<string, Access> => (
   'PATCH /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
   'POST /v1/admin/projects/:project_id/endpoints/:id/rotate': administrator(200),
   'DELETE /v1/admin/projects/:project_id/endpoints/:id': administrator(204),
+
+  'GET /v1/admin/projects/:project_id/routing': administrator(200),
+  'POST /v1/admin/projects/:project_id/routing': administrator(201, forwarding(domains, 'made')),
+  'GET /v1/admin/projects/:project_id/routing/:id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id/routing/:id': administrator(200, forwarding(domains, 'edited')),
+  'DELETE /v1/admin/projects/:project_id/routing/:id': administrator(204),
+
+  'GET /v1/admin/projects/:project_id/api-keys': administrator(200),
+  'POST /v1/admin/projects/:project_id/api-keys': administrator(201),
+  'GET /v1/admin/projects/:project_id/api-keys/:id': administrator(200),
+  'PATCH /v1/admin/projects/:project_id/api-keys/:id': administrator(200),
+  'POST /v1/admin/projects/:project_id/api-keys/:id/rotate': administrator(200),
+  'DELETE /v1/admin/projects/:project_id/api-keys/:id': administrator(204),
 
   'GET /v1/admin/plans': administrator(200),
   'POST /v1/admin/plans': administrator(201),

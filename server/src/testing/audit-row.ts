@@ -9,6 +9,7 @@ export interface AuditRow {
   reason: string | null
   before: Record<string, unknown> | null
   after: Record<string, unknown> | null
+  related: object[] | null
   limit_exception: { limit: string; value: number; count: number } | null
 }
 

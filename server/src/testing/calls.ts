@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { methodOf } from '../admin/document.ts'
 import { isMutation } from '../admin/operation.ts'
 import { adminOperations } from '../admin/routes.ts'
+import type { Access } from './access-table.ts'
 import { spellings, type Targets, type Verdict } from './targets.ts'
 import type { Sent } from './wire.ts'
 
@@ -31,7 +32,7 @@ type Params = Record<string, string | number>
 /** One route about every target: one parameter at a time, the others being what they should be. */
 export async function callsOf(
   route: string,
-  { status, body }: { status: number; body?: object },
+  { status, body }: Pick<Access, 'status' | 'body'>,
   world: World,
 ): Promise<Call[]> {
   const [method = '', url = ''] = route.split(' ')
@@ -40,7 +41,7 @@ export async function callsOf(
     about: `${route} ${about}`,
     method,
     path: pathOf(url, params) + query,
-    ...bodyOf(method, url, body),
+    ...bodyOf(method, url, inProject(body, params['project_id'])),
     ...(verdict === 'found' ? { isGood: true, status, error: null } : refusals[verdict]),
   })
   const calls = Object.entries(targets).flatMap(([name, values]) =>
@@ -58,6 +59,10 @@ export async function callsOf(
     good,
   ]
 }
+
+/** Where the project is none, nothing is said of its things. */
+const inProject = (body: Access['body'], projectId: string | number | undefined): object | undefined =>
+  typeof body === 'function' ? body(typeof projectId === 'number' ? projectId : 0) : body
 
 export const pathOf = (url: string, params: Params): string =>
   url.replaceAll(/:(\w+)/g, (_, name: string) => String(params[name]))

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
+import type { ApiKey, ApiKeyConfig } from '../core/api-keys/wire.ts'
 import type { Domain } from '../core/domains/wire.ts'
 import type { Endpoint } from '../core/endpoints/wire.ts'
 import type { Member } from '../core/members/wire.ts'
 import type { Plan, PlanConfig } from '../core/plans/wire.ts'
 import type { Project } from '../core/projects/wire.ts'
+import type { Route, RouteConfig } from '../core/routes/wire.ts'
 import type { Answer, Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
 
@@ -72,27 +74,64 @@ export function fixtures(database: TestDatabase, admin: Client) {
     {
       name = `mail${++made}.example.org`,
       mta_provider = 'ses',
-    }: { name?: string; mta_provider?: string } = {},
+      status = 'pending',
+    }: Partial<TestDomain> = {},
   ): Promise<Static<typeof Domain>> {
     if (mta_provider === 'service') await allowServiceMta(projectId)
-    return created(admin.post(`/projects/${projectId}/domains`, { name, mta_provider, reason: 'Needed' }))
+    const domain = await created<Static<typeof Domain>>(
+      admin.post(`/projects/${projectId}/domains`, { name, mta_provider, reason: 'Needed' }),
+    )
+    if (status === 'pending') return domain
+    // As a look at the DNS would leave it.
+    await database.query(
+      `update control.domains set status = $2, verified_at = case when $2 = 'verified' then postern.now() end
+        where id = $1`,
+      [domain.id, status],
+    )
+    return { ...domain, status }
   }
 
   const allowServiceMta = (projectId: number): Promise<Answer> =>
     admin.patch(`/projects/${projectId}`, { allow_service_mta: true, reason: 'Needed' })
 
-  /** A domain with a catch-all route to the endpoint; made by SQL. Returns the route's id. */
-  async function makeRoute(projectId: number, endpointId: number): Promise<number> {
-    const domain = await makeDomain(projectId)
-    const [row] = await database.query<{ id: string }>(
-      `insert into control.routes (project_id, domain_id, match, action, endpoint_id)
-       values ($1, $2, 'catch_all', 'endpoint', $3) returning id`,
-      [projectId, domain.id, endpointId],
+  /** A catch-all that refuses mail, of a new domain, unless told otherwise. */
+  async function makeRoute(
+    projectId: number,
+    changes: Partial<RouteConfig> = {},
+  ): Promise<Static<typeof Route>> {
+    return created(
+      admin.post(`/projects/${projectId}/routing`, {
+        ...routeConfiguration,
+        domain_id: changes.domain_id ?? (await makeDomain(projectId)).id,
+        ...changes,
+      }),
     )
-    return Number(row?.id)
   }
 
-  return { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, allowServiceMta, makeRoute }
+  /** The route of an endpoint's inbound mail. */
+  const makeRouteTo = (projectId: number, endpointId: number): Promise<Static<typeof Route>> =>
+    makeRoute(projectId, { action: 'endpoint', endpoint_id: endpointId })
+
+  const makeApiKey = (
+    projectId: number,
+    changes: Partial<ApiKeyConfig> & { mode?: 'live' | 'test' } = {},
+  ): Promise<{ resource: Static<typeof ApiKey>; secret: string }> =>
+    created(
+      admin.post(`/projects/${projectId}/api-keys`, { mode: 'live', ...apiKeyConfiguration, ...changes }),
+    )
+
+  return {
+    makeUser,
+    makePlan,
+    makeProject,
+    makeMember,
+    makeEndpoint,
+    makeDomain,
+    allowServiceMta,
+    makeRoute,
+    makeRouteTo,
+    makeApiKey,
+  }
 }
 
 export interface TestUser {
@@ -101,6 +140,12 @@ export interface TestUser {
   name: string
   role: 'user' | 'admin'
   is_active: boolean
+}
+
+interface TestDomain {
+  name: string
+  status: 'pending' | 'verified' | 'failed'
+  mta_provider: 'service' | 'ses'
 }
 
 /** A plan that no test meets the limits of by chance. */
@@ -121,6 +166,25 @@ export const endpointConfiguration = {
   name: 'Events',
   url: 'https://hooks.example.com/events',
   events: ['message.delivered', 'message.bounced'],
+  is_active: true,
+}
+
+/** But for its domain. */
+export const routeConfiguration = {
+  match: 'catch_all',
+  address: null,
+  action: 'reject',
+  endpoint_id: null,
+  forward_to: null,
+  is_active: true,
+} as const
+
+export const apiKeyConfiguration: ApiKeyConfig = {
+  name: 'Web shop',
+  scopes: ['messages:send', 'messages:read'],
+  domain_id: null,
+  allowed_ips: ['192.0.2.0/24', '2001:db8::7'],
+  expires_at: null,
   is_active: true,
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createHash, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { linkAdministrator } from '../core/access/enrol.ts'
+import { apiKeyScopes } from '../core/api-keys/scopes.ts'
 import type { TestApi } from './api.ts'
 import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
@@ -148,31 +149,15 @@ async function formerAdministrators({ api, admin }: Cast): Promise<Identity[]> {
   ]
 }
 
-const scopes = ['messages.send', 'messages.read', 'suppressions.write', 'usage.read']
-
-async function apiKeys({ database, project }: Cast): Promise<Identity[]> {
-  const stored = async (mode: 'live' | 'test', changes: { scopes?: string[]; state?: string } = {}) => {
-    const secret = `pk_${mode}_${base62(49)}`
-    const { scopes = ['messages.send'], state = 'active' } = changes
-    await database.query(
-      `insert into control.api_keys (project_id, name, is_test, prefix, secret_hash, scopes, is_active, expires_at)
-       values ($1, 'Key', $2, $3, $4, $5, $6, now() + case when $7 then interval '-1 hour' end)`,
-      [
-        project.id,
-        mode === 'test',
-        secret.slice(0, 12),
-        createHash('sha256').update(secret).digest(),
-        scopes,
-        state !== 'revoked',
-        state === 'expired',
-      ],
-    )
-    return secret
-  }
+async function apiKeys({ database, admin, make, project }: Cast): Promise<Identity[]> {
+  const scopes = [...apiKeyScopes]
+  const secretOf = async (changes: Parameters<typeof make.makeApiKey>[1] = {}) =>
+    (await make.makeApiKey(project.id, { allowed_ips: [], ...changes })).secret
   const keys: Record<string, string> = {
-    'a live API key of every scope': await stored('live', { scopes }),
-    'a revoked API key': await stored('live', { state: 'revoked' }),
-    'an expired API key': await stored('live', { state: 'expired' }),
+    'a live API key of every scope': await secretOf({ scopes }),
+    'a test API key of every scope': await secretOf({ scopes, mode: 'test' }),
+    'a revoked API key': await secretOf({ is_active: false }),
+    ...(await formerApiKeys(database, admin, make, project.id)),
     'a made-up live API key': `pk_live_${base62(49)}`,
     'a made-up test API key': `pk_test_${base62(49)}`,
     'an API key without its checksum': `pk_live_${base62(43)}`,
@@ -180,16 +165,40 @@ async function apiKeys({ database, project }: Cast): Promise<Identity[]> {
     'an API key in capitals': `PK_LIVE_${base62(49)}`,
     'an API key with a token behind it': `pk_live_${base62(49)}.e30.e30`,
   }
-  for (const mode of ['live', 'test'] as const) {
-    for (const scope of scopes)
-      keys[`a ${mode} API key of scope ${scope}`] = await stored(mode, { scopes: [scope] })
-  }
+  for (const scope of scopes) keys[`an API key of scope ${scope}`] = await secretOf({ scopes: [scope] })
   return Object.entries(keys).map(([who, key]) => ({
     who,
     headers: bearer(key),
     status: 403,
     error: 'api_key_not_allowed',
   }))
+}
+
+/** Secrets that opened something once. */
+async function formerApiKeys(
+  database: TestDatabase,
+  admin: Client,
+  make: Cast['make'],
+  projectId: number,
+): Promise<Record<string, string>> {
+  const [expired, rotated, deleted] = [
+    await make.makeApiKey(projectId),
+    await make.makeApiKey(projectId),
+    await make.makeApiKey(projectId),
+  ]
+  const pathOf = (key: { resource: { id: number } }) => `/projects/${projectId}/api-keys/${key.resource.id}`
+  await database.query(
+    `update control.api_keys set expires_at = postern.now() - interval '1 hour' where id = $1`,
+    [expired.resource.id],
+  )
+  const reason = 'Found in a public repository'
+  assert.equal((await admin.post(`${pathOf(rotated)}/rotate`, { reason })).status, 200)
+  assert.equal((await admin.delete(pathOf(deleted), { reason })).status, 204)
+  return {
+    'an expired API key': expired.secret,
+    'the former secret of a rotated API key': rotated.secret,
+    'a deleted API key': deleted.secret,
+  }
 }
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -1,28 +1,17 @@
 import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { endpointConfiguration, fixtures, planConfiguration } from './fixtures.ts'
+import { apiKeyScenarios, routeScenarios } from './project-mutations.ts'
+import type { MutationRequest, Scenario } from './scenario.ts'
+
+export type { MutationRequest }
+
+export const reason = 'Asked for by the customer, ticket 4711'
 
 /**
  * A valid request for every administrative mutation, and for each shape that the act can take: what holds for
  * all of them is tested on all of them. Keyed by the operation's id.
  */
-export interface Scenario {
-  /** What the request does. */
-  what: string
-  needsReason?: true
-  changesNothing?: true
-  /** Makes what the request is about; each call is about something new. */
-  prepare(): Promise<MutationRequest>
-}
-
-/** The path is below /v1/admin; the body is without a reason. */
-export interface MutationRequest {
-  path: string
-  body: Record<string, unknown>
-}
-
-export const reason = 'Asked for by the customer, ticket 4711'
-
 export function mutationScenarios(database: TestDatabase, admin: Client): Record<string, Scenario[]> {
   const make = fixtures(database, admin)
   return {
@@ -30,6 +19,8 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...memberScenarios(make),
     ...domainScenarios(make),
     ...endpointScenarios(make),
+    ...routeScenarios(make),
+    ...apiKeyScenarios(make, database),
     ...planScenarios(make),
     ...userScenarios(make, database),
   }
@@ -218,7 +209,11 @@ function domainScenarios(make: Fixtures): Scenarios {
     if (mta_provider === 'service') await make.allowServiceMta(id)
     return { path: `/projects/${id}/domains`, body: { name: 'mail.example.com', mta_provider } }
   }
-  const withDomain = async (mta_provider: string, below: string, body: Record<string, unknown>) => {
+  const withDomain = async (
+    mta_provider: 'service' | 'ses',
+    below: string,
+    body: Record<string, unknown>,
+  ) => {
     const project = await make.makeProject()
     await make.allowServiceMta(project.id)
     const domain = await make.makeDomain(project.id, { name: 'mail.example.com', mta_provider })
@@ -232,6 +227,24 @@ function domainScenarios(make: Fixtures): Scenarios {
     ],
     'domains.edit': [
       { what: 'renames it', prepare: () => withDomain('ses', '', { name: 'mail.example.net' }) },
+      {
+        what: 'renames it with its address routes',
+        async prepare() {
+          const project = await make.makeProject()
+          const domain = await make.makeDomain(project.id, { name: 'mail.example.com' })
+          const at = (local: string) => ({
+            domain_id: domain.id,
+            match: 'address' as const,
+            address: `${local}@mail.example.com`,
+          })
+          await make.makeRoute(project.id, at('info'))
+          await make.makeRoute(project.id, at('sales'))
+          return {
+            path: `/projects/${project.id}/domains/${domain.id}`,
+            body: { name: 'mail.example.net', preserve_local_parts: true },
+          }
+        },
+      },
       { what: 'changes the provider', prepare: () => withDomain('ses', '', { mta_provider: 'service' }) },
       {
         what: 'registers it anew as it is',

@@ -12,7 +12,7 @@ import { assertProblem } from '../../testing/problem.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeProject, makeEndpoint, makeRoute } = fixtures(database, admin)
+const { makeProject, makeEndpoint, makeRouteTo } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
 const reason = 'Replaced by the new receiver'
@@ -56,7 +56,10 @@ describe('endpoints.delete', () => {
 
   test('is refused while a route points at it, and names the routes', async () => {
     const { resource } = await makeEndpoint(projectId)
-    const routes = [await makeRoute(projectId, resource.id), await makeRoute(projectId, resource.id)]
+    const routes = [
+      (await makeRouteTo(projectId, resource.id)).id,
+      (await makeRouteTo(projectId, resource.id)).id,
+    ]
     const answer = await admin.delete(pathOf(resource.id), { reason })
     assertProblem(answer, 409, 'in_use')
     for (const id of routes) assert.match(answer.body.message, new RegExp(`\\b${id}\\b`))
@@ -75,7 +78,7 @@ describe('endpoints.delete', () => {
       await makeEndpoint(projectId),
       await makeEndpoint(projectId),
     ]
-    await makeRoute(projectId, used.id)
+    await makeRouteTo(projectId, used.id)
     assert.equal((await admin.delete(pathOf(unused.id), { reason })).status, 204)
   })
 
@@ -92,6 +95,22 @@ describe('endpoints.delete', () => {
       () => admin.delete(pathOf(resource.id), { reason }),
     )
     assertProblem(answer, 409, 'in_use')
+  })
+
+  test('is previewed with what it receives: events of its own, and no inbound mail', async () => {
+    const previewOf = async (changes: object) => {
+      const { resource } = await makeEndpoint(projectId, changes)
+      return (await admin.delete(`${pathOf(resource.id)}?dry_run=true`)).body
+    }
+    const inUse = await previewOf({})
+    assert.deepEqual(inUse.effects, [
+      'Its secret is destroyed, and nothing is delivered to it any more.',
+      'No route sends it inbound mail, so none changes its way.',
+    ])
+    assert.deepEqual(inUse.warnings, ['It is in use: events that only it receives will reach nobody.'])
+    for (const unused of [{ is_active: false }, { events: [] }]) {
+      assert.deepEqual((await previewOf(unused)).warnings, [])
+    }
   })
 
   test('by two at once happens once', async () => {

@@ -20,8 +20,14 @@ export const deleteEndpointOperation = adminOperation({
         projectId: before.project_id,
         change: { resource: 'endpoint', id: before.id, before: endpointConfig(before), after: null },
       },
-      effects: ['Its secret is destroyed, and nothing is delivered to it any more.'],
-      warnings: before.is_active ? ['It is in use: events that only it receives will reach nobody.'] : [],
+      effects: [
+        'Its secret is destroyed, and nothing is delivered to it any more.',
+        'No route sends it inbound mail, so none changes its way.',
+      ],
+      warnings:
+        before.is_active && before.events.length > 0
+          ? ['It is in use: events that only it receives will reach nobody.']
+          : [],
       answer: null,
       version: null,
     }

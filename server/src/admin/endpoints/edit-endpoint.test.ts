@@ -11,7 +11,7 @@ import { assertProblem } from '../../testing/problem.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeProject, makeEndpoint } = fixtures(database, admin)
+const { makeProject, makeEndpoint, makeRouteTo } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
 const { id: projectId } = await makeProject()
@@ -123,6 +123,24 @@ describe('endpoints.edit', () => {
     assert.equal(renamed.body.disabled_reason, 'It failed for five days')
     const on = await edit(resource.id, { is_active: true })
     assert.deepEqual([on.body.is_active, on.body.disabled_reason], [true, null])
+  })
+
+  test('is previewed with the routes that go on sending it inbound mail', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const warningsOf = async (change: object): Promise<string[]> => {
+      const path = `/projects/${projectId}/endpoints/${resource.id}?dry_run=true`
+      return (await admin.patch(path, { ...endpointConfiguration, ...change })).body.warnings
+    }
+    const moved = { url: 'https://hooks.example.com/v2' }
+    assert.deepEqual([await warningsOf({ is_active: false }), await warningsOf(moved)], [[], []])
+    const { id } = await makeRouteTo(projectId, resource.id)
+    assert.deepEqual(await warningsOf({ is_active: false }), [
+      `It receives no inbound mail either, which these routes go on sending it: ${id}.`,
+    ])
+    assert.deepEqual(await warningsOf(moved), [
+      `Inbound mail of these routes goes to the new address, too: ${id}.`,
+    ])
+    assert.deepEqual(await warningsOf({ name: 'Renamed' }), [])
   })
 
   test("answers 404 for another project's endpoint as for none", async () => {

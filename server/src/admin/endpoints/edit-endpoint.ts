@@ -1,5 +1,13 @@
-import { editEndpoint, endpointConfig, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import {
+  type EndpointRow,
+  editEndpoint,
+  endpointConfig,
+  endpointView,
+  lockEndpoint,
+  namedRoutes,
+} from '../../core/endpoints/endpoints.ts'
 import { Endpoint, EndpointFields } from '../../core/endpoints/wire.ts'
+import type { ReadTx } from '../../platform/db/db.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ProjectItemParams } from '../parameters.ts'
 
@@ -45,14 +53,27 @@ export const editEndpointOperation = adminOperation({
           ? []
           : ['Deliveries go to the new address, retries of earlier ones included.']),
       ],
-      warnings:
-        new URL(before.url).host === new URL(after.url).host
+      warnings: async () => [
+        ...(await routeWarnings(tx, before, after)),
+        ...(new URL(before.url).host === new URL(after.url).host
           ? []
           : [
               'Another host receives the data from now on, signed with the same secret. Rotate it if the old host must not sign for the new one.',
-            ],
+            ]),
+      ],
       answer: endpointView(after),
       version: after.version,
     }
   },
 })
+
+/** Routes go on pointing at an endpoint that is switched off or moved. */
+async function routeWarnings(tx: ReadTx, before: EndpointRow, after: EndpointRow): Promise<string[]> {
+  const isSwitchedOff = before.is_active && !after.is_active
+  if (!isSwitchedOff && before.url === after.url) return []
+  const routes = await namedRoutes(tx, after)
+  if (routes === undefined) return []
+  return isSwitchedOff
+    ? [`It receives no inbound mail either, which these routes go on sending it: ${routes}.`]
+    : [`Inbound mail of these routes goes to the new address, too: ${routes}.`]
+}

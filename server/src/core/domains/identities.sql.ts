@@ -141,6 +141,8 @@ export async function listDue(tx: ReadTx, limit: number): Promise<number[]> {
     .selectFrom('control.identities')
     .select('id')
     .where('settle_at', '<=', sql<Date>`postern.now()`)
+    // Somebody waits for what is to be registered, and nobody for what retires.
+    .orderBy(sql`retiring_at is not null`)
     .orderBy('settle_at')
     .limit(limit)
     .execute()

@@ -104,16 +104,21 @@ export async function rotateEndpointSecret(
 
 const maxRoutesNamed = 10
 
+/** The routes that send it inbound mail, as a list in a sentence; undefined when there is none. */
+export async function namedRoutes(tx: ReadTx, { project_id, id }: EndpointRow): Promise<string | undefined> {
+  const routes = await listRouteIds(tx, project_id, id, maxRoutesNamed + 1)
+  if (routes.length === 0) return undefined
+  return `${routes.slice(0, maxRoutesNamed).join(', ')}${routes.length > maxRoutesNamed ? ' and more' : ''}`
+}
+
 /** A route made meanwhile waits for the lock on the endpoint, and then finds it gone. */
 export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void> {
   const { project_id, id } = before
-  const routes = await listRouteIds(tx, project_id, id, maxRoutesNamed + 1)
-  if (routes.length > 0) {
-    const more = routes.length > maxRoutesNamed ? ' and more' : ''
+  const routes = await namedRoutes(tx, before)
+  if (routes !== undefined) {
     throw new PosternError(
       'in_use',
-      `Endpoint ${id} receives the mail of these routes: ${routes.slice(0, maxRoutesNamed).join(', ')}${more}. ` +
-        'Point them elsewhere or delete them first.',
+      `Endpoint ${id} receives the mail of these routes: ${routes}. Point them elsewhere or delete them first.`,
     )
   }
   await remove(tx, project_id, id)

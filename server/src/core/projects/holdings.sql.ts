@@ -21,7 +21,7 @@ const mails = (projectId: number, states: readonly string[]) => sql`
   (select count(*) from (
      select from mail.dispatch
       where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and state = any(${states})
-      limit ${sql.lit(countCap + 1)}) as some)`
+      limit ${sql.lit(countCap + 1)}) as counted)`
 
 export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings> {
   const { rows } = await sql<Holdings>`

@@ -1,0 +1,55 @@
+import { apiKeyConfig, apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { ApiKey, ApiKeyFields } from '../../core/api-keys/wire.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+import { changedKeyEffects, keyWarnings } from './key-consequences.ts'
+
+export const editApiKeyOperation = adminOperation({
+  id: 'api-keys.edit',
+  kind: 'edit',
+  path: '/admin/projects/:project_id/api-keys/:id',
+  summary: 'Edit an API key',
+  description: `Replaces the complete editable configuration; the secret and its mode stay.
+
+- The configuration is complete, not partial: \`name\`, \`scopes\`, \`domain_id\`, \`allowed_ips\`, \`expires_at\` and \`is_active\` are all given, with null for what does not apply; a body that lacks one is refused with \`incomplete_configuration\`.
+- A key bound to a domain that awaits verification sends nothing. An edit of that domain registers a replacement identity and resets its verification, so the key then sends nothing until the domain is verified again; the binding itself stays.
+- It never touches address routes. A body that names any (\`route_replacements\`, \`preserve_local_parts\`) is refused with \`validation_failed\`: routes are edited one by one, or together with the name of their domain.`,
+  params: ProjectItemParams,
+  body: ApiKeyFields,
+  isCompleteConfiguration: true,
+  example: {
+    name: 'Web shop',
+    scopes: ['messages:send'],
+    domain_id: null,
+    allowed_ips: ['192.0.2.7'],
+    expires_at: '2099-01-01T00:00:00Z',
+    is_active: true,
+  },
+  answer: ApiKey,
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockApiKey(tx, project_id, id)
+  },
+  async run({ tx, target: before, body }) {
+    const after = await editApiKey(tx, before, body)
+    const isUnchanged = after === before
+    return {
+      audit: isUnchanged
+        ? unchanged
+        : {
+            projectId: after.project_id,
+            change: {
+              resource: 'api_key',
+              id: after.id,
+              before: apiKeyConfig(before),
+              after: apiKeyConfig(after),
+            },
+          },
+      effects: changedKeyEffects(before, after),
+      warnings: isUnchanged ? [] : () => keyWarnings(tx, after),
+      answer: apiKeyView(after),
+      version: after.version,
+    }
+  },
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertEachRowOnce, assertStrictPaging } from '../../testing/pages.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeApiKey } = fixtures(database, admin)
+
+/** So many that going through the API would take most of the test's time. */
+async function addMany(projectId: number, count: number): Promise<number[]> {
+  const rows = await database.query<{ id: string }>(
+    `insert into control.api_keys (project_id, name, is_test, prefix, secret_hash, scopes)
+     select $1, 'Bulk', false, 'pk_live_bulk', sha256(gen_random_uuid()::text::bytea), '{usage:read}'
+       from generate_series(1, $2) returning id`,
+    [projectId, count],
+  )
+  return rows.map(({ id }) => Number(id)).reverse()
+}
+
+describe('api-keys.list', () => {
+  test('shows each key of the project as it is shown alone, newest first, and no secret', async () => {
+    const [project, other] = [await makeProject(), await makeProject()]
+    const [first, second] = [await makeApiKey(project.id), await makeApiKey(project.id, { mode: 'test' })]
+    await makeApiKey(other.id)
+    const answer = await admin.get(`/projects/${project.id}/api-keys`)
+    assert.deepEqual(answer.body, { data: [second.resource, first.resource], next_cursor: null })
+    for (const { secret } of [first, second]) assert.ok(!answer.text.includes(secret.slice(12, 20)))
+  })
+
+  test('is empty for a project without keys', async () => {
+    const { id } = await makeProject()
+    assert.deepEqual((await admin.get(`/projects/${id}/api-keys`)).body, { data: [], next_cursor: null })
+  })
+
+  test('gives each key once at any page size, while others are added here and elsewhere', async () => {
+    const [project, other] = [await makeProject(), await makeProject()]
+    const older = await addMany(project.id, 125)
+    await addMany(other.id, 50)
+    const ids = [...(await addMany(project.id, 125)), ...older]
+    await assertEachRowOnce(admin, `/projects/${project.id}/api-keys`, ids, async () => {
+      await addMany(other.id, 1)
+      await addMany(project.id, 1)
+    })
+  })
+
+  test('refuses cursors, limits and filters that are none', async () => {
+    const { id } = await makeProject()
+    const [lastId = 0] = await addMany(id, 1)
+    await assertStrictPaging(admin, `/projects/${id}/api-keys`, lastId)
+    assertProblem(await admin.get(`/projects/${id}/api-keys?prefix=pk_live_bulk`), 400, 'invalid_parameter')
+  })
+
+  test('answers 404 for a project that is not there', async () => {
+    assertProblem(await admin.get('/projects/999999999/api-keys'), 404, 'not_found')
+  })
+})

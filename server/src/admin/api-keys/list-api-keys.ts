@@ -1,0 +1,23 @@
+import { apiKeyView, listApiKeys } from '../../core/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/api-keys/wire.ts'
+import { findProject } from '../../core/projects/projects.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const listApiKeysQuery = adminQuery({
+  id: 'api-keys.list',
+  path: '/admin/projects/:project_id/api-keys',
+  summary: 'List the API keys of a project',
+  description: 'API keys, newest first, without their secrets.',
+  params: ProjectParams,
+  query: PageQuery,
+  answer: listOf(ApiKey),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      const page = pageOf(query)
+      const fetch = (limit: number) => listApiKeys(tx, id, { limit, beforeId: page.lastId })
+      return { answer: await listed(page, fetch, apiKeyView) }
+    }),
+})

@@ -1,0 +1,19 @@
+import { apiKeyView, findApiKey } from '../../core/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/api-keys/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const showApiKey = adminQuery({
+  id: 'api-keys.show',
+  path: '/admin/projects/:project_id/api-keys/:id',
+  summary: 'Show an API key',
+  description: 'One API key of a project. Its secret is never shown, only its readable beginning.',
+  params: ProjectItemParams,
+  query: {},
+  answer: ApiKey,
+  hasVersion: true,
+  async run({ db, params }) {
+    const row = await db.read((tx) => findApiKey(tx, params.project_id, params.id))
+    return { answer: apiKeyView(row), version: row.version }
+  },
+})

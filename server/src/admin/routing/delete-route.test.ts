@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures, routeConfiguration } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeDomain, makeEndpoint, makeRoute, makeRouteTo } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+
+const reason = 'The mailbox is not used any more'
+const { id: projectId } = await makeProject()
+const pathOf = (id: number, project = projectId) => `/projects/${project}/routing/${id}`
+const effectsOf = async (id: number): Promise<string[]> =>
+  (await admin.delete(`${pathOf(id)}?dry_run=true`)).body.effects
+
+describe('routing.delete', () => {
+  test('removes the route, but not what the audit says of it', async () => {
+    const route = await makeRoute(projectId)
+    const answer = await admin.delete(pathOf(route.id), { reason })
+    assert.deepEqual([answer.status, answer.text], [204, ''])
+    assertProblem(await admin.get(pathOf(route.id)), 404, 'not_found')
+    assertProblem(await admin.delete(pathOf(route.id), { reason }), 404, 'not_found')
+    await assertAudited(answer, {
+      operation: 'routing.delete',
+      project_id: projectId,
+      resource: ['route', route.id],
+      reason,
+      before: { ...routeConfiguration, domain_id: route.domain_id },
+    })
+  })
+
+  test('needs a reason', async () => {
+    const route = await makeRoute(projectId)
+    for (const body of [{}, undefined]) {
+      const answer = await admin.delete(pathOf(route.id), body)
+      assertProblem(answer, 422, 'reason_required')
+      await assertNotAudited(answer)
+    }
+    assert.equal((await admin.get(pathOf(route.id))).status, 200)
+  })
+
+  test('makes room for another route of the same address, and lets its endpoint go', async () => {
+    const { resource: endpoint } = await makeEndpoint(projectId)
+    const route = await makeRouteTo(projectId, endpoint.id)
+    const hook = `/projects/${projectId}/endpoints/${endpoint.id}`
+    assertProblem(await admin.delete(hook, { reason }), 409, 'in_use')
+    assert.equal((await admin.delete(pathOf(route.id), { reason })).status, 204)
+    assert.equal((await admin.delete(hook, { reason })).status, 204)
+    await makeRoute(projectId, { domain_id: route.domain_id })
+  })
+
+  test('by two at once happens once', async () => {
+    const { id } = await makeRoute(projectId)
+    const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(id), { reason })))
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
+  })
+
+  test('is previewed with who takes the mail afterwards', async () => {
+    const { id: domain_id, name } = await makeDomain(projectId)
+    const address = `a@${name}`
+    const { id } = await makeRoute(projectId, { domain_id, match: 'address', address })
+    assert.deepEqual(await effectsOf(id), [`No route takes mail for ${address} any more: it is refused.`])
+    const all = await makeRoute(projectId, { domain_id, action: 'drop', is_active: false })
+    assert.deepEqual(await effectsOf(id), [`No route takes mail for ${address} any more: it is refused.`])
+    const on = { ...routeConfiguration, domain_id, action: 'drop', is_active: true }
+    assert.equal((await admin.patch(pathOf(all.id), on)).status, 200)
+    assert.deepEqual(await effectsOf(id), [
+      `Mail for ${address} falls to the catch-all (route ${all.id}): it is accepted and thrown away.`,
+    ])
+    assert.deepEqual(await effectsOf(all.id), [
+      `No route takes mail for the other addresses of ${name} any more: it is refused.`,
+    ])
+    const asleep = await makeRoute(projectId, { is_active: false })
+    assert.deepEqual(await effectsOf(asleep.id), ['It was switched off, so no mail changes its way.'])
+  })
+
+  test("answers 404 for another project's route as for none, and removes nothing", async () => {
+    const route = await makeRoute(projectId)
+    const other = await makeProject()
+    for (const path of [pathOf(route.id, other.id), pathOf(route.id, 999_999_999), pathOf(999_999_999)]) {
+      const answer = await admin.delete(path, { reason })
+      assertProblem(answer, 404, 'not_found')
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual((await admin.get(pathOf(route.id))).body, route)
+  })
+})

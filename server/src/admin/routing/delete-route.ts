@@ -1,0 +1,36 @@
+import { lockProject } from '../../core/projects/projects.ts'
+import { routeEffects } from '../../core/routes/consequences.ts'
+import { deleteRoute, lockRoute, routeConfig } from '../../core/routes/routes.ts'
+import { adminOperation } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const deleteRouteOperation = adminOperation({
+  id: 'routing.delete',
+  kind: 'delete',
+  path: '/admin/projects/:project_id/routing/:id',
+  summary: 'Remove a route',
+  description:
+    "Deletes a route for good. Mail for its address falls to the domain's catch-all; without one it is refused.",
+  params: ProjectItemParams,
+  body: {},
+  example: { reason: 'The mailbox is not used any more' },
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockRoute(tx, project_id, id)
+  },
+  async run({ tx, target: before }) {
+    await deleteRoute(tx, before)
+    return {
+      audit: {
+        projectId: before.project_id,
+        change: { resource: 'route', id: before.id, before: routeConfig(before), after: null },
+      },
+      effects: before.is_active
+        ? () => routeEffects(tx, before, null)
+        : ['It was switched off, so no mail changes its way.'],
+      warnings: [],
+      answer: null,
+      version: null,
+    }
+  },
+})

@@ -1,0 +1,55 @@
+import { lockProject } from '../../core/projects/projects.ts'
+import { routeEffects, routeWarnings } from '../../core/routes/consequences.ts'
+import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
+import { Route, RouteFields } from '../../core/routes/wire.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { ProjectItemParams } from '../parameters.ts'
+
+export const editRouteOperation = adminOperation({
+  id: 'routing.edit',
+  kind: 'edit',
+  path: '/admin/projects/:project_id/routing/:id',
+  summary: 'Edit a route',
+  description:
+    'Replaces the complete editable configuration: `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+  params: ProjectItemParams,
+  body: RouteFields,
+  isCompleteConfiguration: true,
+  refusals: ['already_exists'],
+  example: {
+    domain_id: 1,
+    match: 'address',
+    address: 'support@example.com',
+    action: 'forward',
+    endpoint_id: null,
+    forward_to: 'helpdesk@example.net',
+    is_active: true,
+  },
+  answer: Route,
+  // The project first: a rename of the domain rewrites addresses, and must not cross this.
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockRoute(tx, project_id, id)
+  },
+  async run({ tx, target: before, body }) {
+    const after = await editRoute(tx, before, body)
+    const isUnchanged = after === before
+    return {
+      audit: isUnchanged
+        ? unchanged
+        : {
+            projectId: after.project_id,
+            change: {
+              resource: 'route',
+              id: after.id,
+              before: routeConfig(before),
+              after: routeConfig(after),
+            },
+          },
+      effects: isUnchanged ? [] : () => routeEffects(tx, before, after),
+      warnings: isUnchanged ? [] : () => routeWarnings(tx, before, after),
+      answer: routeView(after),
+      version: after.version,
+    }
+  },
+})

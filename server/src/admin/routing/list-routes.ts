@@ -1,0 +1,23 @@
+import { findProject } from '../../core/projects/projects.ts'
+import { listRoutes, routeView } from '../../core/routes/routes.ts'
+import { Route } from '../../core/routes/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { ProjectParams } from '../parameters.ts'
+
+export const listRoutesQuery = adminQuery({
+  id: 'routing.list',
+  path: '/admin/projects/:project_id/routing',
+  summary: 'List the routes of a project',
+  description: 'Routes of all domains of the project, newest first.',
+  params: ProjectParams,
+  query: PageQuery,
+  answer: listOf(Route),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      const page = pageOf(query)
+      const fetch = (limit: number) => listRoutes(tx, id, { limit, beforeId: page.lastId })
+      return { answer: await listed(page, fetch, routeView) }
+    }),
+})
