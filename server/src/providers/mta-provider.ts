@@ -13,6 +13,9 @@ export interface ProviderPlace {
   region: string | null
 }
 
+export const isSamePlace = (one: ProviderPlace, other: ProviderPlace): boolean =>
+  one.account === other.account && one.region === other.region
+
 export interface Registration {
   /** SES: three, each the name of a CNAME record. Service: none, we sign ourselves. */
   dkimTokens: readonly string[]

@@ -16,7 +16,7 @@ const checkedAtMost = 2000
 /** Every queue, and what is done about a job of it. */
 const handlersOf = (deps: WorkerDeps): Handlers => ({
   'identities.settle': ({ identity_id }) => settleIdentity(deps, identity_id),
-  'identities.sweep': async () => void (await settleDue(deps, settledAtMost)),
+  'identities.sweep': () => settleDue(deps, settledAtMost),
   'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
   'domains.sweep': async () => void (await checkDue(deps, checkedAtMost)),
   chores: () => doChores(deps),

@@ -18,11 +18,15 @@ export interface Subject {
   failing_ms: number | null
   identity_id: number
   identity_state: string
+  /** Where the provider has the identity. */
+  account: string | null
+  region: string | null
 }
 
 const subjectFields = sql`
   domains.id, domains.project_id, domains.name, domains.mta_provider, domains.status, domains.ownership_token,
   domains.checks_failed, identities.id as identity_id, identities.state as identity_state,
+  identities.account, identities.region,
   (extract(epoch from postern.now() - domains.failing_since) * 1000)::float8 as failing_ms`
 
 const livingIdentity = sql`

@@ -1,7 +1,12 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { Lookup, Resolver } from '../../platform/dns.ts'
 import type { Logger } from '../../platform/log.ts'
-import { type IdentityReport, type MtaProvider, ProviderFailure } from '../../providers/mta-provider.ts'
+import {
+  type IdentityReport,
+  isSamePlace,
+  type MtaProvider,
+  ProviderFailure,
+} from '../../providers/mta-provider.ts'
 import {
   type CheckedRecord,
   claimDue,
@@ -82,9 +87,10 @@ type Report = IdentityReport | { failure: string }
 
 async function askProvider(
   provider: MtaProvider | undefined,
-  { name, identity_state }: Subject,
+  { name, identity_state, account, region }: Subject,
 ): Promise<Report> {
-  if (!provider) return { failure: 'This installation is not set up for the provider any more.' }
+  if (!provider || !isSamePlace(provider.place, { account, region }))
+    return { failure: 'This installation is not set up for the provider any more.' }
   if (identity_state !== 'registered') return { failure: 'The provider has not registered the domain yet.' }
   try {
     return await provider.look(name)
@@ -127,7 +133,7 @@ async function writeDown(
   }))
   await writeStatuses(tx, project_id, statuses)
   const isRegistered = 'failure' in report || report.isRegistered
-  if (!isRegistered) await markLost(tx, identity_id)
+  if (!isRegistered) await markLost(tx, [identity_id])
 
   const seenNames = new Set(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),

@@ -187,6 +187,24 @@ export async function deleteRecords(
   await (recordName === undefined ? all : all.where('name', '=', recordName)).execute()
 }
 
+/** The provider's own: those that it names now, and none of before. */
+export async function replaceAliases(
+  tx: Tx,
+  projectId: number,
+  domainId: number,
+  aliases: readonly WantedRecord[],
+): Promise<void> {
+  await tx
+    .deleteFrom('control.dns_records')
+    .where('project_id', '=', projectId)
+    .where('domain_id', '=', domainId)
+    .where('purpose', '=', 'dkim')
+    .where('type', '=', 'CNAME')
+    .where(sql<SqlBool>`name <> all (${aliases.map(({ name }) => name)})`)
+    .execute()
+  await insertRecords(tx, projectId, domainId, aliases)
+}
+
 /** Of the administrator's business only: a customer must not learn who else has the name. */
 export async function verifiedHolder(
   tx: ReadTx,

@@ -115,9 +115,9 @@ export const markFailed = (
 export const postpone = (tx: Tx, ids: readonly number[], delaySeconds: number): Promise<unknown> =>
   update(tx, ids, sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second'`)
 
-/** The provider has it no more, though nobody asked for that. */
-export const markLost = (tx: Tx, id: number): Promise<unknown> =>
-  update(tx, [id], sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
+/** The provider has them no more, though nobody asked for that. */
+export const markLost = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+  update(tx, ids, sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
 
 async function update(tx: Tx, ids: readonly number[], assignments: ReturnType<typeof sql>): Promise<void> {
   if (ids.length === 0) return

@@ -1,7 +1,12 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { Logger } from '../../platform/log.ts'
-import { type MtaProvider, ProviderFailure, type Registration } from '../../providers/mta-provider.ts'
-import { checkNow, countQueued, insertRecords } from './domains.sql.ts'
+import {
+  isSamePlace,
+  type MtaProvider,
+  ProviderFailure,
+  type Registration,
+} from '../../providers/mta-provider.ts'
+import { checkNow, countQueued, replaceAliases } from './domains.sql.ts'
 import {
   deleteKeys,
   findKey,
@@ -11,13 +16,14 @@ import {
   lockByKey,
   lockDomainsOf,
   markFailed,
+  markLost,
   markRegistered,
   markRetired,
   postpone,
   release,
   type Unsettled,
 } from './identities.sql.ts'
-import { dkimAliasRecord } from './records.ts'
+import { dkimAliasRecord, type WantedRecord } from './records.ts'
 
 /**
  * Makes a provider have what the identities say: a name that a living identity has is registered, one that only
@@ -59,11 +65,25 @@ export async function settleIdentity(deps: SettleDeps, identityId: number): Prom
   }
 }
 
+/** More is refused by SES as too many requests. */
+const atOnce = 4
+/** So that rounds do not pile up when a provider is slow; what is left is for the next. */
+const roundMs = 45_000
+
 /** What a minute's round finds due: calls that were lost, and providers that failed. */
-export async function settleDue(deps: SettleDeps, limit: number): Promise<number> {
-  const due = await deps.db.read((tx) => listDue(tx, limit))
-  for (const id of due) await settleIdentity(deps, id)
-  return due.length
+export async function settleDue(deps: SettleDeps, limit: number): Promise<void> {
+  const end = performance.now() + roundMs
+  const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
+  const settleSome = async () => {
+    for (const id of due) {
+      if (performance.now() > end) return
+      // It stays due; the others must not suffer for it.
+      await settleIdentity(deps, id).catch((error: unknown) =>
+        deps.log.error({ err: error, identity: id }, 'an identity could not be settled'),
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, settleSome))
 }
 
 const notSetUp = 'This installation is not set up for the provider any more.'
@@ -100,7 +120,9 @@ async function settleOnce(
 ): Promise<boolean> {
   try {
     const provider = providers[key.provider]
-    if (!provider) throw new ProviderFailure(notSetUp, { isLasting: true })
+    // An identity in another account or region is another one, and may live there while it is to go here.
+    if (!provider || !isSamePlace(provider.place, key))
+      throw new ProviderFailure(notSetUp, { isLasting: true })
     if (!mayCall()) return false
     const registration = call === 'register' ? await provider.register(key.name) : undefined
     if (call === 'deregister') await provider.deregister(key.name)
@@ -136,15 +158,12 @@ async function writeDown(
   const all = await lockByKey(tx, key)
   await release(tx, idsOf(all))
   const needed = callFor(all)
-  if (needed !== made && !(needed === 'none' && made === 'register')) return false
-
-  const fresh = all.filter((identity) => isLiving(identity) && identity.state !== 'registered')
-  await markRegistered(tx, idsOf(fresh))
-  for (const { project_id, domain_id } of fresh) {
-    if (domain_id === null) continue
-    await insertRecords(tx, project_id, domain_id, dkimAliases(key.name, registration))
-    await checkNow(tx, { project_id, id: domain_id })
+  if (needed !== made && !(needed === 'none' && made === 'register')) {
+    // Registered by somebody else after the lease had run out, and gone again by what was done here.
+    if (made === 'deregister') await markLost(tx, idsOf(all.filter(({ state }) => state === 'registered')))
+    return false
   }
+  if (registration) await writeRegistration(tx, all.filter(isLiving), dkimAliases(key.name, registration))
   const retiring = all.filter((identity) => !isLiving(identity))
   const waiting = await withMailWaiting(tx, retiring)
   const done = idsOf(retiring).filter((id) => !waiting.includes(id))
@@ -154,8 +173,23 @@ async function writeDown(
   return true
 }
 
-const dkimAliases = (name: string, registration: Registration | undefined) =>
-  (registration?.dkimTokens ?? []).map((token) => dkimAliasRecord(name, token, registration?.dkimZone ?? ''))
+/** All of them have the same tokens there, and new ones if the provider had lost it. */
+async function writeRegistration(
+  tx: Tx,
+  living: readonly Unsettled[],
+  aliases: readonly WantedRecord[],
+): Promise<void> {
+  const fresh = living.filter(({ state }) => state !== 'registered')
+  await markRegistered(tx, idsOf(fresh))
+  for (const { project_id, domain_id } of living) {
+    if (domain_id === null) continue
+    await replaceAliases(tx, project_id, domain_id, aliases)
+    await checkNow(tx, { project_id, id: domain_id })
+  }
+}
+
+const dkimAliases = (name: string, { dkimTokens, dkimZone }: Registration): WantedRecord[] =>
+  dkimTokens.map((token) => dkimAliasRecord(name, token, dkimZone ?? ''))
 
 const isLiving = ({ retiring_at }: Unsettled): boolean => retiring_at === null
 const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)

@@ -49,14 +49,25 @@ abstract class Boss {
   }
 
   async #untilStarted(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
+    await this.insist(async () => {
       try {
         await this.boss.start()
         this.isReady = true
+      } catch (error) {
+        await this.boss.stop({ graceful: false }).catch(() => {})
+        throw error
+      }
+    })
+  }
+
+  /** Until it is done, or this is stopped. */
+  protected async insist(work: () => Promise<unknown>): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await work()
         return
       } catch {
-        await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})
       }
     }
@@ -106,9 +117,9 @@ export class JobRunner extends Boss {
       })
     }
     for (const queue of everyMinute) {
-      await this.boss.schedule(queue, '* * * * *')
+      await this.insist(() => this.boss.schedule(queue, '* * * * *'))
       // Whatever fell due while nobody was there need not wait for the minute to end.
-      await this.boss.send(queue, {})
+      await this.insist(() => this.boss.send(queue, {}))
     }
   }
 }

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { assertAliases, deedsOf, identitiesOf, startSettling, watched } from '../../testing/settling.ts'
+import { type SettleDeps, settleDue, settleIdentity } from './settle.ts'
+
+const { database, admin, peer, deps, make, after } = await startSettling()
+const { id: project } = await make.makeProject()
+
+const at = (domain: { project_id: number; id: number }) =>
+  `/projects/${domain.project_id}/domains/${domain.id}`
+const states = async (name: string) => (await identitiesOf(database, name)).map(({ state }) => state)
+
+describe('the lease on a name', () => {
+  test('lets one of many workers speak with the provider', async () => {
+    const domain = await make.makeDomain(project)
+    peer.hooks.onRequest = () => sleep(100)
+    const { deps: seen, most } = watched(deps)
+    await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        n % 2 === 0 ? settleIdentity(seen, domain.identity.id) : settleDue(seen, 100),
+      ),
+    )
+    peer.hooks.onRequest = () => {}
+    assert.equal(most(), 1)
+    assert.deepEqual(deedsOf(peer, domain.name), ['create'])
+    assert.equal(peer.calls.filter((call) => call.domain === domain.name).length, 1)
+  })
+
+  test('of a worker that died ends by itself, and another one finishes', async () => {
+    const domain = await make.makeDomain(project)
+    const dead = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as SettleDeps
+    let transactions = 0
+    // Whoever has no second transaction has died after the call.
+    dead.db.transaction = (work) => {
+      if (++transactions > 1) throw new Error('dead')
+      return deps.db.transaction(work)
+    }
+    await assert.rejects(settleIdentity(dead, domain.identity.id), /dead/)
+    assert.ok(peer.has(domain.name))
+    await settleIdentity(deps, domain.identity.id)
+    assert.deepEqual(await states(domain.name), ['registering'], 'nobody else may yet')
+    await settleDue(await after('59 seconds'), 100)
+    assert.deepEqual(await states(domain.name), ['registering'])
+    await settleDue(await after('2 seconds'), 100)
+    assert.deepEqual(await states(domain.name), ['registered'])
+    assert.deepEqual(deedsOf(peer, domain.name), ['create'])
+  })
+
+  test('that ran out before the provider acted costs a registration, not a name', async () => {
+    const domain = await make.makeDomain(project)
+    await settleIdentity(deps, domain.identity.id)
+    await admin.delete(at(domain), { reason: 'Given up' })
+    let again: Awaited<ReturnType<typeof make.makeDomain>> | undefined
+    peer.hooks.onRequest = async ({ kind }) => {
+      if (kind !== 'delete') return
+      peer.hooks.onRequest = () => {}
+      again = await make.makeDomain(project, { name: domain.name })
+      await settleIdentity(await after('61 seconds'), again.identity.id)
+      assert.deepEqual(await states(domain.name), ['retired', 'registered'])
+    }
+    await settleIdentity(deps, domain.identity.id)
+    assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete', 'create'])
+    assert.deepEqual(await states(domain.name), ['retired', 'registered'])
+    assertAliases(peer, (await admin.get(at(again ?? assert.fail()))).body)
+  })
+})
