@@ -73,8 +73,8 @@ export const deedsOf = ({ deeds }: SesPeer, name: string): string[] =>
   deeds.filter(({ domain }) => domain === name).map(({ kind }) => kind)
 
 /** What the peer has been made to have, by the effective calls alone. */
-export const namesAt = ({ deeds, has }: SesPeer): string[] =>
-  [...new Set(deeds.map(({ domain }) => domain))].filter((domain) => has(domain)).sort()
+export const namesAt = (peer: SesPeer): string[] =>
+  [...new Set(peer.deeds.map(({ domain }) => domain))].filter((domain) => peer.has(domain)).sort()
 
 /** With a provider's answer in `dns_records`: three CNAME records with the tokens that the peer has now. */
 export function assertAliases(peer: SesPeer, { name, dns_records }: Static<typeof Domain>): void {

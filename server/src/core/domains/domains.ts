@@ -27,7 +27,7 @@ import {
   users,
   verifiedHolder,
 } from './domains.sql.ts'
-import { insertLiving, retire } from './identities.sql.ts'
+import { insertLiving, lockByDomain, retire } from './identities.sql.ts'
 import { domainName } from './name.ts'
 import { dkimKeyName, dkimKeyRecord, type RecordHosts, wantedRecords } from './records.ts'
 import type { Domain, MtaProviderName } from './wire.ts'
@@ -148,6 +148,7 @@ export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow):
       `Domain ${before.id} is named by ${parts.join(' and ')}. Delete them or point them elsewhere first.`,
     )
   }
+  await lockByDomain(tx, before.project_id, before.id)
   await retireIdentity(tx, deps, before)
   await remove(tx, before)
 }

@@ -69,13 +69,28 @@ export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
     .execute()
 
 /** Before the identities, as an edit does it: so the two never wait for each other. */
-export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<void> {
-  await tx
+export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<number[]> {
+  const living = ofKey(tx, key).where('retiring_at', 'is', null)
+  const rows = await tx
     .selectFrom('control.domains')
     .select('id')
-    .where('id', 'in', ofKey(tx, key).select(sql<number>`domain_id`.as('domain_id')))
+    .where('id', 'in', living.select(sql<number>`domain_id`.as('domain_id')))
     .orderBy('id')
     .forNoKeyUpdate()
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** In the order of `lockByKey`: a domain can have had a name several times. */
+export async function lockByDomain(tx: Tx, projectId: number, domainId: number): Promise<void> {
+  await tx
+    .selectFrom('control.identities')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('domain_id', '=', domainId)
+    .where('state', '<>', 'retired')
+    .orderBy('id')
+    .forUpdate()
     .execute()
 }
 
@@ -83,6 +98,9 @@ export type Unsettled = IdentityRow & { is_leased: boolean }
 
 export const lease = (tx: Tx, ids: readonly number[], seconds: number): Promise<unknown> =>
   update(tx, ids, sql`leased_until = postern.now() + ${seconds} * interval '1 second'`)
+
+// Each of these ends the lease by itself. A row that is written twice in a transaction has its references checked anew,
+// which would wait for the domain's lock after the identity's, and so for an edit that waits for the identity.
 
 export const release = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
   update(tx, ids, sql`leased_until = null`)
@@ -92,11 +110,15 @@ export const markRegistered = (tx: Tx, ids: readonly number[]): Promise<unknown>
     tx,
     ids,
     sql`state = 'registered', registered_at = coalesce(registered_at, postern.now()), last_error = null,
-        settle_at = null, attempts = 0`,
+        settle_at = null, attempts = 0, leased_until = null`,
   )
 
 export const markRetired = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
-  update(tx, ids, sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null`)
+  update(
+    tx,
+    ids,
+    sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null, leased_until = null`,
+  )
 
 export const markFailed = (
   tx: Tx,
@@ -107,15 +129,15 @@ export const markFailed = (
   update(
     tx,
     ids,
-    sql`state = 'error', last_error = ${error}, attempts = attempts + 1,
+    sql`state = 'error', last_error = ${error}, attempts = attempts + 1, leased_until = null,
         settle_at = postern.now() + ${delaySeconds} * interval '1 second'`,
   )
 
 /** Mail still waits under them. */
 export const postpone = (tx: Tx, ids: readonly number[], delaySeconds: number): Promise<unknown> =>
-  update(tx, ids, sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second'`)
+  update(tx, ids, sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`)
 
-/** The provider has them no more, though nobody asked for that. */
+/** The provider has them no more, though nobody asked for that. Whoever is at it already goes on. */
 export const markLost = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
   update(tx, ids, sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
 

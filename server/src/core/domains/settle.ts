@@ -126,7 +126,10 @@ async function settleOnce(
     if (!mayCall()) return false
     const registration = call === 'register' ? await provider.register(key.name) : undefined
     if (call === 'deregister') await provider.deregister(key.name)
-    return await db.transaction((tx) => writeDown(tx, key, call, registration))
+    for (;;) {
+      const isWritten = await db.transaction((tx) => writeDown(tx, key, call, registration))
+      if (isWritten !== undefined) return isWritten
+    }
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
     log.warn({ err: error, domain: key.name, provider: key.provider }, 'a provider failed; tried again later')
@@ -137,8 +140,8 @@ async function settleOnce(
 
 async function noteFailure(tx: Tx, key: IdentityKey, { message }: ProviderFailure): Promise<void> {
   const all = await lockByKey(tx, key)
-  await release(tx, idsOf(all))
-  const unsettled = all.filter(({ state }) => state !== 'registered')
+  const [registered, unsettled] = partition(all, ({ state }) => state === 'registered')
+  await release(tx, idsOf(registered))
   const attempts = Math.max(0, ...unsettled.map(({ attempts }) => attempts))
   await markFailed(
     tx,
@@ -148,23 +151,27 @@ async function noteFailure(tx: Tx, key: IdentityKey, { message }: ProviderFailur
   )
 }
 
+/** False when the decision was overtaken by an edit; undefined when one came between two locks, to be tried again. */
 async function writeDown(
   tx: Tx,
   key: IdentityKey,
   made: Call,
   registration: Registration | undefined,
-): Promise<boolean> {
-  await lockDomainsOf(tx, key)
+): Promise<boolean | undefined> {
+  const domains = await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
-  await release(tx, idsOf(all))
+  if (all.some((one) => isLiving(one) && !domains.includes(one.domain_id ?? 0))) return undefined
   const needed = callFor(all)
   if (needed !== made && !(needed === 'none' && made === 'register')) {
-    // Registered by somebody else after the lease had run out, and gone again by what was done here.
-    if (made === 'deregister') await markLost(tx, idsOf(all.filter(({ state }) => state === 'registered')))
+    const [registered, others] = partition(all, ({ state }) => state === 'registered')
+    // Somebody registered it after the lease had run out, and what was done here has undone it.
+    await (made === 'deregister' ? markLost : release)(tx, idsOf(registered))
+    await release(tx, idsOf(others))
     return false
   }
-  if (registration) await writeRegistration(tx, all.filter(isLiving), dkimAliases(key.name, registration))
-  const retiring = all.filter((identity) => !isLiving(identity))
+  const [living, retiring] = partition(all, isLiving)
+  if (registration) await writeRegistration(tx, living, dkimAliases(key.name, registration))
+  else await release(tx, idsOf(living))
   const waiting = await withMailWaiting(tx, retiring)
   const done = idsOf(retiring).filter((id) => !waiting.includes(id))
   await postpone(tx, waiting, retryWhileMailWaitsSeconds)
@@ -179,8 +186,7 @@ async function writeRegistration(
   living: readonly Unsettled[],
   aliases: readonly WantedRecord[],
 ): Promise<void> {
-  const fresh = living.filter(({ state }) => state !== 'registered')
-  await markRegistered(tx, idsOf(fresh))
+  await markRegistered(tx, idsOf(living))
   for (const { project_id, domain_id } of living) {
     if (domain_id === null) continue
     await replaceAliases(tx, project_id, domain_id, aliases)
@@ -192,6 +198,10 @@ const dkimAliases = (name: string, { dkimTokens, dkimZone }: Registration): Want
   dkimTokens.map((token) => dkimAliasRecord(name, token, dkimZone ?? ''))
 
 const isLiving = ({ retiring_at }: Unsettled): boolean => retiring_at === null
+const partition = <T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] => [
+  all.filter(test),
+  all.filter((one) => !test(one)),
+]
 const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)
 
 async function withMailWaiting(tx: Tx, identities: readonly Unsettled[]): Promise<number[]> {
