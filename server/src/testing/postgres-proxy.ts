@@ -1,0 +1,193 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { cleanUp } from './cleanup.ts'
+
+/**
+ * Stands between a process and PostgreSQL, understands as much of the protocol (version 3) as is needed to see every
+ * statement that makes something lasting, and can cut the process off at just that moment.
+ */
+export interface PostgresProxy {
+  /** The same database, reached through here. */
+  urlOf(databaseUrl: string): string
+  hooks: CommitHooks
+  /** Ends when the server has let go of everything that the process had open. */
+  cut(): Promise<void>
+}
+
+export interface CommitHooks {
+  /** The server has not heard of it yet; true: it never will. */
+  onStatement?: (commit: Commit) => boolean
+  /** It is done; true: nobody will be told. */
+  onDone?: (commit: Commit) => boolean
+}
+
+/** A COMMIT, or a statement that writes and is a transaction by itself. */
+export interface Commit {
+  /** What is written by it, such as `insert control.audit, update control.domains`. */
+  what: string
+  /** The last statement, and its parameters. */
+  text: string
+  values: string[]
+  /** What the server says of it, such as `UPDATE 1`; empty before it is done. */
+  tag: string
+}
+
+export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl)
+  const hooks: CommitHooks = {}
+  const open = new Set<Connection>()
+  const server = createServer((client) => {
+    const connection = new Connection(client, Number(target.port), target.hostname, hooks)
+    open.add(connection)
+    void connection.closed.then(() => open.delete(connection))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = async () => {
+    await Promise.all([...open].map((connection) => connection.cut()))
+  }
+  cleanUp(async () => {
+    await cut()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    urlOf(url) {
+      const through = new URL(url)
+      through.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+      return through.href
+    },
+    hooks,
+    cut,
+  }
+}
+
+class Connection {
+  readonly closed: Promise<unknown>
+  readonly #client: Socket
+  readonly #server: Socket
+  readonly #hooks: CommitHooks
+  #isCut = false
+  /** What the last answer of the server said: no transaction, one that is open, one that failed. */
+  #status: 'I' | 'T' | 'E' = 'I'
+  #writes: string[] = []
+  #text = ''
+  #values: string[] = []
+  #pending: Commit | undefined
+
+  constructor(client: Socket, port: number, host: string, hooks: CommitHooks) {
+    this.#client = client
+    this.#server = connect(port, host)
+    this.#hooks = hooks
+    this.closed = once(this.#server, 'close')
+    const toServer = splitter((type, body) => this.#ask(type, body), { hasStartup: true })
+    const toClient = splitter((type, body) => this.#answer(type, body), { hasStartup: false })
+    client.on('data', (chunk) => this.#pass(this.#server, toServer(chunk)))
+    this.#server.on('data', (chunk) => this.#pass(client, toClient(chunk)))
+    for (const socket of [client, this.#server]) socket.on('error', () => {})
+    client.on('close', () => this.#server.end())
+    this.#server.on('close', () => client.destroy())
+  }
+
+  async cut(): Promise<void> {
+    this.#isCut = true
+    this.#client.destroy()
+    this.#server.end()
+    await this.closed
+  }
+
+  #pass(to: Socket, bytes: Buffer): void {
+    if (!this.#isCut && bytes.length > 0) to.write(bytes)
+  }
+
+  /** False when it is not to be passed on, nor anything after it. */
+  #ask(type: string, body: Buffer): boolean {
+    if (this.#isCut) return false
+    if (type === 'P') this.#text = stringsOf(body)[1] ?? ''
+    if (type === 'B') this.#values = valuesOf(body)
+    if (type === 'Q') [this.#text, this.#values] = [stringsOf(body)[0] ?? '', []]
+    if (type !== 'Q' && type !== 'E') return true
+    this.#pending = this.#commitOf(this.#text)
+    if (this.#pending && this.#hooks.onStatement?.(this.#pending)) this.#isCut = true
+    return !this.#isCut
+  }
+
+  #commitOf(text: string): Commit | undefined {
+    const writes = writesOf(text)
+    const commit = (all: string[]): Commit => ({
+      what: [...new Set(all)].sort().join(', '),
+      text,
+      values: this.#values,
+      tag: '',
+    })
+    if (this.#status === 'I' && !opensTransaction(text)) return writes.length > 0 ? commit(writes) : undefined
+    if (/^\s*commit\b/i.test(text)) return this.#writes.length > 0 ? commit(this.#writes) : undefined
+    this.#writes = this.#status === 'I' ? writes : [...this.#writes, ...writes]
+    return undefined
+  }
+
+  #answer(type: string, body: Buffer): boolean {
+    if (this.#isCut) return false
+    if (type === 'C' && this.#pending) this.#pending.tag = stringsOf(body)[0] ?? ''
+    if (type !== 'Z') return true
+    this.#status = body.toString('latin1') as 'I' | 'T' | 'E'
+    const done = this.#pending
+    this.#pending = undefined
+    if (done && this.#hooks.onDone?.(done)) this.#isCut = true
+    return !this.#isCut
+  }
+}
+
+/** Whole messages only, as far as the reader lets them pass. */
+function splitter(
+  read: (type: string, body: Buffer) => boolean,
+  { hasStartup }: { hasStartup: boolean },
+): (chunk: Buffer) => Buffer {
+  let rest = Buffer.alloc(0)
+  let isStartup = hasStartup
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk])
+    let end = 0
+    for (;;) {
+      // The first message of a client has no type.
+      const head = isStartup ? 0 : 1
+      if (rest.length < end + head + 4) break
+      const length = head + rest.readInt32BE(end + head)
+      if (rest.length < end + length) break
+      const type = isStartup ? '' : rest.toString('latin1', end, end + 1)
+      isStartup = false
+      if (!read(type, rest.subarray(end + head + 4, end + length))) break
+      end += length
+    }
+    const whole = rest.subarray(0, end)
+    rest = rest.subarray(end)
+    return whole
+  }
+}
+
+const stringsOf = (body: Buffer): string[] => body.toString('utf8').split('\0')
+
+/** The parameters of a Bind message. */
+function valuesOf(body: Buffer): string[] {
+  let at = body.indexOf(0) + 1
+  at = body.indexOf(0, at) + 1
+  at += 2 + 2 * body.readInt16BE(at)
+  const values: string[] = []
+  let left = body.readInt16BE(at)
+  at += 2
+  for (; left > 0; left--) {
+    const length = body.readInt32BE(at)
+    at += 4
+    values.push(length < 0 ? '' : body.toString('utf8', at, at + length))
+    at += Math.max(0, length)
+  }
+  return values
+}
+
+/** Left open, that is: pg-boss sends some whole transactions as one text. */
+const opensTransaction = (text: string): boolean =>
+  /^\s*(begin|start transaction)\b/i.test(text) && !/\bcommit;?\s*$/i.test(text)
+
+function writesOf(text: string): string[] {
+  const plain = text.replaceAll('"', '').replace(/\bfor (no key )?update\b/gi, '')
+  const verbs = plain.matchAll(/\b(insert into|update|delete from)\s+(?:only\s+)?([a-z_]+\.[a-z_0-9]+)/gi)
+  return [...verbs].map(([, verb = '', table = '']) => `${verb.split(' ')[0]?.toLowerCase()} ${table}`)
+}

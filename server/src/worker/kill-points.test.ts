@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describePoint, KillLane, type KillPoint, type Subject } from '../testing/kill-lane.ts'
+import { assertAliases, deedsOf, identitiesOf } from '../testing/settling.ts'
+
+/**
+ * The process dies at every point of a domain edit at which something became lasting, in the database or with the
+ * provider: before it did, after it did and before anybody was told, and after that. Started again, it finishes.
+ *
+ * A run without a death finds the points; then each has a run of its own.
+ */
+interface Variant {
+  name: string
+  before: 'ses' | 'service'
+  after: 'ses' | 'service'
+  body: (subject: Subject) => { name?: string; mta_provider?: string; preserve_local_parts?: boolean }
+}
+
+const variants: Variant[] = [
+  {
+    name: 'a new name',
+    before: 'ses',
+    after: 'ses',
+    body: ({ name }) => ({ name: `new-${name}`, preserve_local_parts: true }),
+  },
+  {
+    name: 'a new name and SES instead of the own fleet',
+    before: 'service',
+    after: 'ses',
+    body: ({ name }) => ({ name: `new-${name}`, mta_provider: 'ses', preserve_local_parts: true }),
+  },
+  {
+    name: 'the own fleet instead of SES',
+    before: 'ses',
+    after: 'service',
+    body: () => ({ mta_provider: 'service' }),
+  },
+  {
+    name: 'SES instead of the own fleet',
+    before: 'service',
+    after: 'ses',
+    body: () => ({ mta_provider: 'ses' }),
+  },
+  { name: 'the same name again', before: 'ses', after: 'ses', body: ({ name }) => ({ name }) },
+]
+
+/** All with `npm run prove:domains`. */
+const chosen = process.env['POSTERN_TEST_KILLS'] === 'all' ? variants : variants.slice(0, 1)
+const laneCount = 2
+
+const lanes = await Promise.all(Array.from({ length: laneCount }, () => KillLane.open()))
+
+describe('a process that dies over a domain edit', () => {
+  for (const variant of chosen) {
+    test(`loses nothing, wherever it dies: ${variant.name}`, async (t) => {
+      await Promise.all(lanes.map((lane) => lane.start()))
+      const [first = assert.fail()] = lanes
+      const points = await findPoints(first, variant)
+      for (const point of points) t.diagnostic(describePoint(point))
+      let survived = 0
+      const left = points.values()
+      await Promise.all(
+        lanes.map(async (lane) => {
+          for (const point of left) {
+            await dieAndRecover(lane, variant, point)
+            survived++
+          }
+        }),
+      )
+      await Promise.all(lanes.map((lane) => lane.stop()))
+      t.diagnostic(`${survived} of ${points.length} points survived: ${variant.name}`)
+      assert.equal(survived, points.length)
+    })
+  }
+})
+
+async function findPoints(lane: KillLane, variant: Variant): Promise<KillPoint[]> {
+  const [subject = assert.fail()] = await lane.prepare(1, variant.before)
+  lane.watch()
+  const answer = await lane.edit(subject, variant.body(subject))
+  assert.equal(answer?.status, 200, answer?.text)
+  await finished(lane, subject)
+  await quiet(lane)
+  const points = [...lane.passed]
+  await assertDone(lane, variant, subject)
+  assert.ok(points.length > 10, 'too few points to be all')
+  return points
+}
+
+async function dieAndRecover(lane: KillLane, variant: Variant, point: KillPoint): Promise<void> {
+  const [subject = assert.fail()] = await lane.prepare(1, variant.before)
+  const body = variant.body(subject)
+  lane.watch(point)
+  const answer = await lane.edit(subject, body)
+  await lane.died()
+  try {
+    const rows = await auditRows(lane, subject)
+    const isCommitted = await isChanged(lane, subject)
+    assert.equal(rows, isCommitted ? 1 : 0, 'one audit row for what was committed, none otherwise')
+    if (answer) assert.deepEqual([answer.status, isCommitted], [200, true], 'what was promised was kept')
+    await lane.revive()
+    if (!answer) {
+      const again = await lane.edit(subject, body)
+      assert.equal(again?.status, isCommitted ? 412 : 200, again?.text)
+    }
+    await finished(lane, subject)
+    await assertDone(lane, variant, subject)
+    await forgetJobs(lane)
+  } catch (error) {
+    throw new Error(`It died at ${describePoint(point)}.\n${lane.log}`, { cause: error })
+  }
+}
+
+/** Every identity that the domain ever had is what it is to be. */
+async function finished({ database, log }: KillLane, { id, name }: Subject): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const unsettled = await database.query(
+      `select from control.identities where (domain_id = $1 or name = $2)
+        and (state not in ('registered', 'retired') or leased_until is not null or settle_at is not null)`,
+      [id, name],
+    )
+    if (unsettled.length === 0) return
+    await sleep(50)
+  }
+  assert.fail(`it was not finished in 20 seconds: ${log}`)
+}
+
+const jobsWhere = async ({ database }: KillLane, condition: string): Promise<number> =>
+  (await database.query(`select from jobs.job where name = 'identities.settle' and ${condition}`)).length
+
+/** Its jobs are marked as done, too. */
+async function quiet(lane: KillLane): Promise<void> {
+  while ((await jobsWhere(lane, `state <> 'completed'`)) > 0) await sleep(20)
+  await sleep(100)
+}
+
+/** So that the next run counts its own alone. */
+async function forgetJobs(lane: KillLane): Promise<void> {
+  // What the dead process had begun stays so; whatever is left of the living one ends.
+  for (let tries = 0; tries < 100 && (await jobsWhere(lane, `state in ('created', 'retry')`)) > 0; tries++) {
+    await sleep(50)
+  }
+  await sleep(100)
+  await lane.database.query(`delete from jobs.job where name = 'identities.settle'`)
+}
+
+async function auditRows({ database }: KillLane, { id }: Subject): Promise<number> {
+  const rows = await database.query(
+    `select from control.audit where operation = 'domains.edit' and resource_id = $1`,
+    [id],
+  )
+  return rows.length
+}
+
+const isChanged = async ({ database }: KillLane, { id, etag }: Subject): Promise<boolean> =>
+  (
+    await database.query(`select from control.domains where id = $1 and '"' || version || '"' <> $2`, [
+      id,
+      etag,
+    ])
+  ).length > 0
+
+async function assertDone(lane: KillLane, variant: Variant, subject: Subject): Promise<void> {
+  const { database, peer } = lane
+  const { name = subject.name, mta_provider = variant.before } = variant.body(subject)
+  const admin = await lane.direct()
+  const { body: domain } = await admin.get(`/projects/${subject.project_id}/domains/${subject.id}`)
+  assert.deepEqual(
+    [domain.name, domain.mta_provider, domain.status, domain.identity.state],
+    [name, mta_provider, 'pending', 'registered'],
+  )
+  assert.equal(await auditRows(lane, subject), 1)
+  if (variant.after === 'ses') assertAliases(peer, domain)
+
+  const all = [
+    ...new Map(
+      [...(await identitiesOf(database, subject.name)), ...(await identitiesOf(database, name))].map(
+        (one) => [one.id, one],
+      ),
+    ).values(),
+  ]
+  assert.deepEqual(
+    all.map(({ id, state, is_living }) => [id === subject.identity.id, state, is_living]),
+    [
+      [true, 'retired', false],
+      [false, 'registered', true],
+    ],
+  )
+  const isKept = name === subject.name && variant.after === 'ses'
+  if (variant.before === 'ses') {
+    assert.deepEqual(deedsOf(peer, subject.name), isKept ? ['create'] : ['create', 'delete'])
+    assert.equal(peer.has(subject.name), isKept)
+  }
+  if (variant.after === 'ses' && !(isKept && variant.before === 'ses')) {
+    assert.deepEqual(deedsOf(peer, name), ['create'])
+  }
+  const keys = await database.query('select from control.dkim_keys where identity_id = $1', [
+    subject.identity.id,
+  ])
+  assert.equal(keys.length, 0, 'the private keys of a retired identity are destroyed')
+  await assertRoutes(lane, subject, name)
+}
+
+async function assertRoutes({ database }: KillLane, { id, name: oldName, routes }: Subject, name: string) {
+  const rows = await database.query<{ id: number; address: string; version: number }>(
+    `select id::int, address, version::int from control.routes
+      where domain_id = $1 and match = 'address' order by id`,
+    [id],
+  )
+  const version = name === oldName ? 1 : 2
+  assert.deepEqual(
+    rows,
+    routes.map((route) => ({ id: route.id, address: route.address.replace(oldName, name), version })),
+  )
+}
