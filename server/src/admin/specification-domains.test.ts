@@ -164,7 +164,10 @@ describe('domains.edit', () => {
     const known = peer.deeds
       .filter((deed) => [name, domain.name].includes(deed.domain))
       .map((deed) => `${deed.kind} ${deed.domain}`)
-    assert.deepEqual(known, [`create ${domain.name}`, `create ${name}`, `delete ${domain.name}`])
+    assert.deepEqual(
+      known.sort(),
+      [`create ${domain.name}`, `create ${name}`, `delete ${domain.name}`].sort(),
+    )
   })
 })
 

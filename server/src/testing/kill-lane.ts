@@ -89,7 +89,7 @@ export class KillLane {
   }
 
   /** Domains with two address routes and a catch-all each, their identities registered. */
-  async prepare(count: number, mta_provider: string): Promise<Subject[]> {
+  async prepare(count: number, mta_provider: 'ses' | 'service'): Promise<Subject[]> {
     const admin = await this.direct()
     const make = fixtures(this.database, admin)
     const { id: project_id } = await make.makeProject()

@@ -32,7 +32,7 @@ async function settle(...about: string[]): Promise<void> {
 }
 
 /** A domain whose identity is registered already. */
-async function settled(name = newName(), mta_provider = 'ses', projectId = project) {
+async function settled(name = newName(), mta_provider: 'ses' | 'service' = 'ses', projectId = project) {
   const domain = await make.makeDomain(projectId, { name, mta_provider })
   await settle(name)
   return domain
