@@ -14,6 +14,10 @@ export function median(values: number[]): number {
   return (low + high) / 2
 }
 
+export const percentile = (values: number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
+  Number.NaN
+
 /** `median (least–most)` */
 export function spread(values: number[], digits = 0): string {
   const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map((value) =>

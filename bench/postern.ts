@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { existsSync, openSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,6 +36,8 @@ export interface PosternOptions {
   environment?: Record<string, string>
   /** Options of Node.js for the API, such as --cpu-prof. */
   nodeOptions?: string[]
+  /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
+  data?: string | undefined
 }
 
 const program = path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
@@ -45,8 +47,9 @@ const exec = promisify(execFile)
 
 export async function startPostern(options: PosternOptions = {}): Promise<Postern> {
   const home = await mkdtemp(path.join(tmpdir(), 'postern-bench-'))
-  const postgresHome = await mkdtemp(path.join(tmpdir(), 'postern-bench-postgres-'))
-  const undo = [home, postgresHome].map((directory) => () => rm(directory, { recursive: true, force: true }))
+  const postgresHome = options.data ?? (await mkdtemp(path.join(tmpdir(), 'postern-bench-postgres-')))
+  const fleeting = options.data === undefined ? [home, postgresHome] : [home]
+  const undo = fleeting.map((directory) => () => rm(directory, { recursive: true, force: true }))
   const undoAll = async (): Promise<void> => {
     for (let step = undo.pop(); step; step = undo.pop()) await step()
   }
@@ -63,17 +66,22 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
     const cluster = await startCluster(postgresHome)
     undo.push(() => cluster.stop())
+    let isNew = true
     await onDatabase(cluster.url, async (client) => {
+      const { rowCount } = await client.query(`select from pg_database where datname = 'postern'`)
+      isNew = rowCount === 0
+      if (!isNew) return
       await client.query(`create role ${appUser} login noinherit`)
       await client.query('create database postern')
     })
     const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
     const databaseUrl = ownerUrl.replace('postgres@', `${appUser}@`)
-    const env = { ...environment(databaseUrl, ownerUrl), ...options.environment }
+    const secrets = await secretsOf(options.data)
+    const env = { ...environment(databaseUrl, ownerUrl), ...secrets, ...options.environment }
     const postern = async (...args: string[]): Promise<string> =>
       (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
     await postern('migrate')
-    await postern('admin', 'create', '--email', email)
+    if (isNew) await postern('admin', 'create', '--email', email)
 
     const superuser = new pg.Client({ connectionString: ownerUrl })
     await superuser.connect()
@@ -102,12 +110,22 @@ const environment = (databaseUrl: string, ownerUrl: string): Record<string, stri
   POSTERN_DATABASE_OWNER_URL: ownerUrl,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_HTTP_PORT: '0',
-  POSTERN_AUTH_SECRETS: `1:${randomBytes(32).toString('hex')}`,
-  POSTERN_MASTER_KEYS: `1:${randomBytes(32).toString('hex')}`,
   // The limits are there to be met, but not by whoever measures what lies behind them.
   POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
 })
+
+/** Kept beside data that is kept, which could not be read without them. */
+async function secretsOf(data: string | undefined): Promise<Record<string, string>> {
+  const fresh = {
+    POSTERN_AUTH_SECRETS: `1:${randomBytes(32).toString('hex')}`,
+    POSTERN_MASTER_KEYS: `1:${randomBytes(32).toString('hex')}`,
+  }
+  if (data === undefined) return fresh
+  const file = path.join(data, 'secrets.json')
+  if (!existsSync(file)) await writeFile(file, JSON.stringify(fresh), { mode: 0o600 })
+  return JSON.parse(await readFile(file, 'utf8'))
+}
 
 /** Its log goes to a file, as it would under systemd: writing it is part of the work. */
 async function startApi(

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Postern } from './postern.ts'
 
@@ -14,10 +14,16 @@ export interface Statement {
 const prefix = 'bench|%a|%p|'
 
 /** The statements that the API sends while `work` runs, in order, one connection after the other. */
-export async function captureStatements(
+export async function captureStatements(postern: Postern, work: () => Promise<void>): Promise<Statement[]> {
+  const [statements = []] = await captureEach(postern, [work])
+  return statements
+}
+
+/** The same for many works, one after the other. */
+export async function captureEach(
   { superuser, postgresLog }: Postern,
-  work: () => Promise<void>,
-): Promise<Statement[]> {
+  works: readonly (() => Promise<void>)[],
+): Promise<Statement[][]> {
   const set = async (settings: Record<string, string>): Promise<void> => {
     for (const [name, value] of Object.entries(settings)) {
       await superuser.query(`alter system set ${name} = '${value}'`)
@@ -27,11 +33,17 @@ export async function captureStatements(
     await sleep(500)
   }
   await set({ log_line_prefix: prefix, log_statement: 'all' })
-  const before = (await readFile(postgresLog, 'utf8')).length
-  await work()
+  const { size: before } = await stat(postgresLog)
+  for (const work of works) {
+    await superuser.query(boundary)
+    await work()
+  }
   await set({ log_statement: 'none' })
-  return readStatements((await readFile(postgresLog, 'utf8')).slice(before))
+  const log = (await readFile(postgresLog)).subarray(before).toString()
+  return log.split(`LOG:  statement: ${boundary}\n`).slice(1).map(readStatements)
 }
+
+const boundary = "select 'the next capture begins'"
 
 /** A record begins with the prefix; its further lines begin with a tab. */
 function readStatements(log: string): Statement[] {

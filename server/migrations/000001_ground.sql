@@ -1,4 +1,4 @@
--- Schemas, the clock, the shard function and the two shields (row-level security, append-only).
+-- Schemas, the clock, the shard function, the two shields (row-level security, append-only) and text search.
 
 create schema control;
 create schema mail;
@@ -59,6 +59,22 @@ language plpgsql as $$
 begin
   execute format('create trigger append_only before update or delete or truncate on %s '
                  'for each statement execute function postern.refuse_change()', log);
+end
+$$;
+
+-- To find a part of a name. Trusted: who may create schemas in this database may create it, too. One that the
+-- operator has put elsewhere is as good, so its schema is looked up.
+create extension if not exists pg_trgm with schema postern;
+
+-- Without the list of pending entries: each search would have to read it, and it grows to 4 MB.
+create procedure postern.make_searchable(searched regclass, variadic expressions text[])
+language plpgsql as $$
+declare
+  opclass text := (select extnamespace::regnamespace || '.gin_trgm_ops'
+                     from pg_catalog.pg_extension where extname = 'pg_trgm');
+begin
+  execute format('create index on %s using gin (%s) with (fastupdate = off)', searched,
+                 (select string_agg(format('(%s) %s', expression, opclass), ', ') from unnest(expressions) as expression));
 end
 $$;
 

@@ -17,6 +17,10 @@ create table control.users (
   created_at timestamptz not null default postern.now(),
   updated_at timestamptz not null default postern.now()
 );
+-- For lists: what is rare among users is found at once, wherever it is.
+create index users_administrators on control.users (id) where role = 'admin';
+create index users_inactive on control.users (id) where not is_active;
+call postern.make_searchable('control.users', 'email', 'lower(name)');
 
 -- A user of an outside OIDC issuer, pinned by (iss, sub): an email address can change hands.
 create table control.external_logins (

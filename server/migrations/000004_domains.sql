@@ -33,6 +33,8 @@ create table control.domains (
 -- Many projects may want a name, one may hold it.
 create unique index domains_one_verified_holder on control.domains (name) where status = 'verified';
 create index on control.domains (next_check_at) where next_check_at is not null;
+create trigger list_count after insert or delete on control.domains
+  for each row execute function control.list_count('domain_count');
 
 -- States, as core/identities moves them; an edit or a delete only adds a row and sets `retiring_at`:
 --   registering → registered              the provider has it

@@ -14,9 +14,9 @@ create table control.audit (
   actor_digest bytea not null check (length(actor_digest) = 32),
   subject_digest bytea check (length(subject_digest) = 32),
   request_id text not null,
-  operation text not null,
+  operation text collate "C" not null,
   project_id bigint,
-  resource_type text not null,
+  resource_type text collate "C" not null,
   -- Text, because a message's is a UUID.
   resource_id text not null,
   reason text,
@@ -34,10 +34,12 @@ create table control.audit (
   primary key (chain, seq),
   check (chain = coalesce(project_id, 0))
 );
-create index on control.audit (chain, id);
-create index on control.audit (actor_id, id);
-create index on control.audit (operation, id);
-create index on control.audit (resource_type, resource_id, id);
+-- A search goes through the rows of each kind (operation and type of resource; there are some dozens) newest first,
+-- and needs the row itself only to show it. See docs/decisions/0009.
+create index audit_by_kind on control.audit (operation, resource_type, id) include (at);
+create index audit_of_chain on control.audit (chain, operation, resource_type, id) include (actor_id, at);
+create index audit_of_actor on control.audit (actor_id, operation, resource_type, id) include (at);
+create index audit_of_resource on control.audit (resource_type, resource_id, id);
 create index on control.audit (at, id);
 create index on control.audit (xid);
 

@@ -1,9 +1,9 @@
 import Type from 'typebox'
-import { AuditEntryView, auditView, listAudit } from '../../core/audit/audit.ts'
+import { AuditEntryView, auditView, searchAudit } from '../../core/audit/audit.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { Id } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { foundPage, PageQuery, pageOf, searchOf } from '../page.ts'
 import { NoParams } from '../parameters.ts'
 
 const Time = Type.String({ format: 'date-time', examples: ['2026-11-14T00:00:00Z'] })
@@ -12,7 +12,7 @@ export const listAuditQuery = adminQuery({
   id: 'audit.list',
   path: '/admin/audit',
   summary: 'Search the audit',
-  description: 'Who changed what, when and why: newest first, narrowed by any of the parameters.',
+  description: 'Who changed what, when and why: newest first, narrowed by any of the parameters together.',
   params: NoParams,
   query: {
     ...PageQuery,
@@ -30,9 +30,9 @@ export const listAuditQuery = adminQuery({
     from: Type.Optional({ ...Time, description: 'From this moment on.' }),
     to: Type.Optional({ ...Time, description: 'Before this moment.' }),
   },
-  answer: listOf(AuditEntryView),
+  answer: searchOf(AuditEntryView),
   async run({ db, query }) {
-    const page = pageOf(query)
+    const { limit, lastId } = pageOf(query)
     const [type = '', id] = query.resource?.split(':') ?? []
     const wanted = {
       projectId: query.project_id,
@@ -41,10 +41,11 @@ export const listAuditQuery = adminQuery({
       resource: query.resource === undefined ? undefined : ([type, id] as [string, string?]),
       from: momentOf(query.from, 'from'),
       to: momentOf(query.to, 'to'),
-      beforeId: page.lastId,
+      limit,
+      beforeId: lastId,
     }
-    const fetch = (limit: number) => db.read((tx) => listAudit(tx, { ...wanted, limit }))
-    return { answer: await listed(page, fetch, auditView) }
+    const found = await db.read((tx) => searchAudit(tx, wanted))
+    return { answer: foundPage(found, auditView) }
   },
 })
 

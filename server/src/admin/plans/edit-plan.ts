@@ -1,9 +1,9 @@
 import Type from 'typebox'
-import { countProjectsOnPlan, editPlan, lockPlan, planConfig, planView } from '../../core/plans/plans.ts'
+import { editPlan, lockPlan, planConfig, planView } from '../../core/plans/plans.ts'
 import { Plan, PlanFields } from '../../core/plans/wire.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { ItemParams } from '../parameters.ts'
-import { planWarnings } from './plan-warnings.ts'
+import { overLimitWarnings, planEffects, planWarnings } from './consequences.ts'
 
 export const editPlanOperation = adminOperation({
   id: 'plans.edit',
@@ -32,10 +32,8 @@ export const editPlanOperation = adminOperation({
                 after: planConfig(after),
               },
             },
-      effects: async () => [
-        `Projects on this plan, to which this applies at once: ${await countProjectsOnPlan(tx, after.id)}.`,
-      ],
-      warnings: planWarnings(after),
+      effects: () => planEffects(tx, before, after),
+      warnings: async () => [...planWarnings(after), ...(await overLimitWarnings(tx, after))],
       answer: planView(after),
       version: after.version,
     }

@@ -10,10 +10,12 @@ import { assertProblem } from '../../testing/problem.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makePlan, makeProject } = fixtures(database, admin)
+const { makeUser, makePlan, makeProject, makeMember } = fixtures(database, admin)
 
 const find = (query: Record<string, string>) => readAllPages(admin, '/projects', query)
 const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
+const sorts = ['-id', 'id', 'name', '-name', 'reputation_score', '-reputation_score']
+const cursorOf = async (query: string) => (await admin.get(`/projects?limit=1&${query}`)).body.next_cursor
 const foundBy = async (q: string) => idsOf(await find({ q }))
 
 const owner = await makeUser()
@@ -122,6 +124,114 @@ describe('projects.list', () => {
     assert.deepEqual(await find({ plan_id: String(Number.MAX_SAFE_INTEGER) }), [])
   })
 
+  test('finds a stretch of scores, its ends included', async () => {
+    const plan_id = (await makePlan()).id
+    const made = []
+    for (const score of [0, 20, 21, 100]) {
+      const { id } = await makeProject({ plan_id })
+      await admin.patch(`/projects/${id}`, { reputation_score: score, reason: 'Seen' })
+      made.unshift(id)
+    }
+    const [hundred = 0, twentyOne = 0, twenty = 0, zero = 0] = made
+    const scored = async (query: Record<string, string>) =>
+      idsOf(await find({ plan_id: String(plan_id), ...query }))
+    assert.deepEqual(await scored({ min_score: '21' }), [hundred, twentyOne])
+    assert.deepEqual(await scored({ max_score: '20' }), [twenty, zero])
+    assert.deepEqual(await scored({ min_score: '20', max_score: '21' }), [twentyOne, twenty])
+    assert.deepEqual(await scored({ min_score: '0', max_score: '0' }), [zero])
+    assert.deepEqual(await scored({ min_score: '22', max_score: '21' }), [])
+    assert.deepEqual(await scored({ max_score: '21', sort: 'reputation_score' }), [zero, twenty, twentyOne])
+  })
+
+  test('tells who has more than the plan in force allows, and tells it anew when either changes', async () => {
+    const tight = await makePlan({ max_users: 1, max_domains: 1 })
+    const wide = await makePlan({ max_users: 5, max_domains: 5 })
+    const crowded = await makeProject({ plan_id: tight.id, name: 'Bounded A' })
+    const spread = await makeProject({ plan_id: tight.id, name: 'Bounded B' })
+    const within = await makeProject({ plan_id: tight.id, name: 'Bounded C' })
+    const over = async () => {
+      const beyond = idsOf(await find({ q: 'Bounded', over_limit: 'true', sort: 'id' }))
+      const others = idsOf(await find({ q: 'Bounded', over_limit: 'false', sort: 'id' }))
+      assert.deepEqual([...beyond, ...others].sort(), [crowded.id, spread.id, within.id])
+      return beyond
+    }
+    assert.deepEqual(await over(), [])
+    const member = await makeMember(crowded.id, { reason: 'Asked for' })
+    assert.deepEqual(await over(), [crowded.id])
+    for (const name of ['a.example', 'b.example']) {
+      await database.query(
+        `insert into control.domains (project_id, name, mta_provider, ownership_token) values ($1, $2, 'ses', '')`,
+        [spread.id, name],
+      )
+    }
+    assert.deepEqual(await over(), [crowded.id, spread.id])
+    await admin.patch(`/plans/${tight.id}`, { max_users: 2 })
+    assert.deepEqual(await over(), [spread.id])
+    await admin.patch(`/plans/${tight.id}`, { max_users: 0, max_domains: 9 })
+    assert.deepEqual(await over(), [crowded.id, spread.id, within.id])
+    await admin.patch(`/projects/${within.id}`, { admin_plan_id: wide.id, reason: 'Goodwill' })
+    assert.deepEqual(await over(), [crowded.id, spread.id])
+    await admin.patch(`/plans/${tight.id}`, { max_users: 1 })
+    assert.deepEqual(await over(), [crowded.id])
+    await admin.delete(`/projects/${crowded.id}/members/${member.id}`, { reason: 'Left' })
+    assert.deepEqual(await over(), [])
+  })
+
+  test('is sorted by name without regard to case, and equals by id', async () => {
+    const plan_id = (await makePlan()).id
+    const made = new Map<number, string>()
+    for (const name of ['beta', 'Alpha', 'ALPHA', 'alpha 2', 'Zulu', 'éclair', 'beta']) {
+      made.set((await makeProject({ plan_id, name })).id, name)
+    }
+    const names = async (sort: string) =>
+      idsOf(await find({ plan_id: String(plan_id), sort, limit: '2' })).map((id) => made.get(id))
+    const inOrder = ['Alpha', 'ALPHA', 'alpha 2', 'beta', 'beta', 'Zulu', 'éclair']
+    assert.deepEqual(await names('name'), inOrder)
+    assert.deepEqual(await names('-name'), inOrder.toReversed())
+  })
+
+  test('gives each project once in every order, from page to page of any size', async () => {
+    for (const sort of sorts) {
+      const whole = idsOf(await find({ sort, limit: '200' }))
+      assert.deepEqual(
+        whole.toSorted((a, b) => b - a),
+        idsOf(await find({ limit: '200' })),
+        sort,
+      )
+      for (const limit of ['7', '50']) assert.deepEqual(idsOf(await find({ sort, limit })), whole, sort)
+    }
+  })
+
+  test('goes on from its place when the project that stood there has moved', async () => {
+    const plan_id = (await makePlan()).id
+    const made = []
+    for (const name of ['a1', 'a2', 'a3', 'a4']) made.push((await makeProject({ plan_id, name })).id)
+    const [first = 0, second = 0, third = 0, fourth = 0] = made
+    const path = `/projects?plan_id=${plan_id}&sort=name&limit=2`
+    const { data, next_cursor } = (await admin.get(path)).body
+    assert.deepEqual(idsOf(data), [first, second])
+    await admin.patch(`/projects/${second}`, { name: 'z' })
+    const further = (await admin.get(`${path}&cursor=${next_cursor}`)).body
+    assert.deepEqual(idsOf(further.data), [third, fourth])
+  })
+
+  test('refuses a cursor of another order', async () => {
+    for (const sort of sorts) {
+      const cursor = await cursorOf(`sort=${sort}`)
+      for (const other of sorts) {
+        const answer = await admin.get(`/projects?sort=${other}&cursor=${cursor}`)
+        if (other === sort) assert.equal(answer.status, 200, answer.text)
+        else assertProblem(answer, 400, 'invalid_parameter')
+      }
+    }
+    assertProblem(
+      await admin.get(`/projects?cursor=${await cursorOf('sort=name')}`),
+      400,
+      'invalid_parameter',
+    )
+    assertProblem(await admin.get(`/users?cursor=${await cursorOf('sort=name')}`), 400, 'invalid_parameter')
+  })
+
   test('keeps its filters from page to page', async () => {
     const plan = await makePlan()
     const made = []
@@ -143,6 +253,15 @@ describe('projects.list', () => {
       'plan_id=1e3',
       'plan_id=-1',
       'lock=true',
+      'min_score=-1',
+      'max_score=101',
+      'min_score=1.5',
+      'over_limit=yes',
+      'sort=',
+      'sort=updated_at',
+      'sort=Name',
+      'sort=name&sort=id',
+      'sort=--id',
     ]) {
       assertProblem(await admin.get(`/projects?${query}`), 400, 'invalid_parameter')
     }

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { searchUsers } from '../../core/users/users.ts'
 import { startApi } from '../../testing/api.ts'
 import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
+import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { assertEachRowOnce, assertStrictPaging, readAllPages } from '../../testing/pages.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { searchToEnd } from '../../testing/search.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeUser } = fixtures(database, admin)
 
+const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
 const foundBy = async (q: string) => (await readAllPages(admin, '/users', { q })).map(({ id }) => id)
 
 async function addMany(count: number): Promise<number[]> {
@@ -78,6 +81,47 @@ describe('users.list', () => {
     }
   })
 
+  test('tells administrators from users, and who can sign in from who cannot', async () => {
+    const q = 'tellable'
+    const made = new Map<string, number>()
+    for (const role of ['user', 'admin'] as const) {
+      for (const is_active of [true, false]) {
+        const { id } = await makeUser({ name: `Tellable ${role}`, role, is_active })
+        made.set(`${role} ${is_active}`, id)
+      }
+    }
+    const told = async (query: Record<string, string>) =>
+      (await readAllPages(admin, '/users', { q, ...query })).map(({ id }) => id)
+    const of = (...names: string[]) =>
+      names.map((name) => made.get(name)).sort((a, b) => Number(b) - Number(a))
+    assert.deepEqual(await told({ role: 'admin' }), of('admin true', 'admin false'))
+    assert.deepEqual(await told({ role: 'user' }), of('user true', 'user false'))
+    assert.deepEqual(await told({ is_active: 'false' }), of('user false', 'admin false'))
+    assert.deepEqual(await told({ is_active: 'true' }), of('user true', 'admin true'))
+    assert.deepEqual(await told({ role: 'admin', is_active: 'false' }), of('admin false'))
+    assert.deepEqual(await told({ role: 'user', is_active: 'true' }), of('user true'))
+  })
+
+  test('goes on looking through pages that are not full', async () => {
+    const db = openDatabase(database).as('admin')
+    const everybody = await readAllPages(admin, '/users', { limit: '200' })
+    for (const q of ['tellable', 'bulk', 'person', 'zz', 'e', '%']) {
+      for (const bounds of [
+        { firstLook: 3, furtherLook: 3, fewInTable: 0, lookingMs: 0 },
+        { firstLook: 3, furtherLook: 3, fewInTable: 1000, lookingMs: 0 },
+      ]) {
+        const search = { q, isActive: true, limit: 5 }
+        const { ids } = await searchToEnd(
+          (after) => db.read((tx) => searchUsers(tx, { ...search, beforeId: after?.id }, bounds)),
+          search.limit,
+        )
+        const all = await readAllPages(admin, '/users', { q, is_active: 'true' })
+        assert.deepEqual(ids, idsOf(all), q)
+        assert.ok(everybody.length > ids.length)
+      }
+    }
+  })
+
   test('gives each user once at any page size, while others are added', async () => {
     const ids = await addMany(250)
     await assertEachRowOnce(admin, '/users', ids, () => addMany(1))
@@ -89,7 +133,7 @@ describe('users.list', () => {
   test('refuses cursors, limits and filters that are none', async () => {
     const [lastId = 0] = await addMany(1)
     await assertStrictPaging(admin, '/users', lastId)
-    for (const query of ['q=', `q=${'x'.repeat(101)}`, 'q=%00', 'q=a&q=b', 'role=admin']) {
+    for (const query of ['q=', `q=${'x'.repeat(101)}`, 'q=%00', 'q=a&q=b', 'role=owner', 'is_active=1']) {
       assertProblem(await admin.get(`/users?${query}`), 400, 'invalid_parameter')
     }
   })

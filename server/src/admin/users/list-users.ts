@@ -1,27 +1,36 @@
 import Type from 'typebox'
-import { listUsers, userView } from '../../core/users/users.ts'
+import { searchUsers, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
+import { oneOf } from '../../core/wire.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
+import { foundPage, PageQuery, pageOf, searchOf } from '../page.ts'
 import { NoParams } from '../parameters.ts'
 
 export const listUsersQuery = adminQuery({
   id: 'users.list',
   path: '/admin/users',
   summary: 'List users',
-  description: 'Everybody with an account, newest first.',
+  description: 'Everybody with an account, newest first, narrowed by any of the parameters together.',
   params: NoParams,
   query: {
     ...PageQuery,
     q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Part of the address or name.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Part of the address or name, in capital or small letters.',
+      }),
+    ),
+    role: Type.Optional(oneOf(['user', 'admin'], { description: 'Only those of this role.' })),
+    is_active: Type.Optional(
+      Type.Boolean({ description: 'Only those who can sign in, or only the others.' }),
     ),
   },
-  answer: listOf(User),
+  answer: searchOf(User),
   async run({ db, query }) {
-    const page = pageOf(query)
-    const beforeId = page.lastId ?? Number.MAX_SAFE_INTEGER
-    const fetch = (limit: number) => db.read((tx) => listUsers(tx, { q: query.q, limit, beforeId }))
-    return { answer: await listed(page, fetch, userView) }
+    const { limit, lastId } = pageOf(query)
+    const wanted = { q: query.q, role: query.role, isActive: query.is_active, limit, beforeId: lastId }
+    const found = await db.read((tx) => searchUsers(tx, wanted))
+    return { answer: foundPage(found, userView) }
   },
 })

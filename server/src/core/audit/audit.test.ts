@@ -5,7 +5,7 @@ import { Value } from 'typebox/value'
 import type { Db } from '../../platform/db/db.ts'
 import { auditEntry, everyKind, recordEach } from '../../testing/audit-entries.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
-import { AuditEntryView, type AuditQuery, auditView, findAudit, listAudit } from './audit.ts'
+import { AuditEntryView, type AuditSearch, auditView, findAudit, searchAudit } from './audit.ts'
 import { DenialCounter, denialView, listDenials, purgeDenials } from './denials.ts'
 import { erasePerson } from './people.ts'
 import { verifyAudit } from './verify.ts'
@@ -26,8 +26,9 @@ await recordEach(nextDay, [
   auditEntry({ projectId: 8, actor: { userId: 9, email: null, ip: null, userAgent: null } }),
 ])
 
-const list = (query: Partial<AuditQuery> = {}) => db.read((tx) => listAudit(tx, { limit: 50, ...query }))
-const ids = async (query: Partial<AuditQuery> = {}) => (await list(query)).map(({ id }) => id)
+const list = async (query: Partial<AuditSearch> = {}) =>
+  (await db.read((tx) => searchAudit(tx, { limit: 50, ...query }))).rows
+const ids = async (query: Partial<AuditSearch> = {}) => (await list(query)).map(({ id }) => id)
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000)
 
 describe('the list', () => {

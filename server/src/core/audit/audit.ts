@@ -1,10 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { type Found, foundOf, lookingMs, lookOn, type Place } from '../found.ts'
 import { nullable, Timestamp } from '../wire.ts'
-import { type AuditQuery, type AuditRow, find, list } from './audit.sql.ts'
+import { type AuditRow, find, findMany } from './audit.sql.ts'
+import { type AuditSearch, findIds, findKinds, look } from './search.sql.ts'
 
-export type { AuditQuery, AuditRow }
+export type { AuditRow, AuditSearch }
 
 const Values = nullable(Type.Object({}, { additionalProperties: true }))
 
@@ -108,8 +110,57 @@ export const auditView = (row: AuditRow): View => ({
   hash: row.hash.toString('hex'),
 })
 
-/** Newest first. */
-export const listAudit = (tx: ReadTx, query: AuditQuery): Promise<AuditRow[]> => list(tx, query)
+// Rows looked at: in an index, and in the table itself, where those of one resource lie scattered. Either takes about
+// 5 ms on two shared cores while it is in memory.
+export const auditBounds = { inIndex: 10_000, inTable: 1_000, lookingMs }
+
+/**
+ * Newest first. One resource's rows are looked through for the rest of what is asked for. Otherwise an index has the
+ * rows of each kind in order, all of them, a project's or an actor's, and the newest of all kinds are the answer: only
+ * an actor within a project, and the ends of a stretch of time, are looked for row by row.
+ */
+export async function searchAudit(
+  tx: ReadTx,
+  search: AuditSearch,
+  bounds = auditBounds,
+): Promise<Found<AuditRow>> {
+  const { projectId, actor, operation, resource, from, to, beforeId } = search
+  const deadline = performance.now() + bounds.lookingMs
+  const ids = from || to ? await findIds(tx, search) : { above: null, below: null }
+  const isOfOne = resource?.[1] !== undefined
+  const isNarrowed = [projectId, actor, operation, resource].some((filter) => filter !== undefined)
+  const kinds = isNarrowed && !isOfOne ? await findKinds(tx, search) : undefined
+  if (kinds?.length === 0) return { rows: [], next: null }
+  const bound = isOfOne ? bounds.inTable : Math.ceil(bounds.inIndex / (kinds?.length ?? 1))
+  const lookFrom = async (beforeId: number | undefined, limit: number): Promise<Found<{ id: string }>> => {
+    const found = await look(tx, { ...search, beforeId, limit }, { kinds, ids, bound })
+    const stop = found.stop === null ? null : placeOf({ id: found.stop })
+    return foundOf(
+      found.ids.map((id) => ({ id })),
+      limit,
+      placeOf,
+      stop,
+    )
+  }
+  const first = await lookFrom(beforeId, search.limit)
+  const { rows, next } = await lookOn(first, search.limit, deadline, ({ id }, limit) => lookFrom(id, limit))
+  return {
+    rows:
+      rows.length === 0
+        ? []
+        : await findMany(
+            tx,
+            rows.map(({ id }) => id),
+          ),
+    next,
+  }
+}
+
+/** A forged number may be larger than JavaScript's. */
+const placeOf = ({ id }: { id: string }): Place => ({
+  key: null,
+  id: Math.min(Number(id), Number.MAX_SAFE_INTEGER),
+})
 
 export async function findAudit(tx: ReadTx, id: number): Promise<AuditRow> {
   const row = await find(tx, id)

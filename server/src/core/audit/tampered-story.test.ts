@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { auditEntry, recordEach } from '../../testing/audit-entries.ts'
 import { intrudedAudit, masterKeys } from '../../testing/audit-intruder.ts'
-import { auditView, listAudit } from './audit.ts'
+import { auditView, searchAudit } from './audit.ts'
 import { makeCheckpoint, makeCheckpoints } from './checkpoints.ts'
 import { type EndLine, exportAudit } from './export.ts'
 import type { ExportFile } from './export-files.ts'
@@ -131,7 +131,7 @@ describe('what cannot be read', () => {
     test(`a value nested ${depth} levels deep is named by verification, and kills neither list nor export`, async () => {
       const { first_bad } = await verifyAfter(async () => {
         await nested(depth)()
-        const listed = (await db.read((tx) => listAudit(tx, { limit: 50 }))).map(auditView)
+        const listed = (await db.read((tx) => searchAudit(tx, { limit: 50 }))).rows.map(auditView)
         assert.ok(JSON.stringify(listed).includes('This is nested too deeply. Verify the audit.'))
         const { first_bad: inFile } = await verifyExported()
         assert.deepEqual([inFile?.chain, inFile?.seq], [8, 2], inFile?.problem)
@@ -153,7 +153,7 @@ describe('what cannot be read', () => {
     await verifyAfter(async () => {
       await query(`update control.audit set id = 9223372036854775807, seq = -9223372036854775808, at = 'infinity'
         where chain = 8 and seq = 2`)
-      const [first] = (await db.read((tx) => listAudit(tx, { limit: 50 }))).map(auditView)
+      const [first] = (await db.read((tx) => searchAudit(tx, { limit: 50 }))).rows.map(auditView)
       assert.deepEqual([first?.id, first?.at], [Number.MAX_SAFE_INTEGER, 'unreadable'])
     })
   })

@@ -34,12 +34,35 @@ export function list(
   return query.execute()
 }
 
+export interface OverLimit {
+  project_id: number
+  members: number
+  domains: number
+}
+
+/** Projects on this plan that have more than it allows, as it is now; at most `limit`. */
+export async function listOverLimit(tx: ReadTx, id: number, limit: number): Promise<OverLimit[]> {
+  const { rows } = await sql<OverLimit>`
+    select project_id, member_count as members, domain_count as domains from (
+      select listing.* from control.plans as plans
+        join control.project_listing as listing
+          on listing.plan_id = plans.id and listing.member_count > plans.max_users
+       where plans.id = ${id}
+      union
+      select listing.* from control.plans as plans
+        join control.project_listing as listing
+          on listing.plan_id = plans.id and listing.domain_count > plans.max_domains
+       where plans.id = ${id}
+    ) as listing order by project_id limit ${limit}`.execute(tx)
+  return rows
+}
+
 /** Projects for which this plan is the one in force. */
 export async function countProjects(tx: ReadTx, id: number): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select (select count(*) from control.projects where admin_plan_id = ${id})
-         + (select count(*) from control.projects where plan_id = ${id} and admin_plan_id is null) as count`.execute(
-    tx,
-  )
-  return rows[0]?.count ?? 0
+  const { count } = await tx
+    .selectFrom('control.project_listing')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('plan_id', '=', id)
+    .executeTakeFirstOrThrow()
+  return count
 }

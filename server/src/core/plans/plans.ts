@@ -2,7 +2,17 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { plainName } from '../text.ts'
-import { countProjects, find, insert, list, lock, type PlanRow, share, update } from './plans.sql.ts'
+import {
+  countProjects,
+  find,
+  insert,
+  list,
+  listOverLimit,
+  lock,
+  type PlanRow,
+  share,
+  update,
+} from './plans.sql.ts'
 import type { Plan, PlanConfig } from './wire.ts'
 
 export type { PlanRow }
@@ -46,6 +56,7 @@ export const findPlan = async (tx: ReadTx, id: number): Promise<PlanRow> => exis
 export const lockPlan = async (tx: Tx, id: number): Promise<PlanRow> => existing(await lock(tx, id), id)
 export const listPlans = list
 export const countProjectsOnPlan = countProjects
+export const projectsOverLimit = listOverLimit
 
 export const createPlan = (tx: Tx, config: PlanConfig): Promise<PlanRow> => insert(tx, checked(config))
 

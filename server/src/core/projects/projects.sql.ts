@@ -14,21 +14,21 @@ export interface ProjectRow extends Selectable<Schema['control.projects']> {
   plan: PlanRow
 }
 
-type FlatRow = Omit<ProjectRow, 'plan'> & { plan_fields: PlanJson }
+export type FlatRow = Omit<ProjectRow, 'plan'> & { plan_fields: PlanJson }
 type PlanJson = Omit<PlanRow, 'created_at' | 'updated_at'> & { created_at: string; updated_at: string }
 
-const fields = sql`
+export const fields = sql`
   projects.id, projects.user_id, projects.name, projects.is_locked, projects.allow_service_mta, projects.plan_id,
   projects.admin_plan_id, projects.billing_subscription_id, projects.billing_subscription_status,
   projects.billing_product_id, projects.admin_subscription_status, projects.version, projects.created_at,
   projects.updated_at, stats.computed_score, stats.score_offset, stats.reputation_score, stats.bounced, stats.failed, stats.complained,
   to_json(plans) as plan_fields`
 
-const companions = sql`
+export const companions = sql`
   join control.project_stats as stats on stats.project_id = projects.id
   join control.plans as plans on plans.id = coalesce(projects.admin_plan_id, projects.plan_id)`
 
-const rowOf = ({ plan_fields, ...row }: FlatRow): ProjectRow => ({
+export const rowOf = ({ plan_fields, ...row }: FlatRow): ProjectRow => ({
   ...row,
   plan: {
     ...plan_fields,
@@ -98,30 +98,6 @@ export async function insert(tx: Tx, name: string, userId: number, planId: numbe
     join stats on stats.project_id = projects.id
     join control.plans as plans on plans.id = projects.plan_id`.execute(tx)
   return rowOf(one(rows))
-}
-
-export interface ProjectFilter {
-  q?: string | undefined
-  locked?: boolean | undefined
-  planId?: number | undefined
-  limit: number
-  beforeId: number
-}
-
-export async function list(
-  tx: ReadTx,
-  { q, locked, planId, limit, beforeId }: ProjectFilter,
-): Promise<ProjectRow[]> {
-  const conditions = [
-    sql`projects.id < ${beforeId}`,
-    ...(q === undefined ? [] : [sql`projects.name ilike ${`%${q.replace(/[\\%_]/g, '\\$&')}%`}`]),
-    ...(locked === undefined ? [] : [sql`projects.is_locked = ${locked}`]),
-    ...(planId === undefined ? [] : [sql`coalesce(projects.admin_plan_id, projects.plan_id) = ${planId}`]),
-  ]
-  const { rows } = await sql<FlatRow>`
-    select ${fields} from control.projects as projects ${companions}
-    where ${sql.join(conditions, sql` and `)} order by projects.id desc limit ${limit}`.execute(tx)
-  return rows.map(rowOf)
 }
 
 function one<T>(rows: T[]): T {

@@ -6,7 +6,7 @@ import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts
 import { plainName } from '../text.ts'
 import { requireActiveUser } from '../users/users.ts'
 import { type Holdings, holdings } from './holdings.sql.ts'
-import { find, insert, list, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
+import { find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
 
 export type { Holdings, ProjectRow }
@@ -58,7 +58,6 @@ const existing = (row: ProjectRow | undefined, id: number): ProjectRow => {
 export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =>
   existing(await find(tx, id), id)
 export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
-export const listProjects = list
 
 /** For a preview: what a change of the project touches. */
 export const holdingsOf = holdings

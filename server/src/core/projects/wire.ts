@@ -35,6 +35,9 @@ export const Project = Type.Object(
   { title: 'Project', additionalProperties: false },
 )
 
+/** How lists can be sorted; `-` turns an order round. */
+export type ProjectSort = `${'-' | ''}${'id' | 'name' | 'reputation_score'}`
+
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number]
 
 /** What an administrator's edit can change. */

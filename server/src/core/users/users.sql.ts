@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { allOf, type Found, foundOf, type Place, partOf, walk } from '../found.ts'
 
 const columns = [
   'id',
@@ -88,19 +89,82 @@ export async function deleteSessions(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
-export function list(
+/** What can be asked for; everything left out means any. */
+export interface UserSearch {
+  /** Part of the address or name. */
+  q?: string | undefined
+  role?: string | undefined
+  isActive?: boolean | undefined
+  limit: number
+  beforeId: number | undefined
+}
+
+const listColumns = sql.join(columns.map((column) => sql.ref(`users.${column}`)))
+
+const holds = (q: string) =>
+  sql<boolean>`(users.email like ${partOf(q)} or lower(users.name) like ${partOf(q)})`
+
+const everyFilter = ({ q, role, isActive }: UserSearch): RawBuilder<boolean>[] => [
+  ...(role === undefined ? [] : [sql<boolean>`users.role = ${role}`]),
+  ...(isActive === undefined ? [] : [sql<boolean>`users.is_active = ${isActive}`]),
+  ...(q === undefined ? [] : [holds(q)]),
+]
+
+/** What one stretch of one index holds: administrators, the inactive, or everybody. */
+const stretch = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
+  if (role === 'admin') return [sql<boolean>`users.role = 'admin'`]
+  return isActive === false ? [sql<boolean>`not users.is_active`] : []
+}
+
+const before = ({ beforeId }: UserSearch): RawBuilder<boolean>[] =>
+  beforeId === undefined ? [] : [sql<boolean>`users.id < ${beforeId}`]
+
+const found = ({ limit }: UserSearch, rows: UserRow[], stop: Place | null): Found<UserRow> =>
+  foundOf(rows, limit, ({ id }) => ({ key: null, id }), stop)
+
+/** Looks at up to `bound` users, newest first. */
+export async function look(tx: ReadTx, search: UserSearch, bound: number): Promise<Found<UserRow>> {
+  const parts = walk({
+    columns: listColumns,
+    from: sql`control.users as users`,
+    within: allOf([...stretch(search), ...before(search)]),
+    order: sql`users.id desc`,
+    passes: allOf(everyFilter(search)),
+    bound,
+    limit: search.limit,
+  })
+  const { rows } = await sql<UserRow & { is_stop: boolean }>`
+    with ${parts}
+    select ${listColumns}, false as is_stop from found as users
+    union all select ${listColumns}, true from stop as users
+    order by is_stop, id desc`.execute(tx)
+  const stop = rows.find(({ is_stop }) => is_stop)
+  return found(
+    search,
+    rows.filter(({ is_stop }) => !is_stop).map(({ is_stop: _isStop, ...row }) => row),
+    stop ? { key: null, id: stop.id } : null,
+  )
+}
+
+/** Everybody with this part in address or name, if they are no more than `bound`, looked through for the rest. */
+export async function lookByText(
   tx: ReadTx,
-  { q, limit, beforeId }: { q?: string | undefined; limit: number; beforeId: number },
-): Promise<UserRow[]> {
-  let query = tx
-    .selectFrom('control.users')
-    .select(columns)
-    .where('id', '<', beforeId)
-    .orderBy('id', 'desc')
-    .limit(limit)
-  if (q !== undefined) {
-    const pattern = `%${q.replace(/[\\%_]/g, '\\$&')}%`
-    query = query.where((eb) => eb.or([eb('email', 'ilike', pattern), eb('name', 'ilike', pattern)]))
-  }
-  return query.execute()
+  search: UserSearch & { q: string },
+  bound: number,
+): Promise<Found<UserRow> | undefined> {
+  const wanted = allOf([...everyFilter(search), ...before(search)])
+  const { rows } = await sql<UserRow & { is_cut: boolean }>`
+    with few as materialized (
+      select ${listColumns} from control.users as users where ${holds(search.q)} limit ${sql.lit(bound + 1)}
+    )
+    select one.is_cut, page.* from (select count(*) > ${sql.lit(bound)} as is_cut from few) as one left join (
+      select ${listColumns} from few as users where ${wanted} order by users.id desc limit ${sql.lit(search.limit + 1)}
+    ) as page on true order by page.id desc`.execute(tx)
+  if (rows[0]?.is_cut !== false) return undefined
+  const there = rows.filter(({ id }) => id !== null)
+  return found(
+    search,
+    there.map(({ is_cut: _isCut, ...row }) => row),
+    null,
+  )
 }

@@ -1,15 +1,18 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { briefly, type Found, hasTrigram, lookingMs, lookOn, stayOnIndexes } from '../found.ts'
 import {
   countSessions,
   deleteSessions,
   find,
-  list,
   lock,
   lockAdministrators,
+  look,
+  lookByText,
   share,
   type UserRow,
+  type UserSearch,
   update,
 } from './users.sql.ts'
 import type { User } from './wire.ts'
@@ -40,7 +43,31 @@ const existing = (row: UserRow | undefined, id: number): UserRow => {
 }
 
 export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
-export const listUsers = list
+
+// Rows looked at, in the table itself: 5,000 take about 8 ms on two shared cores.
+export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, lookingMs }
+
+/** Newest first. A part of a name that a first look finds too rarely is looked up by its letters. */
+export async function searchUsers(
+  tx: ReadTx,
+  search: UserSearch,
+  bounds = userBounds,
+): Promise<Found<UserRow>> {
+  const { q, limit } = search
+  const deadline = performance.now() + bounds.lookingMs
+  const first = await look(tx, search, bounds.firstLook)
+  if (first.next === null || first.rows.length === limit) return first
+  await stayOnIndexes(tx)
+  const few = hasTrigram(q)
+    ? await briefly(tx, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
+    : undefined
+  return (
+    few ??
+    lookOn(first, limit, deadline, ({ id }, limit) =>
+      look(tx, { ...search, beforeId: id, limit }, bounds.furtherLook),
+    )
+  )
+}
 
 export interface LockedUser extends UserRow {
   /** The active administrators, locked as well. */

@@ -156,6 +156,8 @@ function startupOptions(role: DbRole): string {
     lock_timeout: lockTimeoutMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    // Compiling a statement takes longer than any of ours takes, and is begun on an estimate.
+    jit: 'off',
   }
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)

@@ -74,6 +74,39 @@ test('what the database has not seen is named', async () => {
   assert.deepEqual(await db.read(pendingMigrations), files.slice(-1))
 })
 
+/** A login that may act as the owner and is nothing else, as docs/operations/database.md has it. */
+async function migratorOf(database: TestDatabase): Promise<string> {
+  const url = new URL(database.superuserUrl)
+  await database.query(`alter database ${url.pathname.slice(1)} owner to postern_owner`)
+  await database.query(`do $$ begin create role migrator login noinherit in role postern_owner;
+    exception when duplicate_object then null; end $$`)
+  url.username = 'migrator'
+  return url.href
+}
+
+const searchIndexes = (database: TestDatabase) =>
+  database.query<{ definition: string }>(
+    `select pg_get_indexdef(indexrelid) as definition from pg_index
+      where pg_get_indexdef(indexrelid) like '%gin_trgm_ops%' order by 1`,
+  )
+
+test('a login that is no superuser migrates, text search included', async () => {
+  const database = await emptyDatabase()
+  const ownerUrl = await migratorOf(database)
+  assert.deepEqual(await migrate({ ownerUrl, appUser: 'postern_app', log: () => {} }), files)
+  assert.equal((await searchIndexes(database)).length, 2)
+})
+
+test('text search that the operator has installed elsewhere is used', async () => {
+  const database = await emptyDatabase()
+  await database.query(`create schema "Their own"; grant usage on schema "Their own" to public;
+    create extension pg_trgm with schema "Their own"`)
+  const ownerUrl = await migratorOf(database)
+  assert.deepEqual(await migrate({ ownerUrl, appUser: 'postern_app', log: () => {} }), files)
+  for (const { definition } of await searchIndexes(database))
+    assert.match(definition, /"Their own".gin_trgm_ops/)
+})
+
 test('a login that may not act as the owner is told what a superuser has to run', async () => {
   const database = await emptyDatabase()
   await assert.rejects(

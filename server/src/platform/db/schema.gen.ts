@@ -301,6 +301,16 @@ export interface ControlProjectKeys {
   wrapped_key: Buffer;
 }
 
+export interface ControlProjectListing {
+  domain_count: Generated<number>;
+  folded_name: string;
+  is_locked: boolean;
+  member_count: Generated<number>;
+  plan_id: number;
+  project_id: number;
+  reputation_score: number;
+}
+
 export interface ControlProjects {
   admin_plan_id: number | null;
   admin_subscription_status: string | null;
@@ -561,6 +571,7 @@ export interface DB {
   "control.outbox": ControlOutbox;
   "control.plans": ControlPlans;
   "control.project_keys": ControlProjectKeys;
+  "control.project_listing": ControlProjectListing;
   "control.project_stats": ControlProjectStats;
   "control.projects": ControlProjects;
   "control.routes": ControlRoutes;

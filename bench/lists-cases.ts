@@ -1,0 +1,73 @@
+import { actors, busyProject, freePlan, legacyPlan } from './lists-fill.ts'
+
+/** Everything that lists can be asked: each value of each filter with each of all the others, and each order. */
+export interface Case {
+  /** What its figures are put together with. */
+  group: string
+  path: string
+}
+
+type Values = Record<string, (string | null)[]>
+
+/** Null leaves the parameter out. */
+function combinations(values: Values): Record<string, string>[] {
+  let all: Record<string, string>[] = [{}]
+  for (const [name, choices] of Object.entries(values)) {
+    all = all.flatMap((query) =>
+      choices.map((value) => (value === null ? query : { ...query, [name]: value })),
+    )
+  }
+  return all
+}
+
+// In the order of how often they are found: everywhere, in a thirteenth, in a thousandth, in a few, nowhere although
+// each three letters of it are common, nowhere at all; then shorter than any index of three letters helps with.
+const parts = [null, 'project', 'globex', 'quixotic', 'ab12', 'project globex', 'xyzzyx', 'a', 'qj', '€']
+
+const ranges = [{}, { min_score: '95' }, { max_score: '20' }, { min_score: '40', max_score: '45' }]
+
+export function projectCases(): Case[] {
+  const orders = ['-id', 'id', 'name', '-name', 'reputation_score', '-reputation_score']
+  const filters = combinations({
+    q: parts,
+    locked: [null, 'true', 'false'],
+    plan_id: [null, String(freePlan), String(legacyPlan), '999'],
+    over_limit: [null, 'true', 'false'],
+  })
+  return orders.flatMap((sort) =>
+    filters.flatMap((filter) =>
+      ranges.map((range) => ({
+        group: `projects, sort ${sort}`,
+        path: `/projects?${new URLSearchParams({ ...filter, ...range, sort })}`,
+      })),
+    ),
+  )
+}
+
+export const userCases = (): Case[] =>
+  combinations({
+    q: [null, 'example', 'globex.example', 'ada', 'person777', 'example globex', 'xyzzyx', 'a', 'qj', '€'],
+    role: [null, 'user', 'admin'],
+    is_active: [null, 'true', 'false'],
+  }).map((query) => ({ group: 'users', path: `/users?${new URLSearchParams(query)}` }))
+
+/** `lastAt` is the time of the newest row, `spanSeconds` how far back the oldest lies. */
+export function auditCases(lastAt: Date, spanSeconds: number): Case[] {
+  const back = (share: number): string =>
+    new Date(lastAt.getTime() - share * spanSeconds * 1000).toISOString()
+  const times = [
+    {},
+    { from: back(0.001) },
+    { to: back(0.9) },
+    { from: back(0.5), to: back(0.499) },
+    { from: back(-1) },
+  ]
+  return combinations({
+    project_id: [null, '0', String(busyProject), '77', '999999999'],
+    actor: [null, String(actors[0]), String(actors.at(-1)), '999999999'],
+    operation: [null, 'projects.edit', 'projects.set-billing', 'plans.edit', 'domains.rotate'],
+    resource: [null, 'project', 'endpoint', 'project:77', 'message'],
+  }).flatMap((filter) =>
+    times.map((time) => ({ group: 'audit', path: `/audit?${new URLSearchParams({ ...filter, ...time })}` })),
+  )
+}

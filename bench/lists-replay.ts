@@ -1,0 +1,40 @@
+import type pg from 'pg'
+import type { Statement } from './statements.ts'
+
+/** Statements that the API sent, sent again. */
+export async function replay(client: pg.Client, statements: Statement[]): Promise<void> {
+  for (const { text, values } of statements) await send(client, text, values)
+}
+
+async function send(client: pg.Client, text: string, values: (string | null)[]): Promise<void> {
+  try {
+    await (values.length > 0 ? client.query(text, values) : client.query(text))
+  } catch (error) {
+    // What the API gives up when it takes too long, and goes on without.
+    if ((error as { code?: unknown }).code !== '57014') throw error
+  }
+}
+
+export interface Plan {
+  /** Large tables that are read from end to end. */
+  scanned: string[]
+  text: string
+}
+
+const small = ['plans']
+
+/** How PostgreSQL goes about each of them, under the settings that stand between them. */
+export async function planOf(client: pg.Client, statements: Statement[]): Promise<Plan[]> {
+  const plans: Plan[] = []
+  for (const { text, values } of statements) {
+    if (!/^\s*(select|with)/i.test(text)) {
+      await send(client, text, values)
+      continue
+    }
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+    const lines = rows.map((row) => row['QUERY PLAN'])
+    const scanned = lines.flatMap((line) => /Seq Scan on (\S+)/.exec(line)?.[1] ?? [])
+    plans.push({ scanned: scanned.filter((name) => !small.includes(name)), text: lines.join('\n') })
+  }
+  return plans
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makePlan, makeProject, makeMember, makeDomain } = fixtures(database, admin)
+const preview = async (id: number, body: object) =>
+  (await admin.patch(`/plans/${id}?dry_run=true`, body)).body
+
+describe('a preview of plans.edit', () => {
+  test('counts the projects for which the plan is the one in force', async () => {
+    const [plan, other] = [await makePlan(), await makePlan()]
+    await makeProject({ plan_id: plan.id })
+    const overridden = await makeProject({ plan_id: other.id })
+    await admin.patch(`/projects/${overridden.id}`, { admin_plan_id: plan.id, reason: 'Agreed' })
+    const away = await makeProject({ plan_id: plan.id })
+    await admin.patch(`/projects/${away.id}`, { admin_plan_id: other.id, reason: 'Agreed' })
+    const { effects } = await preview(plan.id, { max_domains: 7 })
+    assert.deepEqual(effects, [
+      'Projects on this plan, to which this applies at once: 2.',
+      'The limit max_domains goes from 1000 to 7.',
+    ])
+  })
+
+  test('names the projects that then have more than it allows', async () => {
+    const plan = await makePlan()
+    const full = await makeProject({ plan_id: plan.id })
+    await makeMember(full.id)
+    await makeDomain(full.id)
+    await makeDomain(full.id)
+    await makeProject({ plan_id: plan.id })
+    const over = (body: object) => preview(plan.id, body).then(({ warnings }) => warnings.join(' '))
+    assert.equal(await over({ max_users: 2, max_domains: 2 }), '')
+    for (const body of [{ max_users: 1 }, { max_domains: 1 }, { max_users: 1, max_domains: 0 }]) {
+      assert.match(
+        await over(body),
+        new RegExp(`allows: 1\\. .*project ${full.id} \\(2 domains, 2 members\\)\\.`),
+      )
+    }
+    assert.match(await over({ max_users: 0 }), /allows: 2\./)
+  })
+})
