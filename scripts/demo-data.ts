@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
- * A believable installation to look at: four plans, forty projects with members, endpoints, API keys and a history that two
- * administrators made through the interface itself, so that its audit is as genuine as any.
+ * A believable installation to look at: four plans, forty projects with members, endpoints, API keys, domains and a
+ * history that two administrators made through the interface itself, so that its audit is as genuine as any.
  *
  * The same every time: what looks random comes from a fixed sequence. People and counters, which no operation
- * makes yet, are written straight into the tables.
+ * makes yet, are written straight into the tables; and so is that some domains are verified, because nobody publishes
+ * their records. All are of our own MTAs: SES needs an account.
  */
 export interface Demo {
   url: string
@@ -42,6 +43,7 @@ export async function seedDemoData({
       await makeProject({ by, database, name, index, owners, plans })
       if (index % 10 === 9) say(`  ${index + 1} of ${projectNames.length} projects`)
     }
+    await showVerified(database)
   } finally {
     await database.end()
   }
@@ -277,6 +279,7 @@ async function makeProject({ by, database, name, index, owners, plans }: Project
     })
   }
   await makeHistory(by, path, index, plans)
+  if (index % 3 !== 0) await makeDomains(by, path, index, domain)
   const sent = (planConfigs[tier]?.max_mails_per_month ?? 0) * (0.1 + (index % 9) / 10)
   await database.query(
     'update control.project_stats set computed_score = $2, bounced = $3, failed = $4, complained = $5 where project_id = $1',
@@ -302,6 +305,38 @@ async function makeMembers(
   }
 }
 
+/** One, or on the way to a second; some were renamed since. */
+async function makeDomains(by: Call, path: string, index: number, name: string): Promise<void> {
+  await by('PATCH', path, { allow_service_mta: true, reason: 'Own addresses agreed in the contract' })
+  const add = (host: string) =>
+    by('POST', `${path}/domains`, {
+      name: `${host}.${name}`,
+      mta_provider: 'service',
+      // The Free plan allows one, so some of these are exceptions.
+      ...(host === 'mail' ? {} : { reason: 'Second brand, agreed with sales' }),
+    })
+  const { id } = await add('mail')
+  if (index % 4 === 1) await add('news')
+  if (index % 8 === 4) await by('PATCH', `${path}/domains/${id}`, { name: `post.${name}` })
+}
+
+/** Two of three, and nobody looks at those again: their records are nowhere. */
+async function showVerified(database: pg.Client): Promise<void> {
+  const chosen = `select id from control.domains where id % 3 <> 0`
+  await database.query(
+    `update control.dkim_keys as keys set state = 'active', activated_at = postern.now()
+       from control.identities as identities
+      where identities.id = keys.identity_id and identities.retiring_at is null and keys.state = 'pending'
+        and identities.domain_id in (${chosen})`,
+  )
+  await database.query(`update control.dns_records set status = 'verified' where domain_id in (${chosen})`)
+  await database.query(
+    `update control.domains set status = 'verified', verified_at = postern.now(), last_checked_at = postern.now(),
+            last_check_error = null, failing_since = null, checks_failed = 0, next_check_at = null
+      where id in (${chosen})`,
+  )
+}
+
 /** What administrators do all day. */
 async function makeHistory(by: Call, path: string, index: number, plans: number[]): Promise<void> {
   const acts: [when: boolean, body: object][] = [
@@ -310,7 +345,6 @@ async function makeHistory(by: Call, path: string, index: number, plans: number[
     [index % 9 === 5, { reputation_score: 95, reason: 'Complaints came from one list that was removed' }],
     [index % 10 === 7, { admin_plan_id: plans[2], reason: 'Extra volume for the autumn campaign' }],
     [index % 20 === 7, { admin_plan_id: null, reason: 'Campaign is over' }],
-    [index % 6 === 2, { allow_service_mta: true, reason: 'Own addresses agreed in the contract' }],
     [
       index % 13 === 12,
       { admin_subscription_status: 'active', reason: 'Pays by invoice, not through billing' },

@@ -13,11 +13,12 @@ import { seedDemoData } from './demo-data.ts'
 
 /**
  * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
- * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1, and starts
- * anew when a file changes. Given arguments, they are a command for the one that runs: `npm run dev token` prints an
+ * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1 with a worker beside
+ * it (`postern all`), and starts anew when a file changes. Given arguments, they are a command for the one that runs: `npm run dev token` prints an
  * access token, `npm run dev -- audit verify` is `postern audit verify` in its environment.
  *
- * Of the environment's POSTERN_ variables only the two database addresses and the port are used.
+ * Of the environment's POSTERN_ variables only the two database addresses, the port and the resolvers are used. Without
+ * POSTERN_DNS_SERVERS the system's are asked, which know nothing of the demo's domains: they stay pending.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const program = path.join(root, 'server/src/bin/postern.ts')
@@ -134,9 +135,13 @@ function environment(settings: Record<string, string>): Record<string, string> {
 async function settingsFor(databaseUrl: string): Promise<Record<string, string>> {
   const secret = (name: string) => async () => `${name}:${randomBytes(32).toString('hex')}`
   const owner = process.env['POSTERN_DATABASE_OWNER_URL']
+  const resolvers = process.env['POSTERN_DNS_SERVERS']
   return {
     POSTERN_DATABASE_URL: databaseUrl,
     ...(owner ? { POSTERN_DATABASE_OWNER_URL: owner } : {}),
+    ...(resolvers ? { POSTERN_DNS_SERVERS: resolvers } : {}),
+    POSTERN_MX_HOST: 'mx.postern.example',
+    POSTERN_RETURN_PATH_HOST: 'bounces.postern.example',
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
@@ -186,7 +191,7 @@ async function makeDemoData(env: Record<string, string>): Promise<string> {
 async function serve(env: Record<string, string>, whenReady: () => Promise<void>): Promise<void> {
   const watched = ['--watch-path', path.join(root, 'server/src'), '--watch-preserve-output']
   // In a group of its own: Ctrl-C reaches this process alone, which then ends what it started in order.
-  const server = spawn(process.execPath, [...watched, program, 'api'], {
+  const server = spawn(process.execPath, [...watched, program, 'all'], {
     env,
     stdio: 'inherit',
     detached: true,

@@ -37,19 +37,49 @@ const postern = (env: Record<string, string>, ...args: string[]): Promise<Outcom
     })
   })
 
-/** Starts `postern api` and waits until it says where it serves. */
-function serve(): Promise<{ child: ChildProcess; url: string; lines: string[] }> {
-  const child = spawn(process.execPath, [program, 'api'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+interface Running {
+  child: ChildProcess
+  lines: string[]
+  /** The line that says so, once it was said. */
+  said(msg: string): Promise<Record<string, unknown>>
+}
+
+/** Starts a command that goes on, and listens to what it says. */
+function start(command: string): Running {
+  const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   cleanUp(async () => void child.kill('SIGKILL'))
   const lines: string[] = []
-  return new Promise((resolve, reject) => {
-    child.on('exit', () => reject(new Error(`the api ended: ${lines.join('\n')}`)))
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      lines.push(line)
-      const { msg, addresses } = JSON.parse(line)
-      if (msg === 'serving') resolve({ child, lines, url: `http://127.0.0.1:${addresses[0].port}` })
-    })
-  })
+  createInterface({ input: child.stdout }).on('line', (line) => void lines.push(line))
+  return {
+    child,
+    lines,
+    async said(msg) {
+      for (;;) {
+        const found = lines.map((line) => JSON.parse(line)).find((line) => line.msg === msg)
+        if (found) return found
+        if (child.exitCode !== null) throw new Error(`${command} ended: ${lines.join('\n')}`)
+        await sleep(20)
+      }
+    },
+  }
+}
+
+/** Starts `postern api`, or another that serves, and waits until it says where. */
+async function serve(command = 'api'): Promise<Running & { url: string }> {
+  const running = start(command)
+  const { addresses } = (await running.said('serving')) as { addresses: { port: number }[] }
+  return { ...running, url: `http://127.0.0.1:${addresses[0]?.port}` }
+}
+
+async function stopped({ child, lines }: Running): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null], lines.join('\n'))
+  assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(50)
 }
 
 describe('postern', () => {
@@ -106,11 +136,23 @@ describe('postern', () => {
     assert.deepEqual(await once(child, 'exit'), [0, null])
   })
 
+  test('worker and all wait for a database that was not migrated, and can be stopped meanwhile', async () => {
+    const early = [start('worker'), await serve('all')]
+    for (const running of early) {
+      await running.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
+      await stopped(running)
+    }
+  })
+
   test('migrate, admin create and token lead to an administrator at the door', async () => {
+    const early = start('worker')
+    await early.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
     const migrated = await postern(env, 'migrate')
     assert.equal(migrated.status, 0, migrated.stderr)
     assert.match(migrated.stdout, /applied 000001_ground/)
     assert.match((await postern(env, 'migrate')).stdout, /up to date/)
+    await early.said('working')
+    await stopped(early)
 
     for (const email of [
       'root@localhost',
@@ -190,5 +232,49 @@ describe('postern', () => {
     assert.deepEqual(await exited, [0, null])
     assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
     await assert.rejects(fetch(`${url}/healthz`))
+  })
+
+  test('worker signs the audit, which api does not', async () => {
+    const countCheckpoints = async () =>
+      (await database.query('select from control.audit_checkpoints')).length
+    const before = await countCheckpoints()
+    const api = await serve()
+    assert.equal((await postern(env, 'admin', 'create', '--email', 'carol@example.com')).status, 0)
+    await sleep(1500)
+    assert.equal(await countCheckpoints(), before)
+    const worker = start('worker')
+    await worker.said('working')
+    await until(async () => (await countCheckpoints()) > before)
+    await Promise.all([stopped(worker), stopped(api)])
+  })
+
+  test('all serves and works in one process', async () => {
+    const all = await serve('all')
+    await all.said('working')
+    assert.equal((await fetch(`${all.url}/readyz`)).status, 200)
+    const { stdout } = await postern(env, 'token', '--email', 'ada@example.com')
+    const call = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`${all.url}/v1/admin${path}`, {
+        method,
+        headers: { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+      assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+      return response.json() as Promise<{ id: number; identity: { state: string } }>
+    }
+    const [user] = await database.query<{ id: string }>('select id from control.users order by id limit 1')
+    const plan = await call('POST', '/plans', {
+      ...{ name: 'Plan', description: 'For tests.', support_level: 'email', billing_product_id: null },
+      ...{ max_domains: 1, max_users: 1, max_mails_per_day: 1, max_mails_per_month: 1 },
+      ...{ price: 1, is_active: true },
+    })
+    const owner = { user_id: Number(user?.id), plan_id: plan.id }
+    const project = await call('POST', '/projects', { name: 'Project', ...owner })
+    await call('PATCH', `/projects/${project.id}`, { allow_service_mta: true, reason: 'Needed' })
+    const body = { name: 'mail.example.com', mta_provider: 'service' }
+    const domain = await call('POST', `/projects/${project.id}/domains`, body)
+    const show = () => call('GET', `/projects/${project.id}/domains/${domain.id}`)
+    await until(async () => (await show()).identity.state === 'registered')
+    await stopped(all)
   })
 })

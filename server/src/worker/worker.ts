@@ -12,15 +12,20 @@ export type WorkerDeps = CheckDeps & SettleDeps & ChoreDeps & { runner: JobRunne
 /** In one minute's round; what is left is for the next. */
 const settledAtMost = 500
 const checkedAtMost = 2000
+/** A round ends before its job expires (platform/jobs/queues.ts), whoever does not answer. */
+const roundMs = 90_000
 
 /** Every queue, and what is done about a job of it. */
-const handlersOf = (deps: WorkerDeps): Handlers => ({
-  'identities.settle': ({ identity_id }) => settleIdentity(deps, identity_id),
-  'identities.sweep': () => settleDue(deps, settledAtMost),
-  'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
-  'domains.sweep': async () => void (await checkDue(deps, checkedAtMost)),
-  chores: () => doChores(deps),
-})
+function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
+  const end = () => AbortSignal.any([stopping, AbortSignal.timeout(roundMs)])
+  return {
+    'identities.settle': ({ identity_id }) => settleIdentity(deps, identity_id),
+    'identities.sweep': () => settleDue(deps, settledAtMost, end()),
+    'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
+    'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
+    chores: () => doChores(deps),
+  }
+}
 
 const everyMinute: readonly QueueName[] = ['identities.sweep', 'domains.sweep', 'chores']
 
@@ -30,12 +35,7 @@ export interface Worker {
 
 export function startWorker(deps: WorkerDeps): Worker {
   const stopping = new AbortController()
-  const running = (async () => {
-    await untilMigrated(deps, stopping.signal)
-    if (stopping.signal.aborted) return
-    await deps.runner.run(handlersOf(deps), everyMinute)
-    deps.log.info('working')
-  })().catch((error: unknown) => deps.log.error({ err: error }, 'the worker could not start'))
+  const running = start(deps, stopping.signal)
   return {
     async stop(graceMs) {
       stopping.abort()
@@ -45,13 +45,23 @@ export function startWorker(deps: WorkerDeps): Worker {
   }
 }
 
-const migrationPollMs = 2_000
+const retryMs = 2_000
 
-async function untilMigrated({ db, log }: WorkerDeps, signal: AbortSignal): Promise<void> {
+/** A database that is away, or was not migrated yet, is waited for. */
+async function start(deps: WorkerDeps, signal: AbortSignal): Promise<void> {
+  const { db, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const pending = await db.read(pendingMigrations).catch(() => undefined)
-    if (pending?.length === 0) return
-    if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
-    await sleep(migrationPollMs, undefined, { signal }).catch(() => {})
+    try {
+      const pending = await db.read(pendingMigrations).catch(() => undefined)
+      if (pending?.length === 0) {
+        await runner.run(handlersOf(deps, signal), everyMinute)
+        if (!signal.aborted) log.info('working')
+        return
+      }
+      if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
+    } catch (error) {
+      if (!signal.aborted) log.error({ err: error }, 'the worker could not start; tried again')
+    }
+    await sleep(retryMs, undefined, { signal }).catch(() => {})
   }
 }

@@ -13,9 +13,12 @@ export interface Subject {
   name: string
   mta_provider: MtaProviderName
   status: 'pending' | 'verified' | 'failed'
-  ownership_token: string
   checks_failed: number
   failing_ms: number | null
+  /** Moved by every edit and every rotation. */
+  version: number
+  /** To the microsecond; whoever looks has the domain until then. */
+  due_at: string
   identity_id: number
   identity_state: string
   /** Where the provider has the identity. */
@@ -24,9 +27,9 @@ export interface Subject {
 }
 
 const subjectFields = sql`
-  domains.id, domains.project_id, domains.name, domains.mta_provider, domains.status, domains.ownership_token,
-  domains.checks_failed, identities.id as identity_id, identities.state as identity_state,
-  identities.account, identities.region,
+  domains.id, domains.project_id, domains.name, domains.mta_provider, domains.status, domains.version,
+  domains.next_check_at::text as due_at, domains.checks_failed, identities.id as identity_id,
+  identities.state as identity_state, identities.account, identities.region,
   (extract(epoch from postern.now() - domains.failing_since) * 1000)::float8 as failing_ms`
 
 const livingIdentity = sql`
@@ -94,9 +97,10 @@ export interface CheckOutcome {
   delaySeconds: number | null
 }
 
+/** One who asked for a look while this one was taken has it still: what it found may be from before. */
 export async function writeOutcome(
   tx: Tx,
-  { project_id, id }: Subject,
+  { project_id, id, due_at: leasedUntil }: Subject,
   { status, result, complaint, delaySeconds }: CheckOutcome,
 ): Promise<void> {
   await sql`
@@ -106,7 +110,9 @@ export async function writeOutcome(
                          when status = 'verified' then verified_at else postern.now() end,
       last_checked_at = postern.now(),
       last_check_error = ${complaint},
-      next_check_at = postern.now() + ${delaySeconds}::int * interval '1 second',
+      next_check_at = case when next_check_at = ${leasedUntil}::timestamptz
+                           then postern.now() + ${delaySeconds}::int * interval '1 second'
+                           else next_check_at end,
       failing_since = case ${result} when 'complete' then null
                                      when 'incomplete' then coalesce(failing_since, postern.now())
                                      else failing_since end,

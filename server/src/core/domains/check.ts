@@ -47,10 +47,10 @@ export async function checkDomain(deps: CheckDeps, projectId: number, id: number
 
 const atOnce = 20
 
-/** All that are due, some at a time. */
-export async function checkDue(deps: CheckDeps, limit: number): Promise<number> {
+/** All that are due, some at a time, until told to stop. */
+export async function checkDue(deps: CheckDeps, limit: number, signal?: AbortSignal): Promise<number> {
   let checked = 0
-  while (checked < limit) {
+  while (checked < limit && !signal?.aborted) {
     const subjects = await deps.db.transaction((tx) => claimDue(tx, { limit: atOnce, leaseSeconds }))
     await Promise.all(subjects.map((subject) => check(deps, subject)))
     checked += subjects.length
@@ -118,13 +118,8 @@ async function writeDown(
   report: Report,
 ): Promise<void> {
   const subject = await lockSubject(tx, seen.project_id, seen.id)
-  // Edited or deleted meanwhile: what was seen is about something that is no more.
-  if (
-    !subject ||
-    subject.identity_id !== seen.identity_id ||
-    subject.ownership_token !== seen.ownership_token
-  )
-    return
+  // Edited, rotated or deleted meanwhile: what was seen is about something that is no more.
+  if (subject?.version !== seen.version) return
   const { project_id, name, identity_id } = subject
   const statuses = observations.map((observation) => ({
     id: observation.record.id,
@@ -138,8 +133,8 @@ async function writeDown(
   const seenNames = new Set(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),
   )
-  const spare = await spareRecordName(tx, subject, seenNames)
-  const { result, complaint } = judge(observations, spare, wordOf(report))
+  const { spareName, isKeyWaiting } = await turnKeys(tx, subject, seenNames)
+  const { result, complaint } = judge(observations, spareName, wordOf(report))
   const isClaimed =
     result === 'complete' && subject.status !== 'verified' && (await isHeldByAnother(tx, subject))
   const judged = isClaimed
@@ -149,8 +144,9 @@ async function writeDown(
     status: subject.status,
     failingForMs: subject.failing_ms,
     checksFailed: subject.checks_failed,
+    isKeyWaiting,
   }
-  await writeOutcome(tx, subject, { ...judged, ...nextStep(standing, judged.result) })
+  await writeOutcome(tx, seen, { ...judged, ...nextStep(standing, judged.result) })
 }
 
 /** One at a time decides about a name, or two could find it free. */
@@ -159,25 +155,30 @@ async function isHeldByAnother(tx: Tx, { name, project_id }: Subject): Promise<b
   return (await verifiedHolder(tx, name, project_id)) !== undefined
 }
 
-/**
- * A key that DNS shows takes over from the one before it, whose record is then asked for no more. Gives back the name
- * of the record of a key that still waits beside one in use.
- */
-async function spareRecordName(
+interface Keys {
+  /** The record that nobody needs: of a key that waits beside the one in use, or has just been taken out of it. */
+  spareName?: string
+  isKeyWaiting: boolean
+}
+
+/** A key that DNS shows takes over from the one before it, whose record is then asked for no more. */
+async function turnKeys(
   tx: Tx,
   { project_id, id, identity_id, name }: Subject,
   seenNames: ReadonlySet<string>,
-): Promise<string | undefined> {
+): Promise<Keys> {
   const keys = await listKeys(tx, project_id, identity_id)
   const active = keys.find(({ state }) => state === 'active')
   const pending = keys.find(({ state }) => state === 'pending')
-  if (!pending) return undefined
+  if (!pending) return { isKeyWaiting: false }
   const pendingName = dkimKeyName(name, pending.selector)
-  if (!seenNames.has(pendingName)) return active ? pendingName : undefined
+  if (!seenNames.has(pendingName)) {
+    return active ? { spareName: pendingName, isKeyWaiting: true } : { isKeyWaiting: false }
+  }
   await retireActive(tx, project_id, identity_id)
   await activatePending(tx, project_id, identity_id)
-  if (!active) return undefined
+  if (!active) return { isKeyWaiting: false }
   const retiredName = dkimKeyName(name, active.selector)
   await deleteRecords(tx, project_id, id, retiredName)
-  return retiredName
+  return { spareName: retiredName, isKeyWaiting: false }
 }

@@ -1,9 +1,12 @@
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse } from 'tldts'
 import { PosternError } from '../../platform/errors.ts'
 
-/** RFC 1035 §2.3.4. One less than 255 octets on the wire, and the root's dot is not written. */
-const maxLength = 253
+/**
+ * RFC 1035 §2.3.4 allows 253 characters, and the longest of the domain's records has to be a name as well: SES's,
+ * with 32 characters and `._domainkey.` before it.
+ */
+const maxLength = 253 - 44
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /**
@@ -17,8 +20,11 @@ export function domainName(text: string): string {
   if (/[\s/\\@:?#%\p{Cc}]/u.test(text)) throw refused(`must be a plain name such as mail.example.com`)
   const name = domainToASCII(text.replace(/\.$/, ''))
   const labels = name.split('.')
-  if (name === '' || name.length > maxLength || !labels.every((part) => label.test(part))) {
+  if (name === '' || !labels.every((part) => label.test(part)) || !isReadable(name)) {
     throw refused('is not a well-formed domain name; write it like mail.example.com')
+  }
+  if (name.length > maxLength) {
+    throw refused(`must be at most ${maxLength} characters long, so that its records have room before it`)
   }
   // RFC 3696 §2: a name whose last label is all digits would be taken for an address.
   if (/^\d+$/.test(labels.at(-1) ?? '')) throw refused('must be a name, not an IP address')
@@ -26,6 +32,12 @@ export function domainName(text: string): string {
     throw refused('is a public suffix, below which others register their names; name a domain of your own')
   }
   return name
+}
+
+/** RFC 5891 §5.4: an A-label stands for something, and for nothing that would be written otherwise. */
+const isReadable = (name: string): boolean => {
+  const readable = domainToUnicode(name)
+  return !/(?:^|\.)xn--/.test(readable) && domainToASCII(readable) === name
 }
 
 const refused = (why: string): PosternError => new PosternError('validation_failed', `"name" ${why}.`)

@@ -5,7 +5,8 @@ import type { Result } from './judgement.ts'
  *
  *   pending  → verified   a look finds everything that is needed, and no other project holds the name
  *   pending  → failed     not within 14 days. Until then looked at after 1, 2, 4 … minutes, at most every 6 hours
- *   verified → failed     something was missing for 3 days. Looked at daily, and hourly while something is missing
+ *   verified → failed     something was missing for 3 days. Looked at daily, and hourly while something is missing or
+ *                         a new DKIM key waits for its record
  *   failed   → verified   as from pending. Looked at daily until 30 days have gone by, then only when asked
  *   any      → pending    a domain edit
  *
@@ -16,6 +17,8 @@ export interface Standing {
   /** Since when something has been missing; null while nothing is. */
   failingForMs: number | null
   checksFailed: number
+  /** A new DKIM key beside the one in use. */
+  isKeyWaiting: boolean
 }
 
 export interface Next {
@@ -36,8 +39,13 @@ const watchedDays = 30
 /** So that a thousand domains of one day are not all looked at in one minute of every day after. */
 const spread = 0.1
 
-export function nextStep({ status, failingForMs, checksFailed }: Standing, result: Result): Next {
-  if (result === 'complete') return { status: 'verified', delaySeconds: spreadOut(day) }
+export function nextStep(
+  { status, failingForMs, checksFailed, isKeyWaiting }: Standing,
+  result: Result,
+): Next {
+  if (result === 'complete') {
+    return { status: 'verified', delaySeconds: spreadOut(isKeyWaiting ? hour : day) }
+  }
   const failingDays = (failingForMs ?? 0) / dayMs
   if (status === 'verified') {
     return result === 'incomplete' && failingDays >= graceDays

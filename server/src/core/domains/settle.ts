@@ -67,16 +67,13 @@ export async function settleIdentity(deps: SettleDeps, identityId: number): Prom
 
 /** More is refused by SES as too many requests. */
 const atOnce = 4
-/** So that rounds do not pile up when a provider is slow; what is left is for the next. */
-const roundMs = 45_000
 
-/** What a minute's round finds due: calls that were lost, and providers that failed. */
-export async function settleDue(deps: SettleDeps, limit: number): Promise<void> {
-  const end = performance.now() + roundMs
+/** What a minute's round finds due, until told to stop: calls that were lost, and providers that failed. */
+export async function settleDue(deps: SettleDeps, limit: number, signal?: AbortSignal): Promise<void> {
   const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
   const settleSome = async () => {
     for (const id of due) {
-      if (performance.now() > end) return
+      if (signal?.aborted) return
       // It stays due; the others must not suffer for it.
       await settleIdentity(deps, id).catch((error: unknown) =>
         deps.log.error({ err: error, identity: id }, 'an identity could not be settled'),

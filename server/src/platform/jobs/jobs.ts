@@ -49,25 +49,14 @@ abstract class Boss {
   }
 
   async #untilStarted(): Promise<void> {
-    await this.insist(async () => {
-      try {
-        await this.boss.start()
-        this.isReady = true
-      } catch (error) {
-        await this.boss.stop({ graceful: false }).catch(() => {})
-        throw error
-      }
-    })
-  }
-
-  /** Until it is done, or this is stopped. */
-  protected async insist(work: () => Promise<unknown>): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       try {
-        await work()
+        await this.boss.start()
+        this.isReady = true
         return
       } catch {
+        await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})
       }
     }
@@ -107,19 +96,20 @@ export class JobRunner extends Boss {
     super(options, true)
   }
 
+  /** May be called again if it failed: what needs the database comes before the first handler is at work. */
   async run(handlers: Handlers, everyMinute: readonly QueueName[]): Promise<void> {
     await this.start()
     if (!this.isReady) return
+    for (const queue of everyMinute) {
+      await this.boss.schedule(queue, '* * * * *')
+      // Whatever fell due while nobody was there need not wait for the minute to end.
+      await this.boss.send(queue, {})
+    }
     for (const [queue, handle] of Object.entries(handlers)) {
       const work = handle as (payload: unknown) => Promise<void>
       await this.boss.work(queue, { pollingIntervalSeconds, localConcurrency }, async ([job]) => {
         if (job) await work(job.data)
       })
-    }
-    for (const queue of everyMinute) {
-      await this.insist(() => this.boss.schedule(queue, '* * * * *'))
-      // Whatever fell due while nobody was there need not wait for the minute to end.
-      await this.insist(() => this.boss.send(queue, {}))
     }
   }
 }

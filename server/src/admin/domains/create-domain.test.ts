@@ -1,0 +1,412 @@
+import assert from 'node:assert/strict'
+import { createPublicKey } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { Client, signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { domainRows } from '../../testing/domain-rows.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { holdingBack } from '../../testing/lock-queue.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database, {
+  POSTERN_MX_HOST: 'mx.postern.test',
+  POSTERN_RETURN_PATH_HOST: 'bounces.postern.test',
+})
+const admin = await signedIn(api)
+const { makePlan, makeProject, makeDomain, allowServiceMta } = fixtures(database, admin)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+const { identities, keys, jobs } = domainRows(database)
+
+const reason = 'Agreed with sales'
+const create = (projectId: number, body: object = {}) =>
+  admin.post(`/projects/${projectId}/domains`, { name: 'mail.example.com', mta_provider: 'ses', ...body })
+const countDomains = async (projectId: number): Promise<number> =>
+  (await admin.get(`/projects/${projectId}/domains`)).body.data.length
+const projectFor = async (max_domains: number) =>
+  makeProject({ plan_id: (await makePlan({ max_domains })).id })
+const projectWithService = async () => {
+  const project = await makeProject()
+  await allowServiceMta(project.id)
+  return project
+}
+
+describe('domains.create', () => {
+  test('adds a domain of SES, whose DKIM records are known once it is registered', async () => {
+    const { id: projectId } = await makeProject()
+    const answer = await create(projectId)
+    assert.equal(answer.status, 201, answer.text)
+    const { id, identity, dns_records, created_at, updated_at } = answer.body
+    const token = dns_records[0].value.replace('postern-verification=', '')
+    assert.match(token, /^[0-9a-f]{32}$/)
+    assert.deepEqual(answer.body, {
+      id,
+      project_id: projectId,
+      name: 'mail.example.com',
+      mta_provider: 'ses',
+      status: 'pending',
+      identity: {
+        id: identity.id,
+        provider: 'ses',
+        state: 'registering',
+        selector: null,
+        registered_at: null,
+      },
+      dns_records: [
+        record('ownership', 'TXT', '_postern.mail.example.com', `postern-verification=${token}`),
+        record('mx', 'MX', 'mail.example.com', '10 mx.postern.test'),
+        record('dmarc', 'TXT', '_dmarc.mail.example.com', 'v=DMARC1; p=none'),
+      ],
+      verified_at: null,
+      last_checked_at: null,
+      last_check_error: null,
+      created_at,
+      updated_at,
+    })
+    assert.equal(updated_at, created_at)
+    assert.equal(answer.headers.get('location'), `/v1/admin/projects/${projectId}/domains/${id}`)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    assert.deepEqual((await admin.get(`/projects/${projectId}/domains/${id}`)).body, answer.body)
+    await assertAudited(answer, {
+      operation: 'domains.create',
+      project_id: projectId,
+      resource: ['domain', id],
+      after: {
+        name: 'mail.example.com',
+        mta_provider: 'ses',
+        status: 'pending',
+        identity_id: identity.id,
+        selector: null,
+      },
+    })
+    assert.deepEqual(await identities(projectId), [
+      {
+        id: identity.id,
+        domain_id: id,
+        name: 'mail.example.com',
+        provider: 'ses',
+        state: 'registering',
+        is_living: true,
+        is_due: true,
+      },
+    ])
+    assert.deepEqual((await jobs('identities.settle')).at(-1), { identity_id: identity.id })
+  })
+
+  test('adds a domain of our own MTAs, with a DKIM key whose private half is nowhere to be read', async () => {
+    const { id: projectId } = await projectWithService()
+    const answer = await create(projectId, { mta_provider: 'service' })
+    assert.equal(answer.status, 201, answer.text)
+    const { identity, dns_records } = answer.body
+    const [ownership, dkim, returnPath] = dns_records
+    assert.match(identity.selector, /^postern-[0-9a-f]{8}$/)
+    assert.equal(dkim.name, `${identity.selector}._domainkey.mail.example.com`)
+    assert.deepEqual(
+      dns_records.map(({ purpose }: { purpose: string }) => purpose),
+      ['ownership', 'dkim', 'return_path', 'mx', 'dmarc'],
+    )
+    assert.deepEqual(
+      returnPath,
+      record('return_path', 'CNAME', 'bounces.mail.example.com', 'bounces.postern.test'),
+    )
+    assert.equal(ownership.name, '_postern.mail.example.com')
+
+    const [, der = ''] = /^v=DKIM1; k=rsa; p=([A-Za-z0-9+/=]+)$/.exec(dkim.value) ?? []
+    const shown = createPublicKey({ key: Buffer.from(der, 'base64'), format: 'der', type: 'spki' })
+    assert.deepEqual(shown.asymmetricKeyDetails, { modulusLength: 2048, publicExponent: 65_537n })
+    const [key] = await keys(identity.id)
+    assert.ok(key?.sealed && key.state === 'pending')
+    const opened = await api.context.db.admin.read((tx) =>
+      api.context.vault.open(
+        tx,
+        projectId,
+        { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: key.id },
+        key.sealed as Buffer,
+      ),
+    )
+    assert.ok(createPublicKey(opened).equals(shown), 'the sealed key is the one that is published')
+    const dumped = await database.query(
+      `select from control.dkim_keys as kept where kept::text like '%PRIVATE KEY%'
+       union all select from control.audit as kept where kept::text like '%PRIVATE KEY%'
+       union all select from jobs.job as kept where kept::text like '%PRIVATE KEY%'`,
+    )
+    assert.deepEqual(dumped, [])
+    assert.ok(!api.logLines.join('').includes('PRIVATE KEY'))
+    await assertAudited(answer, {
+      operation: 'domains.create',
+      project_id: projectId,
+      resource: ['domain', answer.body.id],
+      after: {
+        name: 'mail.example.com',
+        mta_provider: 'service',
+        status: 'pending',
+        identity_id: identity.id,
+        selector: identity.selector,
+      },
+    })
+  })
+
+  test('stores a name as DNS has it', async () => {
+    const { id } = await makeProject()
+    const names = {
+      'Mail.EXAMPLE.org.': 'mail.example.org',
+      'bücher.example': 'xn--bcher-kva.example',
+      'shop.co.uk': 'shop.co.uk',
+      'shop.github.io': 'shop.github.io',
+    }
+    for (const [given, stored] of Object.entries(names)) {
+      const answer = await create(id, { name: given })
+      assert.deepEqual([answer.status, answer.body.name], [201, stored], answer.text)
+    }
+  })
+
+  test('refuses what is no name that somebody could own', async () => {
+    const { id } = await makeProject()
+    const suffixes = ['com', 'co.uk', 'github.io', 'localhost']
+    const addresses = ['127.0.0.1', '[::1]', '2130706433', '0x7f.1']
+    const odd = ['', '.', 'mail..example.com', 'a b.example.com', 'info@example.com', 'a_b.example.com']
+    const long = [`${'a'.repeat(64)}.example.com`, `${'a.'.repeat(120)}example.com`, 'x'.repeat(254)]
+    for (const name of [...suffixes, ...addresses, ...odd, ...long, 'exa\u0007mple.com', 7, null]) {
+      const answer = await create(id, { name, reason })
+      assertProblem(answer, 422, 'validation_failed')
+      assert.match(answer.body.message, /"name"/)
+      await assertNotAudited(answer)
+    }
+    assert.equal(await countDomains(id), 0)
+  })
+
+  test('refuses a provider that there is not, and fields that there are not', async () => {
+    const { id } = await makeProject()
+    for (const change of [
+      { mta_provider: 'postfix' },
+      { mta_provider: 'SES' },
+      { mta_provider: null },
+      { mta_provider: undefined },
+      { name: undefined },
+      { status: 'verified' },
+      { preserve_local_parts: true },
+    ]) {
+      assertProblem(await create(id, change), 422, 'validation_failed')
+    }
+  })
+
+  test('gives our own MTAs only to a project that may use them', async () => {
+    const { id } = await makeProject()
+    const answer = await create(id, { mta_provider: 'service', reason })
+    assertProblem(answer, 422, 'provider_not_allowed')
+    assert.match(answer.body.message, /"allow_service_mta"/)
+    await assertNotAudited(answer)
+    await allowServiceMta(id)
+    assert.equal((await create(id, { mta_provider: 'service' })).status, 201)
+  })
+
+  test('does not offer SES where the operator does not', async () => {
+    const without = await startApi(database, { POSTERN_SES_REGION: '', POSTERN_SES_ACCOUNT_ID: '' })
+    const client = new Client(without.url, await without.tokenOf(admin.email))
+    const { id } = await projectWithService()
+    const path = `/projects/${id}/domains`
+    const answer = await client.post(path, { name: 'mail.example.com', mta_provider: 'ses', reason })
+    assertProblem(answer, 422, 'provider_not_allowed')
+    assert.match(answer.body.message, /does not offer the provider "ses"/)
+    const own = await client.post(path, { name: 'mail.example.com', mta_provider: 'service' })
+    assert.equal(own.status, 201, own.text)
+    const edited = await client.patch(`${path}/${own.body.id}`, { mta_provider: 'ses' })
+    assertProblem(edited, 422, 'provider_not_allowed')
+  })
+
+  test('refuses a name that the project has, however it is written', async () => {
+    const { id } = await makeProject()
+    await makeDomain(id, { name: 'xn--bcher-kva.example' })
+    for (const name of ['xn--bcher-kva.example', 'Bücher.example', 'BÜCHER.example.']) {
+      const answer = await create(id, { name, reason })
+      assertProblem(answer, 409, 'already_exists')
+      assert.match(answer.body.message, /xn--bcher-kva\.example/)
+      await assertNotAudited(answer)
+    }
+    assert.equal(await countDomains(id), 1)
+  })
+
+  test('lets many projects want one name, each with a token of its own', async () => {
+    const answers = [
+      await create((await makeProject()).id, { name: 'wanted.example.com' }),
+      await create((await makeProject()).id, { name: 'wanted.example.com' }),
+    ]
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [201, 201],
+    )
+    const tokens = answers.map(({ body }) => body.dns_records[0].value)
+    assert.equal(new Set(tokens).size, 2)
+  })
+
+  test('warns beforehand that another project holds the name', async () => {
+    const holder = await makeProject()
+    const held = await makeDomain(holder.id, { name: 'held.example.com' })
+    await database.query(
+      `update control.domains set status = 'verified', verified_at = now() where id = $1`,
+      [held.id],
+    )
+    const { id } = await makeProject()
+    const preview = await admin.post(`/projects/${id}/domains?dry_run=true`, {
+      name: 'held.example.com',
+      mta_provider: 'ses',
+    })
+    assert.deepEqual(preview.body.warnings, [
+      `Project ${holder.id} holds held.example.com as verified: it cannot become verified here while that is so.`,
+    ])
+    assert.equal((await create(id, { name: 'held.example.com' })).body.status, 'pending')
+  })
+
+  test('tells beforehand what it does, and does nothing yet', async () => {
+    const { id } = await projectFor(1)
+    await allowServiceMta(id)
+    const before = await jobs('identities.settle')
+    const preview = await admin.post(`/projects/${id}/domains?dry_run=true`, {
+      name: 'mail.example.com',
+      mta_provider: 'service',
+    })
+    assert.equal(preview.status, 200, preview.text)
+    assert.deepEqual(preview.body.effects, [
+      'An identity for mail.example.com with a new DKIM key is made; mail is signed here.',
+      'Record to publish: TXT _postern.mail.example.com (ownership).',
+      'Record to publish: TXT <selector>._domainkey.mail.example.com (dkim).',
+      'Record to publish: CNAME bounces.mail.example.com (return_path).',
+      'Record to publish: MX mail.example.com (mx, only if the domain is to receive mail).',
+      'Record to publish: TXT _dmarc.mail.example.com (dmarc, advised).',
+      'The project then has 1 domains, of 1 that its plan allows.',
+    ])
+    assert.deepEqual(preview.body.warnings, [])
+    assert.equal(preview.body.reason_required, false)
+    assert.equal(await countDomains(id), 0)
+    assert.deepEqual(await jobs('identities.settle'), before)
+  })
+
+  test('answers 404 for a project that is not there', async () => {
+    assertProblem(await create(999_999_999, { reason }), 404, 'not_found')
+  })
+})
+
+describe('domains.create: max_domains of the plan in force', () => {
+  test('stops a create that would go past it, and says that a reason allows it', async () => {
+    const { id } = await projectFor(1)
+    assert.equal((await create(id)).status, 201)
+    const answer = await create(id, { name: 'second.example.com' })
+    assertProblem(answer, 422, 'limit_exceeded')
+    assert.match(answer.body.message, /allows 1 .*max_domains.*"reason"/)
+    await assertNotAudited(answer)
+    assert.equal(await countDomains(id), 1)
+    assert.equal((await identities(id)).length, 1)
+  })
+
+  test('gives way to a reason, and the audit row tells the limit, its value and the count', async () => {
+    const { id: projectId } = await projectFor(1)
+    await create(projectId)
+    for (const count of [2, 3]) {
+      const name = `number${count}.example.com`
+      const answer = await create(projectId, { name, reason })
+      assert.equal(answer.status, 201, answer.text)
+      await assertAudited(answer, {
+        operation: 'domains.create',
+        project_id: projectId,
+        resource: ['domain', answer.body.id],
+        reason,
+        after: {
+          name,
+          mta_provider: 'ses',
+          status: 'pending',
+          identity_id: answer.body.identity.id,
+          selector: null,
+        },
+        limit_exception: { limit: 'max_domains', value: 1, count },
+      })
+    }
+  })
+
+  test('has room again once a domain is gone', async () => {
+    const { id } = await projectFor(1)
+    const domain = await makeDomain(id)
+    assertProblem(await create(id), 422, 'limit_exceeded')
+    await admin.delete(`/projects/${id}/domains/${domain.id}`, { reason })
+    assert.equal((await create(id)).status, 201)
+  })
+
+  test("is the administrator's plan's, where one is set", async () => {
+    const { id } = await projectFor(0)
+    const larger = await makePlan({ max_domains: 1 })
+    await admin.patch(`/projects/${id}`, { admin_plan_id: larger.id, reason })
+    assert.equal((await create(id)).status, 201)
+    assertProblem(await create(id, { name: 'second.example.com' }), 422, 'limit_exceeded')
+  })
+
+  test('is not told to whoever would be refused anyway', async () => {
+    const { id } = await projectFor(1)
+    await create(id)
+    assertProblem(await create(id), 409, 'already_exists')
+    assertProblem(await create(id, { name: 'co.uk' }), 422, 'validation_failed')
+    assertProblem(await create(id, { mta_provider: 'service' }), 422, 'provider_not_allowed')
+  })
+})
+
+describe('domains.create: two at once', () => {
+  const rounds = 15
+  const together = (projectId: number, body: object) =>
+    Promise.all(['one.example.com', 'two.example.com'].map((name) => create(projectId, { ...body, name })))
+
+  test('for the last place without reasons: exactly one is refused', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id } = await projectFor(1)
+      const answers = await together(id, {})
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 422])
+      assert.equal(await countDomains(id), 1)
+    }
+  })
+
+  test('for the last place with reasons: exactly one is an exception', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id } = await projectFor(1)
+      const answers = await together(id, { reason })
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [201, 201],
+      )
+      const rows = await database.query(
+        `select limit_exception from control.audit
+          where project_id = $1 and operation = 'domains.create' order by seq`,
+        [id],
+      )
+      assert.deepEqual(
+        rows.map(({ limit_exception }) => limit_exception),
+        [null, { limit: 'max_domains', value: 1, count: 2 }],
+      )
+    }
+  })
+
+  test('of one name: exactly one is made', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id } = await makeProject()
+      const answers = await Promise.all([create(id), create(id), create(id)])
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409, 409])
+      assert.equal((await identities(id)).length, 1)
+    }
+  })
+
+  test('one that waits while the MTAs are taken from the project does not get them', async () => {
+    const { id } = await projectWithService()
+    const answer = await holdingBack(
+      database,
+      `update control.projects set allow_service_mta = false, version = version + 1 where id = ${id}`,
+      () => create(id, { mta_provider: 'service' }),
+    )
+    assertProblem(answer, 422, 'provider_not_allowed')
+  })
+})
+
+const record = (purpose: string, type: string, name: string, value: string) => ({
+  purpose,
+  type,
+  name,
+  value,
+  status: 'pending',
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeDomain } = fixtures(database, admin)
+const { assertNotAudited } = auditOf(database, admin)
+
+const { id: projectId } = await makeProject()
+
+describe('domains.show', () => {
+  test('shows what was made, with the version in the ETag', async () => {
+    for (const mta_provider of ['ses', 'service'] as const) {
+      const domain = await makeDomain(projectId, { mta_provider })
+      const answer = await admin.get(`/projects/${projectId}/domains/${domain.id}`)
+      assert.equal(answer.status, 200)
+      assert.deepEqual(answer.body, domain)
+      assert.equal(answer.headers.get('etag'), '"1"')
+      assert.ok(!answer.text.includes('PRIVATE KEY'))
+      await assertNotAudited(answer)
+    }
+  })
+
+  test('shows what was seen of it and of its records, which moves neither version nor time', async () => {
+    const domain = await makeDomain(projectId)
+    await database.query(
+      `update control.domains set status = 'verified', verified_at = '2026-11-14 09:30:00.5+00',
+              last_checked_at = '2026-11-14 10:30:00.123456+00', last_check_error = 'One is missing.' where id = $1`,
+      [domain.id],
+    )
+    await database.query(
+      `update control.identities set state = 'registered', registered_at = '2026-11-14 09:00:00.25+00' where id = $1`,
+      [domain.identity.id],
+    )
+    await database.query(
+      `update control.dns_records set status = 'failed' where domain_id = $1 and purpose = 'ownership'`,
+      [domain.id],
+    )
+    const answer = await admin.get(`/projects/${projectId}/domains/${domain.id}`)
+    assert.deepEqual(answer.body, {
+      ...domain,
+      status: 'verified',
+      identity: { ...domain.identity, state: 'registered', registered_at: '2026-11-14T09:00:00.250Z' },
+      dns_records: domain.dns_records.map((record) =>
+        record.purpose === 'ownership' ? { ...record, status: 'failed' } : record,
+      ),
+      verified_at: '2026-11-14T09:30:00.500Z',
+      last_checked_at: '2026-11-14T10:30:00.123Z',
+      last_check_error: 'One is missing.',
+    })
+    assert.equal(answer.headers.get('etag'), '"1"')
+  })
+
+  test('shows the living identity, however many were before it', async () => {
+    const domain = await makeDomain(projectId)
+    const path = `/projects/${projectId}/domains/${domain.id}`
+    const edited = await admin.patch(path, { mta_provider: 'ses' })
+    await database.query(
+      `update control.identities set state = 'retired', retired_at = now() where id = $1`,
+      [domain.identity.id],
+    )
+    const shown = await admin.get(path)
+    assert.deepEqual(shown.body, edited.body)
+    assert.equal(shown.headers.get('etag'), '"2"')
+  })
+
+  test("answers 404 for another project's domain as for none", async () => {
+    const domain = await makeDomain(projectId)
+    const other = await makeProject()
+    assertProblem(await admin.get(`/projects/${other.id}/domains/${domain.id}`), 404, 'not_found')
+    assertProblem(await admin.get(`/projects/${other.id}/domains/999999999`), 404, 'not_found')
+    assertProblem(await admin.get(`/projects/999999999/domains/${domain.id}`), 404, 'not_found')
+    assertProblem(await admin.get(`/projects/${projectId}/domains/0x10`), 400, 'invalid_parameter')
+  })
+})

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditRowOf } from '../../testing/audit-row.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { domainRows } from '../../testing/domain-rows.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+/** The look itself is in core/domains/check.test.ts. */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeDomain } = fixtures(database, admin)
+const { jobs } = domainRows(database)
+
+interface Domain {
+  id: number
+  project_id: number
+}
+const pathOf = ({ id, project_id }: Domain) => `/projects/${project_id}/domains/${id}`
+const verify = (domain: Domain, body: object | undefined = {}) => admin.post(`${pathOf(domain)}/verify`, body)
+const dueAt = async ({ id }: Domain): Promise<Date | null> => {
+  const [row] = await database.query<{ next_check_at: Date | null }>(
+    'select next_check_at from control.domains where id = $1',
+    [id],
+  )
+  return row?.next_check_at ?? null
+}
+const setVerified = ({ id }: Domain) =>
+  database.query(`update control.domains set status = 'verified', verified_at = now() where id = $1`, [id])
+
+describe('domains.verify', () => {
+  test('has the records looked at now, and moves neither version nor time', async () => {
+    const domain = await makeDomain((await makeProject()).id)
+    const answer = await verify(domain, { reason: 'The customer has published the records' })
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.body, domain)
+    assert.equal(answer.headers.get('etag'), '"1"')
+    const due = (await dueAt(domain)) ?? assert.fail('it is not due')
+    assert.ok(Math.abs(due.getTime() - Date.now()) < 10_000)
+    assert.deepEqual((await jobs('domains.check')).at(-1), {
+      project_id: domain.project_id,
+      domain_id: domain.id,
+    })
+    const row = await auditRowOf(database, answer)
+    assert.deepEqual(
+      [row?.operation, row?.project_id, row?.reason, row?.before, row?.after],
+      [
+        'domains.verify',
+        domain.project_id,
+        'The customer has published the records',
+        { next_check_at: null },
+        { next_check_at: due.toISOString() },
+      ],
+    )
+  })
+
+  test('needs no reason and no body', async () => {
+    const domain = await makeDomain((await makeProject()).id)
+    assert.equal((await verify(domain)).status, 200)
+    assert.equal((await admin.post(`${pathOf(domain)}/verify`)).status, 200)
+    assertProblem(await verify(domain, { status: 'verified' }), 422, 'validation_failed')
+  })
+
+  test('works for a domain that is verified, has failed, or is looked at no more', async () => {
+    for (const status of ['verified', 'failed']) {
+      const domain = await makeDomain((await makeProject()).id)
+      await database.query('update control.domains set status = $2, next_check_at = null where id = $1', [
+        domain.id,
+        status,
+      ])
+      const answer = await verify(domain)
+      assert.deepEqual([answer.status, answer.body.status], [200, status])
+      assert.notEqual(await dueAt(domain), null)
+    }
+  })
+
+  test('is refused while another project holds the name, and says which', async () => {
+    const holder = await makeDomain((await makeProject()).id, { name: 'held.example.com' })
+    const domain = await makeDomain((await makeProject()).id, { name: 'held.example.com' })
+    await setVerified(holder)
+    const before = await jobs('domains.check')
+    for (const answer of [
+      await verify(domain),
+      await admin.post(`${pathOf(domain)}/verify?dry_run=true`, {}),
+    ]) {
+      assertProblem(answer, 409, 'domain_claimed')
+      assert.match(answer.body.message, new RegExp(`^Project ${holder.project_id} .*domain ${holder.id}`))
+      assert.equal(await auditRowOf(database, answer), undefined)
+    }
+    assert.equal(await dueAt(domain), null)
+    assert.deepEqual(await jobs('domains.check'), before)
+    assert.equal((await verify(holder)).status, 200, 'the holder may ask')
+    await admin.delete(pathOf(holder), { reason: 'Given up' })
+    assert.equal((await verify(domain)).status, 200)
+  })
+
+  test('is not refused because of a name above or below it', async () => {
+    const holder = await makeDomain((await makeProject()).id, { name: 'parent.example' })
+    await setVerified(holder)
+    const below = await makeDomain((await makeProject()).id, { name: 'sub.parent.example' })
+    assert.equal((await verify(below)).status, 200)
+  })
+
+  test('beforehand tells and does nothing', async () => {
+    const domain = await makeDomain((await makeProject()).id)
+    const before = await jobs('domains.check')
+    const { body } = await admin.post(`${pathOf(domain)}/verify?dry_run=true`, {})
+    assert.deepEqual([body.reason_required, body.warnings], [false, []])
+    assert.deepEqual(body.effects, [
+      'Its records are looked at within seconds, and what is found is shown with the domain.',
+    ])
+    assert.equal(await dueAt(domain), null)
+    assert.deepEqual(await jobs('domains.check'), before)
+  })
+
+  test("answers 404 for another project's domain as for none", async () => {
+    const domain = await makeDomain((await makeProject()).id)
+    const other = await makeProject()
+    for (const stranger of [
+      { ...domain, project_id: other.id },
+      { ...domain, id: 999_999_999 },
+    ]) {
+      assertProblem(await verify(stranger), 404, 'not_found')
+    }
+    assert.equal(await dueAt(domain), null)
+  })
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Result } from './judgement.ts'
+import { nextStep, type Standing } from './schedule.ts'
+
+const minute = 60
+const hour = 60 * minute
+const day = 24 * hour
+const daysMs = (days: number) => days * day * 1000
+
+interface Case {
+  from: Standing['status']
+  /** For how many days something has been missing; null: nothing is. */
+  days: number | null
+  failed?: number
+  isKeyWaiting?: boolean
+  found: Result
+  to: Standing['status']
+  /** Null: only when asked. */
+  again: number | null
+}
+
+const cases: Case[] = [
+  // pending → verified
+  { from: 'pending', days: 0, found: 'complete', to: 'verified', again: day },
+  { from: 'pending', days: 13.9, failed: 40, found: 'complete', to: 'verified', again: day },
+  { from: 'pending', days: 40, found: 'complete', to: 'verified', again: day },
+  // pending: 1, 2, 4 … minutes, at most 6 hours
+  ...[1, 2, 4, 8, 16, 32, 64, 128, 256].map(
+    (minutes, failed): Case => ({
+      from: 'pending',
+      days: 0.5,
+      failed,
+      found: 'incomplete',
+      to: 'pending',
+      again: minutes * minute,
+    }),
+  ),
+  { from: 'pending', days: 2, failed: 9, found: 'incomplete', to: 'pending', again: 6 * hour },
+  { from: 'pending', days: 13.9, failed: 5000, found: 'incomplete', to: 'pending', again: 6 * hour },
+  // pending → failed after 14 days
+  { from: 'pending', days: 14, failed: 60, found: 'incomplete', to: 'failed', again: day },
+  { from: 'pending', days: 31, failed: 60, found: 'incomplete', to: 'failed', again: null },
+  // no answer moves nothing
+  { from: 'pending', days: 0, found: 'unknown', to: 'pending', again: minute },
+  { from: 'pending', days: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
+  // verified
+  { from: 'verified', days: null, found: 'complete', to: 'verified', again: day },
+  { from: 'verified', days: 2, failed: 40, found: 'complete', to: 'verified', again: day },
+  { from: 'verified', days: null, isKeyWaiting: true, found: 'complete', to: 'verified', again: hour },
+  { from: 'verified', days: null, found: 'incomplete', to: 'verified', again: hour },
+  { from: 'verified', days: 2.9, failed: 60, found: 'incomplete', to: 'verified', again: hour },
+  { from: 'verified', days: null, found: 'unknown', to: 'verified', again: hour },
+  { from: 'verified', days: 100, failed: 5000, found: 'unknown', to: 'verified', again: hour },
+  // verified → failed after 3 days
+  { from: 'verified', days: 3, failed: 70, found: 'incomplete', to: 'failed', again: day },
+  { from: 'verified', days: 100, failed: 5000, found: 'incomplete', to: 'failed', again: day },
+  // failed → verified
+  { from: 'failed', days: 3, found: 'complete', to: 'verified', again: day },
+  { from: 'failed', days: 400, found: 'complete', to: 'verified', again: day },
+  // failed: daily, until 30 days have gone by
+  { from: 'failed', days: 3, found: 'incomplete', to: 'failed', again: day },
+  { from: 'failed', days: 29.9, found: 'incomplete', to: 'failed', again: day },
+  { from: 'failed', days: 30, found: 'incomplete', to: 'failed', again: null },
+  { from: 'failed', days: 29.9, found: 'unknown', to: 'failed', again: day },
+  { from: 'failed', days: 30, found: 'unknown', to: 'failed', again: null },
+]
+
+const inWords = (seconds: number | null): string =>
+  seconds === null ? 'only when asked' : `again in ${seconds / minute} min`
+
+describe('the schedule of verification', () => {
+  for (const { from, days, failed = 0, isKeyWaiting = false, found, to, again } of cases) {
+    const since = days === null ? '' : `, something missing for ${days} days`
+    const waiting = isKeyWaiting ? ', a key waiting' : ''
+    test(`${from}${since}${waiting}, ${failed} looks in vain, ${found}: ${to}, ${inWords(again)}`, () => {
+      const standing = {
+        status: from,
+        failingForMs: days === null ? null : daysMs(days),
+        checksFailed: failed,
+        isKeyWaiting,
+      }
+      for (let round = 0; round < 50; round++) {
+        const { status, delaySeconds } = nextStep(standing, found)
+        assert.equal(status, to)
+        if (again === null) assert.equal(delaySeconds, null)
+        else assert.ok(delaySeconds !== null && delaySeconds >= again && delaySeconds <= again * 1.1)
+      }
+    })
+  }
+
+  test('spreads looks out, so that those of one moment do not meet again', () => {
+    const standing = { status: 'verified', failingForMs: null, checksFailed: 0, isKeyWaiting: false } as const
+    const delays = Array.from({ length: 200 }, () => nextStep(standing, 'complete').delaySeconds)
+    assert.ok(new Set(delays).size > 150)
+  })
+})

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startApi } from '../../testing/api.ts'
+import { cleanUp } from '../../testing/cleanup.ts'
+import { Client, signedIn } from '../../testing/client.ts'
+import { openDatabase, type TestDatabase, testDatabase } from '../../testing/database.ts'
+import { dump } from '../../testing/dump.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+import { PosternError } from '../errors.ts'
+import { type Handlers, JobRunner, JobSender } from './jobs.ts'
+import type { Payloads } from './queues.ts'
+
+const waitMs = 20_000
+
+async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const end = Date.now() + waitMs
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`never happened: ${what}`)
+    await sleep(20)
+  }
+}
+
+/** A sender and a runner on one database; `onCheck` is what the runner does about `domains.check`. */
+async function startJobs(
+  database: TestDatabase,
+  onCheck: (payload: Payloads['domains.check']) => Promise<void> = async () => {},
+) {
+  const errors: unknown[] = []
+  const opened = openDatabase(database)
+  const onError = (error: unknown) => errors.push(error)
+  const options = { db: opened.statementsAsAdmin(), onError, intervalSeconds: 1 }
+  const sender = new JobSender(options)
+  const runner = new JobRunner(options)
+  const nothing = async () => {}
+  const handlers: Handlers = {
+    'identities.settle': nothing,
+    'identities.sweep': nothing,
+    'domains.check': onCheck,
+    'domains.sweep': nothing,
+    chores: nothing,
+  }
+  cleanUp(async () => {
+    await sender.stop(1000)
+    await runner.stop(1000)
+  })
+  return { db: opened.as('admin'), sender, runner, handlers, errors }
+}
+
+const jobsIn = (database: TestDatabase, queue = 'domains.check') =>
+  database.query<{ state: string; domain_id: number; retry_count: number }>(
+    `select state::text, (data->>'domain_id')::int as domain_id, retry_count from jobs.job
+      where name = $1 order by created_on`,
+    [queue],
+  )
+
+describe('a job', () => {
+  test('sent in a transaction that rolls back does not exist', async () => {
+    const database = await testDatabase()
+    const { db, sender } = await startJobs(database)
+    await sender.start()
+    const refused = db.transaction(async (tx) => {
+      await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 })
+      throw new Error('changed my mind')
+    })
+    await assert.rejects(refused, /changed my mind/)
+    await db.rehearse((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
+    assert.deepEqual(await jobsIn(database), [])
+  })
+
+  test('is not seen before its transaction has committed, and is run once it has', async () => {
+    const database = await testDatabase()
+    const done: number[] = []
+    const { db, sender, runner, handlers, errors } = await startJobs(database, async ({ domain_id }) => {
+      done.push(domain_id)
+    })
+    await sender.start()
+    await runner.run(handlers, [])
+    await db.transaction(async (tx) => {
+      await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 7 })
+      await sleep(2500)
+      assert.deepEqual(done, [])
+    })
+    await until(() => done.length > 0, 'the job is run')
+    assert.deepEqual(done, [7])
+    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    assert.deepEqual(errors, [])
+  })
+
+  test('that fails is tried again', async () => {
+    const database = await testDatabase()
+    let tries = 0
+    const { db, sender, runner, handlers } = await startJobs(database, async () => {
+      if (++tries === 1) throw new Error('not this time')
+    })
+    await sender.start()
+    await runner.run(handlers, [])
+    await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
+    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    assert.deepEqual([tries, (await jobsIn(database))[0]?.retry_count], [2, 1])
+  })
+
+  test('whose process died is run by another, and what is done is forgotten after an hour', async () => {
+    const database = await testDatabase()
+    const done: number[] = []
+    const { db, sender, runner, handlers, errors } = await startJobs(database, async ({ domain_id }) => {
+      done.push(domain_id)
+    })
+    await sender.start()
+    for (const domain_id of [1, 2]) {
+      await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id }))
+    }
+    await database.query(
+      `update jobs.job set state = 'active', started_on = now() - interval '3 minutes'
+        where (data->>'domain_id')::int = 1`,
+    )
+    await database.query(
+      `update jobs.job set state = 'completed', started_on = now() - interval '2 hours',
+              completed_on = now() - interval '61 minutes' where (data->>'domain_id')::int = 2`,
+    )
+    await runner.run(handlers, ['chores'])
+    await until(() => done.length > 0, 'the job is run')
+    assert.deepEqual(done, [1])
+    await until(
+      async () => (await jobsIn(database)).every(({ domain_id }) => domain_id === 1),
+      'the other is gone',
+    )
+    assert.deepEqual(errors, [], 'pg-boss keeps its tables in order with the rights that it has')
+  })
+
+  test('is run by one of many workers', async () => {
+    const database = await testDatabase()
+    const done: number[] = []
+    const note = async ({ domain_id }: { domain_id: number }) => void done.push(domain_id)
+    const { db, sender, runner, handlers } = await startJobs(database, note)
+    const other = await startJobs(database, note)
+    await sender.start()
+    await Promise.all([runner.run(handlers, []), other.runner.run(other.handlers, [])])
+    const ids = Array.from({ length: 30 }, (_, n) => n)
+    await Promise.all(
+      ids.map((domain_id) =>
+        db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id })),
+      ),
+    )
+    await until(() => done.length >= ids.length, 'all are run')
+    await sleep(1500)
+    assert.deepEqual(
+      done.sort((a, b) => a - b),
+      ids,
+    )
+  })
+})
+
+describe('a runner that is stopped', () => {
+  test('finishes what it has begun, and takes nothing new', async () => {
+    const database = await testDatabase()
+    const begun: number[] = []
+    const ended: number[] = []
+    const { db, sender, runner, handlers } = await startJobs(database, async ({ domain_id }) => {
+      begun.push(domain_id)
+      await sleep(2000)
+      ended.push(domain_id)
+    })
+    await sender.start()
+    await runner.run(handlers, [])
+    await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
+    await until(() => begun.length === 1, 'the job is begun')
+    const stopped = runner.stop(10_000)
+    await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
+    await stopped
+    assert.deepEqual([begun, ended], [[1], [1]])
+    assert.deepEqual(
+      (await jobsIn(database)).map(({ state }) => state),
+      ['completed', 'created'],
+    )
+  })
+
+  test('leaves what does not end in time to whoever comes after it', async () => {
+    const database = await testDatabase()
+    let runs = 0
+    const { db, sender, runner, handlers } = await startJobs(database, async () => {
+      if (++runs === 1) await sleep(8000)
+    })
+    await sender.start()
+    await runner.run(handlers, [])
+    await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
+    await until(() => runs === 1, 'the job is begun')
+    await runner.stop(1000)
+    assert.equal((await jobsIn(database))[0]?.state, 'retry')
+    const next = await startJobs(database, async () => void runs++)
+    await next.runner.run(next.handlers, [])
+    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    assert.equal(runs, 2)
+  })
+
+  test('before it has started, or while it does, just ends', async () => {
+    const database = await testDatabase()
+    for (const pause of [0, 5, 50]) {
+      const { runner, handlers } = await startJobs(database)
+      const running = runner.run(handlers, ['chores']).catch(() => {})
+      await sleep(pause)
+      await runner.stop(1000)
+      await running
+    }
+    const { runner } = await startJobs(database)
+    await runner.stop(1000)
+  })
+})
+
+describe('while the jobs are not ready', () => {
+  test('nothing can be sent, and it says so', async () => {
+    const database = await testDatabase()
+    const { db, sender } = await startJobs(database)
+    const send = () =>
+      db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
+    await assert.rejects(send, (error) => error instanceof PosternError && error.code === 'unavailable')
+    await sender.start()
+    await send()
+    assert.equal((await jobsIn(database)).length, 1)
+  })
+
+  test('what would need one answers 503 and writes nothing; everything else is done', async () => {
+    const database = await testDatabase()
+    const api = await startApi(database)
+    const admin = await signedIn(api)
+    const make = fixtures(database, admin)
+    const project = await make.makeProject()
+    const domain = await make.makeDomain(project.id, { mta_provider: 'service' })
+
+    await database.query('alter schema jobs rename to not_yet')
+    // As `postern api` starts: it serves at once, and the jobs follow when they can.
+    const early = await startApi(database, {}, { waitsForJobs: false })
+    const client = new Client(early.url, await early.tokenOf(admin.email))
+    const path = `/projects/${project.id}/domains`
+    const before = await dump(database)
+    for (const answer of [
+      await client.post(path, { name: 'early.example.com', mta_provider: 'ses' }),
+      await client.patch(`${path}/${domain.id}`, { name: 'early.example.com' }),
+      await client.post(`${path}/${domain.id}/verify`),
+      await client.delete(`${path}/${domain.id}`, { reason: 'Early' }),
+    ]) {
+      assertProblem(answer, 503, 'unavailable')
+    }
+    assert.deepEqual(await dump(database), before)
+    assert.equal((await client.post(`${path}/${domain.id}/rotate`, { reason: 'No job needed' })).status, 200)
+    assert.equal((await client.patch(`/projects/${project.id}`, { name: 'Renamed' })).status, 200)
+
+    await database.query('alter schema not_yet rename to jobs')
+    await until(async () => {
+      const { status } = await client.post(path, { name: 'late.example.com', mta_provider: 'ses' })
+      return status === 201
+    }, 'the jobs are ready')
+  })
+})
