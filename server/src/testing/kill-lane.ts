@@ -5,7 +5,7 @@ import { startApi, type TestApi } from './api.ts'
 import { type Answer, Client } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
-import { type PosternProcess, startPosternAll } from './postern-process.ts'
+import { type PosternProcess, quickStart, startPosternAll } from './postern-process.ts'
 import { type Commit, type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts'
 import { type SesCall, type SesPeer, startSesPeer } from './ses-peer.ts'
 
@@ -26,7 +26,14 @@ export interface Subject {
   name: string
   identity: { id: number }
   etag: string
-  routes: { id: number; address: string }[]
+  routes: { id: number; address: string | null }[]
+}
+
+interface Parts {
+  database: TestDatabase
+  api: TestApi
+  peer: SesPeer
+  proxy: PostgresProxy
 }
 
 /** How often something was begun and done since the edit was asked for. */
@@ -47,13 +54,13 @@ export class KillLane {
   /** Every point that was passed since the last edit was asked for. */
   readonly passed: KillPoint[] = []
 
-  private constructor(database: TestDatabase, api: TestApi, peer: SesPeer, proxy: PostgresProxy) {
+  private constructor({ database, api, peer, proxy }: Parts, start: Record<string, string>) {
     this.database = database
     this.api = api
     this.peer = peer
     this.#proxy = proxy
     this.#env = {
-      PATH: process.env['PATH'] ?? '',
+      ...start,
       AWS_ACCESS_KEY_ID: process.env['AWS_ACCESS_KEY_ID'] ?? '',
       AWS_SECRET_ACCESS_KEY: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
       ...peer.settings,
@@ -74,7 +81,8 @@ export class KillLane {
     const peer = await startSesPeer()
     const database = await testDatabase()
     const api = await startApi(database, { ...peer.settings, ...secrets })
-    const lane = new KillLane(database, api, peer, await startPostgresProxy(database.url))
+    const proxy = await startPostgresProxy(database.url)
+    const lane = new KillLane({ database, api, peer, proxy }, await quickStart())
     lane.#email = (await api.makeAdmin()).email
     return lane
   }
@@ -99,17 +107,42 @@ export class KillLane {
     for (let n = 0; n < count; n++) {
       const { id, name, identity } = await make.makeDomain(project_id, { mta_provider })
       await settleIdentity({ db: db.admin, providers, log }, identity.id)
-      const routes = await this.database.query<{ id: number; address: string }>(
-        `insert into control.routes (project_id, domain_id, match, address, action)
-         values ($1, $2, 'address', 'info@' || $3::text, 'drop'), ($1, $2, 'address', 'sales@' || $3::text, 'reject'),
-                ($1, $2, 'catch_all', null, 'drop') returning id::int, address`,
-        [project_id, id, name],
-      )
+      const at = { domain_id: id, match: 'address' as const }
+      const routes = [
+        await make.makeRoute(project_id, { ...at, address: `info@${name}`, action: 'drop' }),
+        await make.makeRoute(project_id, { ...at, address: `sales@${name}`, is_active: false }),
+      ]
+      await make.makeRoute(project_id, { domain_id: id })
       const { headers } = await admin.get(`/projects/${project_id}/domains/${id}`)
       const etag = headers.get('etag') ?? assert.fail()
-      subjects.push({ id, project_id, name, identity, etag, routes: routes.filter(({ address }) => address) })
+      subjects.push({ id, project_id, name, identity, etag, routes })
     }
+    await this.#dropJobs()
     return subjects
+  }
+
+  /** Those of the preparation are no part of what follows: they go, or end if the process has them already. */
+  async #dropJobs(): Promise<void> {
+    do {
+      await this.database.query(
+        `delete from jobs.job where name = $1 and state not in ('active', 'completed')`,
+        [queue],
+      )
+      await sleep(20)
+    } while (await this.hasJobs(`state <> 'completed'`))
+    await sleep(50)
+  }
+
+  async hasJobs(condition: string): Promise<boolean> {
+    const query = `select from jobs.job where name = $1 and ${condition}`
+    return (await this.database.query(query, [queue])).length > 0
+  }
+
+  /** What the dead process had begun stays as it is while the next one works, and goes then. */
+  async forgetJobs(): Promise<void> {
+    while (await this.hasJobs(`state in ('created', 'retry')`)) await sleep(20)
+    await sleep(100)
+    await this.database.query('delete from jobs.job where name = $1', [queue])
   }
 
   /** Asks the process for the edit; undefined when it died over it. */
@@ -135,7 +168,7 @@ export class KillLane {
 
   /** It must have met its point; what it had open is undone when this ends. */
   async died(): Promise<void> {
-    const late = sleep(20_000, 'late', { ref: false })
+    const late = sleep(patienceMs, 'late', { ref: false })
     const outcome = await Promise.race([this.#postern?.exited, late])
     assert.notEqual(outcome, 'late', `${describePoint(this.#point)} was not met`)
     this.#isCounting = false
@@ -209,6 +242,9 @@ const concernsEdit = (what: string, seen: Seen): boolean =>
 
 export const describePoint = (point: KillPoint | undefined): string =>
   point ? `${point.what} no. ${point.occurrence + 1}, ${point.when}` : 'nothing'
+
+/** For a machine that does much else. */
+export const patienceMs = 60_000
 
 const secrets = {
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
