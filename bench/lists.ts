@@ -1,7 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { circumstances, median, percentile, table } from './figures.ts'
+import {
+  circumstances,
+  cpuSeconds,
+  machineAtRest,
+  machineCpuSeconds,
+  median,
+  percentile,
+  table,
+} from './figures.ts'
 import { auditCases, type Case, projectCases, userCases } from './lists-cases.ts'
 import { fill } from './lists-fill.ts'
 import { type Plan, planOf, replay } from './lists-replay.ts'
@@ -22,6 +30,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     data: { type: 'string' },
     json: { type: 'string' },
+    'strangers-at-most': { type: 'string', default: 'Infinity' },
   },
 })
 const sizes = { projects: Number(options.projects), audit: Number(options.audit) }
@@ -39,6 +48,7 @@ interface Page extends Case {
 }
 
 let token = { text: '', drawnAt: 0 }
+const strangers: number[] = []
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -65,12 +75,14 @@ try {
     summaryOf(group, of),
   )
   say(`\n${await circumstances(postern.superuser)};`)
-  say(`${sizes.projects} projects, ${sizes.audit} audit rows; ${rounds} rounds; times in ms.\n`)
+  say(`${sizes.projects} projects, ${sizes.audit} audit rows; ${rounds} rounds; times in ms;`)
+  say(`cores busy with something else, by round: ${strangers.map((cores) => cores.toFixed(1)).join(', ')}.\n`)
   say(report(groups))
   for (const { group, slowest } of groups)
     say(`\nSlowest of ${group}:\n${slowest.map((line) => `  ${line}`).join('\n')}`)
   for (const line of scans(pages)) say(line)
-  if (options.json) await writeFile(options.json, JSON.stringify({ sizes, rounds, groups }, null, 2))
+  if (options.json)
+    await writeFile(options.json, JSON.stringify({ sizes, rounds, strangers, groups }, null, 2))
 } finally {
   await sql.end()
   await postern.stop()
@@ -147,7 +159,8 @@ function listStatements(statements: Statement[], path: string): Statement[] {
 
 /** The API and PostgreSQL take turns at each page, and take turns at being first. */
 async function measure(pages: Page[], round: number): Promise<void> {
-  const startedAt = performance.now()
+  await machineAtRest(Number(options['strangers-at-most']))
+  const [startedAt, cpuBefore] = [performance.now(), await strangersCpu()]
   for (const [index, page] of pages.entries()) {
     const turns = [
       async () => page.apiMs.push(await timed(() => get(page.path))),
@@ -155,7 +168,17 @@ async function measure(pages: Page[], round: number): Promise<void> {
     ]
     for (const turn of (index + round) % 2 ? turns : turns.toReversed()) await turn()
   }
-  say(`Round ${round}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+  const seconds = (performance.now() - startedAt) / 1000
+  const cores = Math.max(0, ((await strangersCpu()) - cpuBefore) / seconds)
+  strangers.push(cores)
+  say(`Round ${round}: ${seconds.toFixed(0)} s; strangers: ${cores.toFixed(1)} cores`)
+}
+
+/** Processor time that others used. */
+async function strangersCpu(): Promise<number> {
+  const { api, postgres } = postern.pids
+  const ours = (await cpuSeconds(api)) + (await cpuSeconds(postgres, true)) + (await cpuSeconds(process.pid))
+  return (await machineCpuSeconds()) - ours
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

@@ -42,6 +42,11 @@ const planted: { rule: string; file: string; imports: string }[] = [
     file: 'console/src/planted.ts',
     imports: '../../server/src/config.ts',
   },
+  {
+    rule: 'model-is-independent',
+    file: 'server/src/testing/fuzz/model/planted.ts',
+    imports: '../../../core/text.ts',
+  },
   { rule: 'bench-is-independent', file: 'bench/planted.ts', imports: '../server/src/config.ts' },
   { rule: 'bench-is-independent', file: 'bench/cheat.ts', imports: '../server/src/testing/database.ts' },
 ]

@@ -12,9 +12,9 @@ import { testDatabase } from '../testing/database.ts'
 import { planner } from '../testing/plans.ts'
 
 /**
- * No list reads a table from end to end, whatever it is asked for: shown by PostgreSQL's own plans, on tables that are
- * vacuumed and analysed as autovacuum leaves them. Small ones, where reading everything is cheap: on larger ones there
- * is only more to lose by it.
+ * No list reads a table from end to end, nor any rows but those of one stretch of an index, whatever it is asked for:
+ * shown by PostgreSQL's own plans, on tables that are vacuumed and analysed as autovacuum leaves them. Small ones, where
+ * reading everything is cheap: on larger ones there is only more to lose by it.
  */
 const database = await testDatabase()
 const plansOf = planner(database)
@@ -49,21 +49,30 @@ await database.query(`
     from generate_series(1, ${count}) as n, decode(repeat('00', 32), 'hex') as hash;
   insert into control.audit_people (audit_id, part, salt) select id, 'actor', decode(repeat('00', 16), 'hex') from control.audit;
   insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
-  select now() - n * interval '1 minute', n % 50, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
+  select now() - n * interval '1 minute', n % 2000, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
   reset session_replication_role`)
 await database.query('vacuum analyze')
 
 const smallTables = ['plans']
+/**
+ * Beyond the limit of domains and not of members: those thrown away are among the bounded ones beyond that of members.
+ * Statistics of an endpoint, one row by its key: that it is of the same project.
+ */
+const harmless =
+  /^\(+((listing\w*\.)?member_count <= |project_id = '7'::bigint\) AND \(project_id = endpoints)/
 
 async function assertOnIndex(what: object, work: (tx: ReadTx) => Promise<unknown>): Promise<void> {
   const plans = await plansOf(work)
   assert.ok(plans.length > 0)
-  for (const { scanned, text } of plans) {
-    assert.deepEqual(
-      scanned.filter((table) => !smallTables.includes(table)),
-      [],
-      `${JSON.stringify(what)}\n${text}`,
-    )
+  for (const { scanned, filtered, text } of plans) {
+    const isLarge = (table: string) => !smallTables.includes(table)
+    const wrong = [
+      ...scanned.filter(isLarge).map((table) => `${table} is read from end to end`),
+      ...filtered
+        .filter(({ table, condition }) => isLarge(table) && !harmless.test(condition))
+        .map(({ table, condition }) => `${table} is read and filtered by ${condition}`),
+    ]
+    assert.deepEqual(wrong, [], `${JSON.stringify(what)}\n${text}`)
   }
 }
 

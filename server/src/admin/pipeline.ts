@@ -155,6 +155,8 @@ function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: Outco
 const isExceptional = ({ limitException }: Audited): boolean => Boolean(limitException)
 
 function refuseWithoutReason({ audit, reasonNeededFor = [] }: Outcome<unknown>): void {
+  // First what is never done without one, whether it goes past a limit besides or not.
+  if (reasonNeededFor.length > 0) throw reasonRequired(reasonNeededFor)
   if (audit !== unchanged && audit.limitException) {
     const { limit, value, count } = audit.limitException
     throw new PosternError(
@@ -163,7 +165,6 @@ function refuseWithoutReason({ audit, reasonNeededFor = [] }: Outcome<unknown>):
         'An administrator may go past the limit by giving a "reason".',
     )
   }
-  if (reasonNeededFor.length > 0) throw reasonRequired(reasonNeededFor)
 }
 
 function reasonRequired(fields: readonly string[] = []): PosternError {

@@ -22,7 +22,7 @@ export interface Found<Row> {
 }
 
 /** A list gives up looking after this time: far enough below the 100 ms that a page may take. */
-export const lookingMs = 50
+export const lookingMs = 40
 
 /**
  * Looks on from where a first look stopped, a bounded number of rows at a time, until the page is full, the list at its
@@ -101,8 +101,8 @@ export const partOf = (q: string): RawBuilder<string> =>
 export const hasTrigram = (q: string | undefined): q is string => q !== undefined && [...q].length >= 3
 
 // An index search for a part of a name takes as long as there are names with each three letters of it, and nothing
-// but time bounds it. In 30 ms some thousands of 1,000,000 are found on two shared cores.
-const searchMs = 30
+// but time bounds it. In 25 ms some thousands of 1,000,000 are found on two shared cores.
+const searchMs = 25
 
 /**
  * For the rest of the transaction. A list that looks further than a first time will stop at its bound or at the end of

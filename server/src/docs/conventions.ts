@@ -70,7 +70,9 @@ its owner, for overriding what a customer has bought, and for going past a custo
 ## Lists
 
 Lists take \`limit\` (1 to 200, otherwise 50) and \`cursor\`, and answer with \`data\` and \`next_cursor\`: send that
-as \`cursor\` to get the next page; on the last page it is \`null\`.
+as \`cursor\` to get the next page; on the last page it is \`null\`. A list that can be narrowed looks at a bounded
+number of rows for a page. Where what is asked for is rare, a page may be short, or empty, and yet not be the last: go
+on until \`next_cursor\` is \`null\`. A cursor belongs to the \`sort\` under which it was given.
 `
 
 function codesByStatus(): string {

@@ -9,6 +9,8 @@ import type { TestDatabase } from './database.ts'
 export interface Plan {
   /** Tables that are read from end to end. */
   scanned: string[]
+  /** Tables of which rows are read and then thrown away by a condition, which no index bounds. */
+  filtered: { table: string; condition: string }[]
   text: string
 }
 
@@ -46,11 +48,31 @@ export function planner({ url }: TestDatabase): (work: (tx: ReadTx) => Promise<u
   }
 }
 
+interface Node {
+  'Node Type': string
+  'Relation Name'?: string
+  Filter?: string
+  Plans?: Node[]
+}
+
 async function planOf(client: pg.PoolClient, sql: string, parameters: readonly unknown[]): Promise<Plan> {
-  const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, [...parameters])
-  const lines = rows.map((row) => row['QUERY PLAN'])
+  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(`explain (format json) ${sql}`, [
+    ...parameters,
+  ])
+  const nodes = rows.flatMap((row) => row['QUERY PLAN'].flatMap(({ Plan }) => allNodes(Plan)))
+  const reads = nodes.flatMap((node) => {
+    const table = node['Relation Name']
+    return table === undefined
+      ? []
+      : [{ table, isSequential: node['Node Type'] === 'Seq Scan', condition: node.Filter }]
+  })
   return {
-    scanned: lines.flatMap((line) => /Seq Scan on (\S+)/.exec(line)?.[1] ?? []),
-    text: lines.join('\n'),
+    scanned: reads.flatMap(({ table, isSequential }) => (isSequential ? [table] : [])),
+    filtered: reads.flatMap(({ table, condition }) =>
+      condition === undefined ? [] : [{ table, condition }],
+    ),
+    text: JSON.stringify(rows, null, 1),
   }
 }
+
+const allNodes = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(allNodes)]

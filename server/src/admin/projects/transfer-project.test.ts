@@ -10,7 +10,7 @@ import { assertProblem } from '../../testing/problem.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makeProject, makeMember } = fixtures(database, admin)
+const { makeUser, makePlan, makeProject, makeMember } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
 type Project = Awaited<ReturnType<typeof makeProject>>
@@ -51,6 +51,13 @@ describe('projects.edit: a transfer', () => {
         { resource: 'member', id: made?.id ?? 0, before: null, after: { user_id: heir.id, role: 'owner' } },
       ],
     })
+  })
+
+  test('without a reason is refused for that, whether it goes past a limit besides or not', async () => {
+    const { id } = await makeProject({ plan_id: (await makePlan({ max_users: 1 })).id })
+    const answer = await edit(id, { user_id: (await makeUser()).id })
+    assertProblem(answer, 422, 'reason_required')
+    await assertNotAudited(answer)
   })
 
   test('to a member raises their membership, and back again gives it back', async () => {

@@ -21,7 +21,9 @@ export const listUsersQuery = adminQuery({
         description: 'Part of the address or name, in capital or small letters.',
       }),
     ),
-    role: Type.Optional(oneOf(['user', 'admin'], { description: 'Only those of this role.' })),
+    role: Type.Optional(
+      oneOf(['user', 'admin'], { description: 'Only administrators, or only the others.' }),
+    ),
     is_active: Type.Optional(
       Type.Boolean({ description: 'Only those who can sign in, or only the others.' }),
     ),

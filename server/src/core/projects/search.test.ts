@@ -104,7 +104,7 @@ const randomSearch = (): Omit<ProjectSearch, 'after'> => ({
 
 const none = { firstLook: 1, furtherLook: 1, fewInIndex: 0, fewInTable: 0, lookingMs: 0 }
 const some = { firstLook: 10, furtherLook: 10, fewInIndex: 30, fewInTable: 30, lookingMs: 3 }
-const candidatesAlone = { firstLook: 1, furtherLook: 1, fewInIndex: 1000, fewInTable: 1000, lookingMs: 0 }
+const candidatesAlone = { firstLook: 1, furtherLook: 1, fewInIndex: 1000, fewInTable: 1000, lookingMs: 1000 }
 
 async function assertFound(search: Omit<ProjectSearch, 'after'>, bounds: typeof projectBounds) {
   const found = await searchToEnd(

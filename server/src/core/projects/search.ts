@@ -29,27 +29,35 @@ export async function searchProjects(
   const first = await look(tx, search, bounds.firstLook)
   if (first.next === null || first.rows.length === search.limit) return first
   await stayOnIndexes(tx)
-  return (
-    (await lookAmongFew(tx, search, bounds)) ??
-    lookOn(first, search.limit, deadline, (after, limit) =>
-      look(tx, { ...search, after, limit }, bounds.furtherLook),
-    )
+  for (const lookAmongFew of waysToFew(tx, search, bounds)) {
+    if (performance.now() > deadline) break
+    const found = await lookAmongFew()
+    if (found) return found
+  }
+  return lookOn(first, search.limit, deadline, (after, limit) =>
+    look(tx, { ...search, after, limit }, bounds.furtherLook),
   )
 }
 
-async function lookAmongFew(
+type Way = () => Promise<Found<ProjectRow> | undefined>
+
+function waysToFew(
   tx: ReadTx,
   search: ProjectSearch,
   { fewInIndex, fewInTable }: typeof projectBounds,
-): Promise<Found<ProjectRow> | undefined> {
+): Way[] {
   const { q, minScore, maxScore, overLimit, sort } = search
+  const byLimit: Way = () => lookAmong(tx, search, fewBeyondLimit(search, fewInIndex), fewInIndex)
+  const byScore: Way = () => lookAmong(tx, search, fewByScore(search), fewInIndex)
+  const byName = (part: string): Way => {
+    const few = fewByName(part, fewInTable)
+    return () => briefly(tx, () => lookAmong(tx, search, few, fewInTable))
+  }
   // Sorted by score, a stretch of scores is what is being looked through already.
   const hasScores = (minScore !== undefined || maxScore !== undefined) && !sort.endsWith('reputation_score')
-  return (
-    (overLimit ? await lookAmong(tx, search, fewBeyondLimit(search, fewInIndex), fewInIndex) : undefined) ??
-    (hasScores ? await lookAmong(tx, search, fewByScore(search), fewInIndex) : undefined) ??
-    (hasTrigram(q)
-      ? await briefly(tx, () => lookAmong(tx, search, fewByName(q, fewInTable), fewInTable))
-      : undefined)
-  )
+  return [
+    ...(overLimit === true ? [byLimit] : []),
+    ...(hasScores ? [byScore] : []),
+    ...(hasTrigram(q) ? [byName(q)] : []),
+  ]
 }

@@ -104,6 +104,11 @@ function fromFastify(error: FastifyError): PosternError | undefined {
       return new PosternError('invalid_json', 'The body is empty; send a JSON object.')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new PosternError('invalid_json', 'The body is not as long as Content-Length says.')
+    // Node's word for a caller who hung up, or wrote nonsense, in the middle of a body. Nobody hears the answer.
+    case 'ECONNRESET':
+      return error.message === 'aborted'
+        ? new PosternError('invalid_json', 'The body ended before it was complete.')
+        : undefined
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new PosternError('body_too_large', 'The body is larger than this operation accepts.')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

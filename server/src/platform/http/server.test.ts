@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Type from 'typebox'
 import { cleanUp } from '../../testing/cleanup.ts'
 import { errorCodes, PosternError } from '../errors.ts'
@@ -103,6 +104,30 @@ describe('a request', () => {
       await raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
       /headers of the request are too large/,
     )
+  })
+
+  test('that does not say whom it means gets the same two fields', async () => {
+    const answer = await raw('GET /things/1 HTTP/1.1\r\nconnection: close\r\n\r\n')
+    assert.match(answer, /^HTTP\/1\.1 400 /)
+    assert.match(answer, /x-request-id: /)
+    assert.match(answer, /"error":"invalid_parameter","message":"The request has no Host header\."/)
+  })
+
+  test('that expects what nobody knows is answered all the same', async () => {
+    const answer = await raw('GET /things/1 HTTP/1.1\r\nhost: x\r\nexpect: cake\r\nconnection: close\r\n\r\n')
+    assert.match(answer, /^HTTP\/1\.1 200 /)
+  })
+
+  test('whose sender hangs up in the middle of the body is no fault of ours', async () => {
+    const before = logLines.length
+    const head =
+      'POST /things HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n'
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(`${head}{"count":`))
+    setTimeout(() => socket.destroy(), 50)
+    while (logLines.length === before) await sleep(10)
+    await sleep(100)
+    const levels = logLines.slice(before).map((line) => JSON.parse(line).level)
+    assert.deepEqual([...new Set(levels)], ['info'])
   })
 
   test('has an id of our making, in the answer and in the log, whatever the caller sends', async () => {

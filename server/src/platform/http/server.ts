@@ -61,7 +61,8 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     connectionTimeout: silenceTimeoutMs,
-    http: { connectionsCheckingInterval: timeoutCheckMs },
+    // Node's own refusal of a request without Host has no body; ours is below.
+    http: { connectionsCheckingInterval: timeoutCheckMs, requireHostHeader: false },
     forceCloseConnections: 'idle',
     // Fastify's own answer has another shape; what arrives on an open connection is still served.
     return503OnClosing: false,
@@ -85,7 +86,13 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   // An answer is what its view made it. Fastify's serialiser would turn null into 0 or drop a field in silence.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
 
-  app.addHook('onRequest', async (request, reply) => setHeaders(request, reply))
+  // RFC 9110 §10.1.1: an expectation that is not known may be passed over. Node would answer 417, without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  app.addHook('onRequest', async (request, reply) => {
+    setHeaders(request, reply)
+    requireHost(request)
+  })
   // The route, not the address: what a caller put in the path or query stays out of the log.
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(
@@ -150,6 +157,13 @@ function strictJsonParser(app: HttpServer): BodyParser {
       return done(new PosternError('invalid_json', 'The body is not UTF-8.'))
     }
     return parse(request, text, done)
+  }
+}
+
+/** RFC 9112 §3.2: whoever speaks HTTP/1.1 says whom they mean. */
+function requireHost({ raw }: FastifyRequest): void {
+  if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
+    throw new PosternError('invalid_parameter', 'The request has no Host header.')
   }
 }
 

@@ -1,0 +1,58 @@
+import type { Chance } from '../random.ts'
+import type { ServedDocument } from './document.ts'
+import { weighted } from './draw.ts'
+import { createApiKey, deleteApiKey, editApiKey, rotateApiKey } from './model/api-keys.ts'
+import { createDomain, deleteDomain, editDomain, rotateDomain, verifyDomain } from './model/domains.ts'
+import { createEndpoint, deleteEndpoint, editEndpoint, rotateEndpoint } from './model/endpoints.ts'
+import type { Intent } from './model/intent.ts'
+import { createMember, deleteMember, editMember } from './model/members.ts'
+import { createPlan, editPlan } from './model/plans.ts'
+import { createProject, editProject, setBilling } from './model/projects.ts'
+import { createRoute, deleteRoute, editRoute } from './model/routing.ts'
+import { editUser } from './model/users.ts'
+import type { World } from './model/world.ts'
+
+type Act = (world: World, chance: Chance) => Intent | undefined
+
+/** Every mutation that the model knows, by how often it is tried. */
+const acts: Record<string, readonly [weight: number, act: Act]> = {
+  'plans.create': [3, createPlan],
+  'plans.edit': [8, editPlan],
+  'projects.create': [2, createProject],
+  'projects.edit': [22, editProject],
+  'projects.set-billing': [6, setBilling],
+  'users.edit': [5, editUser],
+  'members.create': [14, createMember],
+  'members.edit': [10, editMember],
+  'members.delete': [7, deleteMember],
+  'endpoints.create': [9, createEndpoint],
+  'endpoints.edit': [11, editEndpoint],
+  'endpoints.rotate': [7, rotateEndpoint],
+  'endpoints.delete': [6, deleteEndpoint],
+  'domains.create': [9, createDomain],
+  'domains.edit': [8, editDomain],
+  'domains.rotate': [4, rotateDomain],
+  'domains.verify': [2, verifyDomain],
+  'domains.delete': [4, deleteDomain],
+  'routing.create': [10, createRoute],
+  'routing.edit': [8, editRoute],
+  'routing.delete': [4, deleteRoute],
+  'api-keys.create': [7, createApiKey],
+  'api-keys.edit': [6, editApiKey],
+  'api-keys.rotate': [4, rotateApiKey],
+  'api-keys.delete': [4, deleteApiKey],
+}
+
+/** Mutations of which the model knows nothing, and why: their answers are held against the document alone. */
+const unforeseen: Record<string, string> = {}
+
+export const known = [...Object.keys(acts), ...Object.keys(unforeseen)]
+
+/** One that the document has; what it lacks is left alone until it is there. */
+export function nextIntent(document: ServedDocument, world: World, chance: Chance): Intent | undefined {
+  const offered = Object.entries(acts).filter(([id]) => document.has(id))
+  return weighted(
+    chance,
+    offered.map(([, entry]) => entry),
+  )(world, chance)
+}

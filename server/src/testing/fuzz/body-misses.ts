@@ -1,0 +1,217 @@
+import type { Chance } from '../random.ts'
+import type { DocumentedOperation, Schema } from './document.ts'
+import type { Request } from './http.ts'
+import { type Meaning, plainly } from './spoken.ts'
+import { literal, withLiterals, wrongValues } from './wrong-values.ts'
+
+/** A request that is wrong in exactly one way, and what may be said to it. */
+export interface NearMiss {
+  about: string
+  request: Request
+  /** `status code`. */
+  allowed: readonly string[]
+  /** Where it leads to no operation. */
+  isNowhere?: true
+}
+
+export type Miss = (
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+) => NearMiss | undefined
+
+/** What is wrong with a body, by how often it is tried. */
+export const bodyMisses: readonly [number, Miss][] = [
+  [40, fieldMiss],
+  [10, missingMiss],
+  [12, extraMiss],
+  [8, jsonMiss],
+  [5, shapeMiss],
+  [5, mediaMiss],
+  [2, sizeMiss],
+]
+
+const schemaOfBody = ({
+  body,
+}: DocumentedOperation): { properties: Record<string, Schema>; required: string[] } => ({
+  properties: (body?.['properties'] ?? {}) as Record<string, Schema>,
+  required: (body?.['required'] ?? []) as string[],
+})
+
+const withBody = (
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+  body: unknown,
+): Request => ({
+  ...plainly(operation, token, meaning),
+  body: withLiterals(body),
+})
+
+const invalid = ['422 validation_failed']
+
+function fieldMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+): NearMiss {
+  const [name, schema] = chance.pick(Object.entries(schemaOfBody(operation).properties))
+  const value = chance.pick(wrongValues(schema))
+  return {
+    about: `${name} is ${withLiterals(value).slice(0, 60)}`,
+    request: withBody(operation, token, meaning, { ...meaning.body, [name]: value }),
+    allowed: invalid,
+  }
+}
+
+function missingMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning) {
+  const { required } = schemaOfBody(operation)
+  if (required.length === 0) return undefined
+  const name = chance.pick(required)
+  const { [name]: _, ...rest } = meaning.body ?? {}
+  const isConfiguration = operation.answers.get(422)?.codes.has('incomplete_configuration')
+  const error =
+    name === 'reason' ? 'reason_required' : isConfiguration ? 'incomplete_configuration' : 'validation_failed'
+  return {
+    about: `no ${name}`,
+    request: withBody(operation, token, meaning, rest),
+    allowed: [`422 ${error}`],
+  }
+}
+
+function extraMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+): NearMiss {
+  const name = chance.pick([
+    'x',
+    '',
+    'Reason',
+    'reason ',
+    'id',
+    'version',
+    'toString',
+    'hasOwnProperty',
+    '__proto__',
+    'constructor',
+    '\u0000',
+    'x'.repeat(5000),
+  ])
+  const value = chance.pick([
+    1,
+    null,
+    '',
+    literal('[[[[[[]]]]]]'),
+    literal('{"prototype":{}}'),
+    literal(`${'['.repeat(5000)}${']'.repeat(5000)}`),
+  ])
+  const members = withLiterals(meaning.body).slice(1, -1)
+  const extra = `${JSON.stringify(name)}:${withLiterals(value)}`
+  return {
+    about: `"${name.slice(0, 20)}" besides`,
+    request: {
+      ...plainly(operation, token, meaning),
+      body: `{${[members, extra].filter(Boolean).join(',')}}`,
+    },
+    // What would change the nature of an object is no JSON that we take.
+    allowed: ['__proto__', 'constructor'].includes(name) ? [...invalid, '400 invalid_json'] : invalid,
+  }
+}
+
+const brokenJson: readonly ((text: string) => string | Buffer)[] = [
+  (text) => text.slice(0, -1),
+  (text) => `${text}}`,
+  (text) => `${text}{}`,
+  (text) => text.replace('{', "{'a':1,"),
+  (text) => text.replace('{', '{a:1,'),
+  (text) => `${text.slice(0, -1)},}`,
+  (text) => `/* */${text}`,
+  (text) => text.replace('{', '{"a":NaN,'),
+  (text) => text.replace('{', '{"a":01,'),
+  (text) => text.replace('{', '{"a":"\t",'),
+  (text) => text.replace('{', '{"a":"\\x41",'),
+  (text) => text.replace('{', '{"a":undefined,'),
+  () => '{',
+  () => '"',
+  () => 'reason=x',
+  () => '<a/>',
+  (text) => Buffer.concat([Buffer.from(text.slice(0, -1)), Buffer.from([0xff, 0xfe]), Buffer.from('}')]),
+  (text) => Buffer.from(text.replace('{', '{"a":"\u00e9",'), 'latin1'),
+  (text) => Buffer.from(text, 'utf16le'),
+  (text) =>
+    Buffer.concat([
+      Buffer.from(text.slice(0, -1)),
+      Buffer.from([0x2c, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
+    ]),
+]
+
+function jsonMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning): NearMiss {
+  const plain = plainly(operation, token, meaning)
+  return {
+    about: 'broken JSON',
+    request: { ...plain, body: chance.pick(brokenJson)(String(plain.body)) },
+    allowed: ['400 invalid_json'],
+  }
+}
+
+function shapeMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+): NearMiss {
+  const shape = chance.pick(['[]', '[{}]', '1', '"x"', 'null', 'true', '[[[[]]]]'])
+  return {
+    about: `the body ${shape}`,
+    request: { ...plainly(operation, token, meaning), body: shape },
+    allowed: invalid,
+  }
+}
+
+const wrongMedia = [
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'application/xml',
+  'application/jsonx',
+  'application/merge-patch+json',
+  'application/json; charset=iso-8859-1',
+  'application/json; charset=utf-16',
+  'json',
+  '*/*',
+]
+
+function mediaMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  meaning: Meaning,
+): NearMiss {
+  const plain = plainly(operation, token, meaning)
+  const type = chance.happens(0.1) ? undefined : chance.pick(wrongMedia)
+  const others = plain.headers.filter(([name]) => name !== 'content-type')
+  return {
+    about: `Content-Type ${type}`,
+    request: { ...plain, headers: type === undefined ? others : [...others, ['content-type', type]] },
+    allowed: ['415 unsupported_media_type'],
+  }
+}
+
+const bodyLimit = 64 * 1024
+
+function sizeMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning): NearMiss {
+  const plain = plainly(operation, token, meaning)
+  return {
+    about: 'one byte too many',
+    request: {
+      ...plain,
+      body: String(plain.body).padEnd(bodyLimit + 1),
+      chunks: chance.happens(0.5) ? [8192] : undefined,
+    },
+    allowed: ['413 body_too_large'],
+  }
+}

@@ -1,0 +1,41 @@
+import type { Chance } from '../../random.ts'
+import { absentId } from '../draw.ts'
+import type { Intent } from './intent.ts'
+import { timeFrom } from './unknown.ts'
+import { findById, type View, type World } from './world.ts'
+
+/** Of the users of this world. Whoever acts is an administrator all the while, so that nobody here is the last one. */
+export function editUser(world: World, chance: Chance): Intent {
+  const id = chance.happens(0.05) ? absentId(chance) : chance.pick(world.users).id
+  const target = findById(world.users, id) ?? null
+  const body: View = {
+    ...(chance.happens(0.4) ? { role: chance.pick(['user', 'user', 'admin']) } : {}),
+    ...(chance.happens(0.4) ? { is_active: chance.happens(0.75) } : {}),
+    ...(chance.happens(0.2) ? { end_sessions: chance.happens(0.5) } : {}),
+  }
+  return {
+    operation: 'users.edit',
+    params: { id },
+    body,
+    exists: () => target !== null,
+    target,
+    outcome() {
+      if (!target) return 'not_found'
+      const before = target.view
+      const { end_sessions: ends = false, ...changes } = body
+      const isChanged =
+        ends === true || Object.entries(changes).some(([name, value]) => before[name] !== value)
+      const after = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
+      return {
+        change: isChanged ? { type: 'user', before, after: { ...before, ...changes } } : null,
+        answer: after,
+        version: target.version + (isChanged ? 1 : 0),
+        commit(view: View) {
+          if (isChanged) target.version++
+          target.view = view
+          return { acts: target.acts, id }
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { settings as known, loadConfig } from '../../config.ts'
+import { createContext } from '../../context.ts'
+import { createAdministrator } from '../../core/access/enrol.ts'
+import { createLogger } from '../../platform/log.ts'
+import { cleanUp } from '../cleanup.ts'
+import type { TestDatabase } from '../database.ts'
+import { freePort } from '../postgres.ts'
+
+/** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
+export interface Service {
+  url: string
+  /** A new administrator. */
+  makeAdmin(email: string): Promise<{ id: number; email: string; password: string; totpUri: string }>
+  /** An access token, good for ten minutes. */
+  tokenOf(email: string): Promise<string>
+  /** Everything it has complained of. */
+  log(): Promise<string>
+}
+
+const program = path.resolve(import.meta.dirname, '../../bin/postern.ts')
+const startsWithinMs = 30_000
+
+export async function startService(
+  database: TestDatabase,
+  changes: Record<string, string> = {},
+): Promise<Service> {
+  const port = await freePort()
+  const settings = {
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_DATABASE_POOL_SIZE: '12',
+    POSTERN_PUBLIC_URL: 'http://localhost:8080',
+    POSTERN_HTTP_PORT: String(port),
+    POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+    POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+    POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
+    POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
+    POSTERN_LOG_LEVEL: 'warn',
+    // SES is offered, and never asked: nothing here does the work that comes after an answer.
+    ...('sesRegion' in known
+      ? { POSTERN_SES_REGION: 'eu-west-1', POSTERN_SES_ACCOUNT_ID: '123456789012' }
+      : {}),
+    ...changes,
+  }
+  const home = await mkdtemp(path.join(tmpdir(), 'postern-requests-'))
+  cleanUp(() => rm(home, { recursive: true, force: true }))
+  const logFile = path.join(home, 'log')
+  const url = await serve(settings, port, logFile)
+
+  const context = createContext(loadConfig(settings), createLogger('silent'), 'postern test')
+  cleanUp(() => context.close())
+  const deps = { auth: context.auth, adminDb: context.db.admin, identityDb: context.db.identity }
+  return {
+    url,
+    async makeAdmin(email) {
+      const { userId, password, totpUri } = await createAdministrator(deps, email, 'Ada')
+      return { id: userId, email, password, totpUri }
+    },
+    tokenOf: async (email) => (await context.signIn.shellToken(email)).token,
+    log: () => readFile(logFile, 'utf8'),
+  }
+}
+
+async function serve(settings: Record<string, string>, port: number, logFile: string): Promise<string> {
+  const log = openSync(logFile, 'a')
+  const env = { PATH: process.env['PATH'] ?? '', ...settings }
+  const child = spawn(process.execPath, [program, 'api'], { env, stdio: ['ignore', log, log] })
+  cleanUp(() => stop(child))
+  const url = `http://127.0.0.1:${port}`
+  for (const deadline = Date.now() + startsWithinMs; Date.now() < deadline; await sleep(100)) {
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+    if (answer?.ok) return url
+    if (child.exitCode !== null) break
+  }
+  throw new Error(`The API does not answer:\n${await readFile(logFile, 'utf8')}`)
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
