@@ -10,7 +10,7 @@ const { status } = spawnSync(
     '--test',
     // Files wait for the database more than they compute.
     '--test-concurrency=4',
-    `--test-timeout=${process.env['POSTERN_TEST_TIMEOUT_MS'] ?? 300_000}`,
+    `--test-timeout=${process.env['POSTERN_TEST_TIMEOUT_MS'] ?? 900_000}`,
     '--test-global-setup=server/src/testing/global-setup.ts',
     ...(files.length > 0 ? files : ['server/src/**/*.test.ts', 'scripts/**/*.test.ts']),
   ],

@@ -167,6 +167,8 @@ begin
   return null;
 end
 $$;
+-- Whoever may execute one could hang it on a table of their own, and write the listing as its owner.
+revoke execute on function control.list_project(), control.list_score(), control.list_count() from public;
 create trigger list_count after insert or delete on control.members
   for each row execute function control.list_count('member_count');
 

@@ -51,6 +51,8 @@ create table mail.dispatch (
 create index on mail.dispatch (shard, project_id, due_at) where state = 'ready';
 create index on mail.dispatch (shard, leased_until) where state = 'leased';
 create index on mail.dispatch (shard, due_at) where state = 'deferred';
+-- "Does mail still wait under this identity?", before it is deregistered.
+create index on mail.dispatch (shard, project_id, identity_id);
 
 create table mail.attempts (
   message_id uuid not null,

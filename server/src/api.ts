@@ -16,7 +16,7 @@ export interface Api {
   retire(): void
 }
 
-export function createApi({ config, log, db, authenticate, vault, domains, signIn }: Context): Api {
+export function createApi({ config, log, db, authenticate, vault, domains, jobs, signIn }: Context): Api {
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -38,6 +38,9 @@ export function createApi({ config, log, db, authenticate, vault, domains, signI
     })
     if (pending.length > 0) {
       throw new PosternError('unavailable', 'The database lacks migrations: run `postern migrate`.')
+    }
+    if (!jobs.isReady) {
+      throw new PosternError('unavailable', 'The job queue cannot be used: was `postern migrate` run?')
     }
     return { status: 'ready' }
   })

@@ -83,9 +83,14 @@ export function createContext(config: Config, log: Logger, applicationName: stri
   }
 }
 
-function sesProvider({ sesRegion, sesAccountId, sesEndpoint }: Config): MtaProvider | undefined {
+function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config): MtaProvider | undefined {
   if (sesRegion === undefined || sesAccountId === undefined) return undefined
-  return new SesProvider({ region: sesRegion, accountId: sesAccountId, endpoint: sesEndpoint })
+  return new SesProvider({
+    region: sesRegion,
+    accountId: sesAccountId,
+    endpoint: sesEndpoint,
+    owner: publicUrl.host,
+  })
 }
 
 export const workerDeps = ({ config, db, dns, providers, runner, log }: Context): WorkerDeps => ({

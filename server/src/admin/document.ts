@@ -155,7 +155,7 @@ function codesOf(operation: Mutation | Query): Codes {
     400: ['invalid_json', 'invalid_parameter'],
     401: ['unauthenticated', 'token_expired'],
     403: ['admin_required', 'api_key_not_allowed'],
-    404: ['not_found'],
+    404: Object.keys(operation.params.properties).length > 0 ? ['not_found'] : [],
     412: ['stale_resource'],
     429: ['rate_limited'],
     500: ['internal_error'],

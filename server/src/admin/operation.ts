@@ -103,6 +103,8 @@ export interface Mutation<
   /** The fields of the body; `reason` is added to every one. */
   body: Body
   example: Record<string, unknown>
+  /** Where the body may be larger than others. */
+  bodyLimitBytes?: number
   /** Absent: the answer is empty. */
   answer?: Answer
   reason?: 'always'

@@ -19,8 +19,8 @@ declare module 'fastify' {
 
 /** The operations as routes: from HTTP to `run` and back. */
 
-// The largest body an administrator has cause to send is an endpoint with all its events: below 8 KiB.
-const bodyLimitBytes = 64 * 1024
+// An endpoint with all its events is below 8 KiB. What has cause to be larger says so itself.
+const ordinaryBodyLimitBytes = 64 * 1024
 
 export function registerOperations(
   plane: HttpServer,
@@ -32,9 +32,10 @@ export function registerOperations(
       method: methodOf(operation),
       url: operation.path,
       schema: schemaOf(operation),
-      bodyLimit: bodyLimitBytes,
+      bodyLimit: ordinaryBodyLimitBytes,
       ...(isMutation(operation)
         ? {
+            bodyLimit: operation.bodyLimitBytes ?? ordinaryBodyLimitBytes,
             config: { documentedBody: documentedBody(operation), allowsEmptyBody: true },
             preValidation: [requireBody(operation), ...checks],
             schemaErrorFormatter: bodyFault(operation),

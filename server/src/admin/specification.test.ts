@@ -19,13 +19,14 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const token = await api.tokenOf(admin.email)
-const { makeProject, makeMember, makeEndpoint, makeRoute, makeApiKey } = fixtures(database, admin)
+const { makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } = fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
 
 const project = await makeProject()
 const member = await makeMember(project.id)
 const { resource: endpoint } = await makeEndpoint(project.id)
 const idOf: Record<string, number> = {
+  domains: (await makeDomain(project.id)).id,
   members: member.id,
   endpoints: endpoint.id,
   routing: (await makeRoute(project.id)).id,
@@ -168,6 +169,11 @@ describe('the addresses', () => {
     'plans.create': 'POST /admin/plans',
     'plans.show': 'GET /admin/plans/:id',
     'plans.list': 'GET /admin/plans',
+    'audit.list': 'GET /admin/audit',
+    'audit.show': 'GET /admin/audit/:id',
+    'audit.export': 'GET /admin/audit/export',
+    'audit.verify': 'GET /admin/audit/verify',
+    'denials.list': 'GET /admin/denials',
     'users.edit': 'PATCH /admin/users/:id',
     'users.show': 'GET /admin/users/:id',
     'users.list': 'GET /admin/users',

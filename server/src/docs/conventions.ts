@@ -3,7 +3,7 @@ import { statusOf } from '../platform/http/problem.ts'
 
 /** What holds for every operation, told once, at the head of the OpenAPI document. */
 export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, and how
-administrators run the projects, members, endpoints, routes, API keys, plans and users of their installation.
+administrators run the projects, members, domains, endpoints, routes, API keys, plans and users of their installation.
 
 ## Who is calling
 
@@ -35,7 +35,7 @@ and \`message\`, a sentence for a person that says what was wrong and what to do
 |---|---|
 ${codesByStatus()}
 
-429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is larger than 64 KiB), 415
+429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415
 (the body is not JSON in UTF-8) or 503 (try again later); these are not listed again with each operation.
 
 Every answer carries \`X-Request-Id\`, which finds the request in the log and in the audit.
@@ -43,7 +43,7 @@ Every answer carries \`X-Request-Id\`, which finds the request in the log and in
 ## Versions
 
 An answer with one resource carries an \`ETag\`. It changes when the resource's configuration is changed, and
-only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if it has changed since. Without \`If-Match\` the change is made in any case. A change that changes nothing is answered with
+only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if it has changed since. Without \`If-Match\` the change is made in any case. A change that changes nothing (an edit of a domain is never one) is answered with
 200 and moves nothing.
 
 ## Repeating a request

@@ -66,6 +66,7 @@ describe('an identity with SES', () => {
     assert.deepEqual(peer.calls.find((call) => call.domain === domain)?.body, {
       EmailIdentity: domain,
       DkimSigningAttributes: { NextSigningKeyLength: 'RSA_2048_BIT' },
+      Tags: [{ Key: 'postern', Value: 'postern' }],
     })
   })
 
@@ -162,6 +163,17 @@ describe('an identity with SES', () => {
     )
   })
 
+  test('that somebody else made is used with them and left to them', async () => {
+    const domain = newName()
+    const theirs = providerAt(peer.place, { owner: 'another.example.com' })
+    const first = await theirs.register(domain)
+    assert.deepEqual((await ses.register(domain)).dkimTokens, first.dkimTokens)
+    await ses.deregister(domain)
+    assert.deepEqual(deedsOf(domain), ['create'])
+    await theirs.deregister(domain)
+    assert.deepEqual(deedsOf(domain), ['create', 'delete'])
+  })
+
   test('that somebody made with their own DKIM key is refused, not taken over', async () => {
     const domain = newName()
     peer.makeByHand(domain)
@@ -217,22 +229,25 @@ describe('a call to SES that goes wrong', () => {
   ]
   for (const [fault, isLasting, attempts, words] of verdicts) {
     test(`is ${isLasting ? 'lasting' : 'passing'} with ${fault}`, async () => {
-      const domain = newName()
+      const [absent, present] = [newName(), newName()]
+      await ses.register(present)
       const calls = {
-        create: () => ses.register(domain),
-        get: () => ses.look(domain),
-        delete: () => ses.deregister(domain),
-      }
+        create: [absent, () => ses.register(absent)],
+        get: [absent, () => ses.look(absent)],
+        delete: [present, () => ses.deregister(present)],
+      } as const
       for (const kind of ['create', 'get', 'delete'] as const) {
+        const [domain, call] = calls[kind]
         peer.failNext(kind, fault, attempts)
-        const failure = await failureOf(calls[kind]())
+        const failure = await failureOf(call())
         assert.equal(failure.isLasting, isLasting)
         assert.match(failure.message, words)
         assert.ok(failure.message.includes(domain), 'it says what was meant to be done')
       }
-      const tried = (['create', 'get', 'delete'] as const).flatMap((kind) => Array(attempts).fill(kind))
-      assert.deepEqual(callsOf(domain), tried)
-      assert.deepEqual(deedsOf(domain), [])
+      const times = (kind: string) => Array<string>(attempts).fill(kind)
+      assert.deepEqual(callsOf(absent), [...times('create'), ...times('get')])
+      assert.deepEqual(callsOf(present), ['create', 'get', ...times('delete')])
+      assert.deepEqual([deedsOf(absent), deedsOf(present)], [[], ['create']])
     })
   }
 
@@ -381,6 +396,9 @@ describe('the peer that stands for SES', () => {
       ['request', 'create', false],
       ['effect', 'create', true],
       ['answer', 'create', true],
+      ['request', 'get', true],
+      ['effect', 'get', true],
+      ['answer', 'get', true],
       ['request', 'delete', true],
       ['effect', 'delete', false],
       ['answer', 'delete', false],

@@ -12,12 +12,17 @@ import {
  *
  * Credentials are found by the SDK's default chain: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared
  * files and AWS_PROFILE, single sign-on, a web identity token (EKS), the container's address (ECS), the
- * instance's metadata (EC2), in about this order. They need ses:CreateEmailIdentity, ses:GetEmailIdentity and
- * ses:DeleteEmailIdentity. With credentials at hand nothing but the endpoint is asked over the network.
+ * instance's metadata (EC2), in about this order. They need ses:CreateEmailIdentity, ses:TagResource,
+ * ses:GetEmailIdentity and ses:DeleteEmailIdentity.
+ *
+ * What is made here is tagged, and nothing else is ever deleted: a name that somebody else uses in the account, the
+ * operator for one, is used along with them and left to them. With credentials at hand nothing but the endpoint is asked over the network.
  */
 export interface SesOptions {
   region: string
   accountId: string
+  /** Tells this installation's identities from others in the account. */
+  owner?: string
   /** For private endpoints and tests; otherwise the region's own. */
   endpoint?: string | undefined
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
@@ -34,6 +39,8 @@ export interface SesTimeouts {
 
 const ordinaryTimeouts: SesTimeouts = { connectMs: 3000, attemptMs: 4500, callMs: 10_000 }
 
+const ownerTag = 'postern'
+
 // Where the answer does not say it, which it did not before 2025.
 const ordinaryDkimZone = 'dkim.amazonses.com'
 
@@ -42,11 +49,13 @@ export class SesProvider implements MtaProvider {
   readonly place: ProviderPlace
   readonly #options: SesOptions
   readonly #timeouts: SesTimeouts
+  readonly #owner: string
   #client: Promise<SESv2> | undefined
 
   constructor(options: SesOptions) {
     this.place = { account: options.accountId, region: options.region }
     this.#options = options
+    this.#owner = options.owner ?? 'postern'
     this.#timeouts = options.timeouts ?? ordinaryTimeouts
   }
 
@@ -54,7 +63,11 @@ export class SesProvider implements MtaProvider {
     return this.#call(`register ${domain}`, async (ses, abortSignal) => {
       const created = await ses
         .createEmailIdentity(
-          { EmailIdentity: domain, DkimSigningAttributes: { NextSigningKeyLength: 'RSA_2048_BIT' } },
+          {
+            EmailIdentity: domain,
+            DkimSigningAttributes: { NextSigningKeyLength: 'RSA_2048_BIT' },
+            Tags: [{ Key: ownerTag, Value: this.#owner }],
+          },
           { abortSignal },
         )
         // Ours, from an attempt whose answer was lost, or the operator's own.
@@ -97,6 +110,11 @@ export class SesProvider implements MtaProvider {
 
   deregister(domain: string): Promise<void> {
     return this.#call(`deregister ${domain}`, async (ses, abortSignal) => {
+      const found = await ses
+        .getEmailIdentity({ EmailIdentity: domain }, { abortSignal })
+        .catch(unless('NotFoundException'))
+      const isOurs = found?.Tags?.some(({ Key, Value }) => Key === ownerTag && Value === this.#owner)
+      if (!isOurs) return
       await ses
         .deleteEmailIdentity({ EmailIdentity: domain }, { abortSignal })
         .catch(unless('NotFoundException'))

@@ -225,7 +225,7 @@ export class KillLane {
 /** Most of the time a worker asks for jobs there are none. */
 const isEffective = ({ tag }: Commit): boolean => !/ 0$/.test(tag)
 
-export const editCommit = 'commit of the edit'
+const editCommit = 'commit of the edit'
 const queue = 'identities.settle'
 
 /** The same words for the same thing in every run. */

@@ -138,12 +138,18 @@ function editDomain(state: ModelState, before: ModelDomain, body: DomainEdit): E
   const name = (body.name ?? before.name).toLowerCase()
   const routes = state.routes.filter((route) => route.domain_id === before.id && route.match === 'address')
   const moves = movesOf(before.name, name, routes, body)
+  const wouldCircle =
+    name !== before.name &&
+    state.routes.some(
+      ({ domain_id, forward_to }) =>
+        domain_id === before.id && (forward_to ?? '').toLowerCase().endsWith(`@${name}`),
+    )
   const errors = [
     ...(body.name === undefined && body.mta_provider === undefined ? ['validation_failed'] : []),
     ...(state.domains.some((other) => other.id !== before.id && other.name === name)
       ? ['already_exists']
       : []),
-    ...(moves === undefined ? ['address_routes_unresolved'] : []),
+    ...(moves === undefined || wouldCircle ? ['address_routes_unresolved'] : []),
   ]
   if (errors.length > 0 || moves === undefined) return refuses(state, 0, errors)
   const mta_provider = body.mta_provider ?? before.mta_provider

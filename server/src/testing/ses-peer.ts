@@ -43,7 +43,7 @@ export interface SesPlace {
 export interface SesCall extends SesPlace {
   kind: 'create' | 'get' | 'delete'
   domain: string
-  body: unknown
+  body: { Tags?: object[] } | null
 }
 
 export interface SesDeed extends SesPlace {
@@ -86,6 +86,7 @@ interface Identity {
   tokens: string[]
   dkim: DkimStatus
   origin: 'AWS_SES' | 'EXTERNAL'
+  tags: object[]
   createdAt: Date
 }
 
@@ -195,7 +196,7 @@ class Peer implements SesPeer {
     const identity = this.#identities.get(key)
     if (kind === 'create') {
       if (identity) return [400, 'AlreadyExistsException', `Email identity ${domain} already exist.`]
-      const created = newIdentity()
+      const created = { ...newIdentity(), tags: call.body?.Tags ?? [] }
       this.#identities.set(key, created)
       this.#note(call, kind)
       return { IdentityType: 'DOMAIN', ...this.#statusOf(call, created) }
@@ -212,7 +213,7 @@ class Peer implements SesPeer {
       ...this.#statusOf(call, identity),
       MailFromAttributes: { BehaviorOnMxFailure: 'USE_DEFAULT_VALUE' },
       Policies: {},
-      Tags: [],
+      Tags: identity.tags,
       VerificationStatus: this.#isVerified(call) ? 'SUCCESS' : identity.dkim,
       VerificationInfo: identity.dkim === 'SUCCESS' ? {} : { ErrorType: 'HOST_NOT_FOUND' },
     }
@@ -264,6 +265,7 @@ function newIdentity(): Identity {
     tokens: [token(), token(), token()],
     dkim: 'PENDING',
     origin: 'AWS_SES',
+    tags: [],
     createdAt: new Date(),
   }
 }
@@ -292,7 +294,7 @@ function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
   if (method === 'GET' && name) return { kind: 'get', domain: domainOf(name), body: null, ...place }
   if (method === 'DELETE' && name) return { kind: 'delete', domain: domainOf(name), body: null, ...place }
   if (method === 'POST' && path === '/v2/email/identities') {
-    const input = JSON.parse(body.toString()) as { EmailIdentity?: unknown }
+    const input = JSON.parse(body.toString()) as { EmailIdentity?: unknown; Tags?: object[] }
     if (typeof input.EmailIdentity !== 'string' || !/^[\w-]+(\.[\w-]+)+$/.test(input.EmailIdentity)) {
       return [400, 'BadRequestException', `Invalid domain name ${String(input.EmailIdentity)}.`]
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 
 /** The fields of a resource on the wire, in their order. */
-type FieldType = 'integer' | 'number' | 'string' | 'boolean' | 'timestamp' | 'object' | 'strings'
+type FieldType = 'integer' | 'number' | 'string' | 'boolean' | 'timestamp' | 'object' | 'objects' | 'strings'
 export type Shape = readonly (readonly [field: string, type: FieldType])[]
 
 const isTimestamp = (value: unknown): boolean =>
@@ -16,6 +16,8 @@ const isOf: Record<FieldType, (value: unknown) => boolean> = {
   boolean: (value) => typeof value === 'boolean',
   timestamp: isTimestamp,
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  objects: (value) =>
+    Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null),
   strings: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
 }
 

@@ -12,7 +12,7 @@ export const createApiKeyOperation = adminOperation({
   path: '/admin/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys.',
+    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys.',
   params: ProjectParams,
   body: { mode: Mode, ...ApiKeyFields, is_active: Type.Optional(ApiKeyFields.is_active) },
   isCompleteConfiguration: true,

@@ -11,7 +11,7 @@ export const createDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. It can send once the DNS records of the answer are published and seen. Beyond `max_domains` of the plan in force a `reason` is required, and the audit row records the exception.',
+    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Beyond `max_domains` of the plan in force a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: DomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],

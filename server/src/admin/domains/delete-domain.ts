@@ -19,16 +19,15 @@ export const deleteDomainOperation = adminOperation({
     return lockDomain(tx, project_id, id)
   },
   async run({ tx, domains, target: before }) {
-    const queued = await queuedUnder(tx, before)
     await deleteDomain(tx, domains, before)
     return {
       audit: {
         projectId: before.project_id,
         change: { resource: 'domain', id: before.id, before: domainRecord(before), after: null },
       },
-      effects: [
+      effects: async () => [
         `No new mail is accepted from ${before.name}, and mail that arrives for it is refused.`,
-        `Mails still queued under its identity: ${queued}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
+        `Mails still queued under its identity: ${await queuedUnder(tx, before)}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
         'Its DNS records can be removed once the last mail has arrived.',
       ],
       warnings:

@@ -305,7 +305,8 @@ describe('domains.edit as a dry run', () => {
         change('selector', domain.identity.selector, null),
       ],
       effects: [
-        'No new mail is accepted from old.example.com or new.example.com until the new records are seen.',
+        'No mail is accepted from old.example.com any more.',
+        'None is accepted from new.example.com until its new records are seen.',
         'Mails still queued under the present identity: 7. They go out signed with it; leave its DKIM record published meanwhile.',
         `The present identity ${domain.identity.id} with "service" is then deregistered, unless the name lives on there.`,
         'Mail that arrives for old.example.com is refused from now on.',
@@ -335,7 +336,7 @@ describe('domains.edit as a dry run', () => {
     await catchAll(domain)
     const before = await routes(domain.id)
     const { body } = await rehearse(domain, { name: 'rerouted.example.com', preserve_local_parts: true })
-    assert.deepEqual(body.effects.slice(3, 6), [
+    assert.deepEqual(body.effects.slice(4, 7), [
       `Route ${info} takes mail for info@rerouted.example.com instead of info@routed.example.com.`,
       `Route ${asleep} takes mail for asleep@rerouted.example.com instead of asleep@routed.example.com.`,
       'Mail that arrives for routed.example.com is refused from now on.',

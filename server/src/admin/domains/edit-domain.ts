@@ -21,9 +21,11 @@ export const editDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains/:id',
   summary: 'Edit a domain',
   description:
-    'Gives a domain another `name`, another `mta_provider`, or both. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain.',
+    'Gives a domain another `name`, another `mta_provider`, or both; a body with neither is refused. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain. Where the name stays, the routes do.',
   params: ProjectItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
+  // A thousand address routes are 70 KiB.
+  bodyLimitBytes: 1024 * 1024,
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
@@ -72,7 +74,8 @@ export const editDomainOperation = adminOperation({
 async function stopsUntilVerified(tx: ReadTx, before: DomainRow, after: DomainRow): Promise<string[]> {
   const queued = await queuedUnder(tx, before)
   return [
-    `No new mail is accepted from ${before.name === after.name ? after.name : `${before.name} or ${after.name}`} until the new records are seen.`,
+    ...(before.name === after.name ? [] : [`No mail is accepted from ${before.name} any more.`]),
+    `None is accepted from ${after.name} until its new records are seen.`,
     `Mails still queued under the present identity: ${queued}. They go out signed with it${queued === '0' ? '' : '; leave its DKIM record published meanwhile'}.`,
     `The present identity ${before.identity.id} with "${before.identity.provider}" is then deregistered, unless the name lives on there.`,
   ]

@@ -10,7 +10,7 @@ export const deleteRouteOperation = adminOperation({
   path: '/admin/projects/:project_id/routing/:id',
   summary: 'Remove a route',
   description:
-    "Deletes a route for good. Mail for its address falls to the domain's catch-all; without one it is refused.",
+    "Deletes a route for good. Mail for the address of an address route falls to the domain's catch-all; mail that no route takes is refused.",
   params: ProjectItemParams,
   body: {},
   example: { reason: 'The mailbox is not used any more' },

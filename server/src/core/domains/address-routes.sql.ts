@@ -17,6 +17,23 @@ export const lockAddressRoutes = (tx: Tx, projectId: number, domainId: number): 
     .forUpdate()
     .execute()
 
+/** Of the domain, active or not. */
+export async function listForwardingTo(
+  tx: Tx,
+  projectId: number,
+  domainId: number,
+  name: string,
+): Promise<AddressRoute[]> {
+  return tx
+    .selectFrom('control.routes')
+    .select(['id', sql<string>`forward_to`.as('address')])
+    .where('project_id', '=', projectId)
+    .where('domain_id', '=', domainId)
+    .where(sql<boolean>`lower(split_part(forward_to, '@', 2)) = ${name}`)
+    .orderBy('id')
+    .execute()
+}
+
 export async function readdress(tx: Tx, projectId: number, moves: readonly AddressRoute[]): Promise<void> {
   await sql`
     update control.routes as routes

@@ -1,7 +1,7 @@
 import { addressText, lowerCased, readAddress } from '../../mail/address.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { type AddressRoute, lockAddressRoutes, readdress } from './address-routes.sql.ts'
+import { type AddressRoute, listForwardingTo, lockAddressRoutes, readdress } from './address-routes.sql.ts'
 
 /**
  * What becomes of a domain's address routes when its name changes: whoever changes it says so, for every one of them.
@@ -25,12 +25,16 @@ export async function moveAddressRoutes(
   { preserve_local_parts: isPreserving = false, route_replacements: replacements }: RouteChoice,
 ): Promise<RouteMove[]> {
   if (isPreserving && replacements !== undefined) {
-    throw unresolved('"preserve_local_parts" and "route_replacements" cannot both be given. Choose one.')
+    const about = named(await lockAddressRoutes(tx, project_id, id)) || 'none'
+    throw unresolved(
+      `"preserve_local_parts" and "route_replacements" cannot both be given. Choose one for the routes: ${about}.`,
+    )
   }
   if (newName === name) {
     if (replacements === undefined || replacements.length === 0) return []
     throw unresolved('The name stays the same, so the routes do: leave "route_replacements" out.')
   }
+  await refuseCircles(tx, { project_id, id }, newName)
   const routes = await lockAddressRoutes(tx, project_id, id)
   if (routes.length > 0 && !isPreserving && replacements === undefined) {
     throw unresolved(
@@ -46,6 +50,19 @@ export async function moveAddressRoutes(
       moves.map(({ id, after }) => ({ id, address: after })),
     )
   return moves
+}
+
+/** Whoever moves house forwards to the new address first, and would then forward to themselves. */
+async function refuseCircles(
+  tx: Tx,
+  { project_id, id }: { project_id: number; id: number },
+  newName: string,
+): Promise<void> {
+  const circles = await listForwardingTo(tx, project_id, id, newName)
+  if (circles.length === 0) return
+  throw unresolved(
+    `These routes forward to ${newName}, which would then be their own domain: ${named(circles)}. Change or delete them first.`,
+  )
 }
 
 function preserved(routes: readonly AddressRoute[], newName: string): RouteMove[] {
@@ -69,7 +86,8 @@ function replaced(
 ): RouteMove[] {
   const addresses = new Map(replacements.map(({ route_id, address }) => [route_id, address]))
   if (addresses.size < replacements.length) {
-    throw unresolved('"route_replacements" names a route more than once.')
+    const twice = repeated(replacements.map(({ route_id }) => String(route_id)))
+    throw unresolved(`"route_replacements" names these routes more than once: ${some(twice)}.`)
   }
   const missing = routes.filter(({ id }) => !addresses.has(id))
   if (missing.length > 0) throw unresolved(`"route_replacements" lacks these routes: ${named(missing)}.`)
@@ -83,8 +101,12 @@ function replaced(
     before: address,
     after: under(newName, id, addresses.get(id) ?? ''),
   }))
-  if (new Set(moves.map(({ after }) => after)).size < moves.length) {
-    throw unresolved('"route_replacements" gives one address to several routes; each needs its own.')
+  const shared = new Set(repeated(moves.map(({ after }) => after)))
+  if (shared.size > 0) {
+    const sharing = moves.filter(({ after }) => shared.has(after))
+    throw unresolved(
+      `These routes are given one address: ${named(sharing.map(({ id, after }) => ({ id, address: after })))}. Each needs its own.`,
+    )
   }
   return moves
 }
@@ -97,6 +119,10 @@ function under(newName: string, routeId: number, text: string): string {
   }
   return addressText(lowerCased(address))
 }
+
+const repeated = (items: readonly string[]): string[] => [
+  ...new Set(items.filter((item, index) => items.indexOf(item) !== index)),
+]
 
 const maxNamed = 10
 

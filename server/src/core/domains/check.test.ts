@@ -314,7 +314,7 @@ describe('a domain of SES', () => {
     for (const offset of ['1 day', '9 days']) {
       const silent = await on.look(domain, await on.later(offset))
       assert.equal(silent.status, 'verified')
-      assert.match(silent.last_check_error ?? '', /^SES could not look at/)
+      assert.match(silent.last_check_error ?? '', /^The provider could not be asked/)
       assert.equal((await on.standing(domain)).is_failing, false)
     }
     ses.setDkim(domain.name, 'TEMPORARY_FAILURE')

@@ -65,7 +65,7 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
     const records = await db.read((tx) => listRecords(tx, project_id, id))
     const [lookups, report] = await Promise.all([
       Promise.all(records.map((record) => lookUp(dns, record))),
-      askProvider(providers[subject.mta_provider], subject),
+      askProvider(providers[subject.mta_provider], subject, log),
     ])
     const observations = records.map((record, index) => ({
       record,
@@ -88,6 +88,7 @@ type Report = IdentityReport | { failure: string }
 async function askProvider(
   provider: MtaProvider | undefined,
   { name, identity_state, account, region }: Subject,
+  log: Logger,
 ): Promise<Report> {
   if (!provider || !isSamePlace(provider.place, { account, region }))
     return { failure: 'This installation is not set up for the provider any more.' }
@@ -95,9 +96,22 @@ async function askProvider(
   try {
     return await provider.look(name)
   } catch (error) {
-    if (error instanceof ProviderFailure) return { failure: error.message }
-    throw error
+    if (!(error instanceof ProviderFailure)) throw error
+    // What it says is for the operator: it may name their account.
+    log.warn({ err: error, domain: name }, 'a provider could not be asked about a domain')
+    return { failure: 'The provider could not be asked; it is tried again.' }
   }
+}
+
+/** Not there any more, or made anew by somebody else, with other keys than the records ask for. */
+function isLost(report: Report, observations: readonly Seen[]): boolean {
+  if ('failure' in report) return false
+  if (!report.isRegistered) return true
+  const shown = observations
+    .filter(({ record }) => record.purpose === 'dkim' && record.type === 'CNAME')
+    .map(({ record }) => record.value)
+  const wanted = report.dkimTokens.map((token) => `${token}.${report.dkimZone ?? ''}`)
+  return wanted.length > 0 && shown.sort().join() !== wanted.sort().join()
 }
 
 function wordOf(report: Report): ProviderWord {
@@ -127,8 +141,7 @@ async function writeDown(
     status: statusAfter(findingOf(observation), observation.record.status),
   }))
   await writeStatuses(tx, project_id, statuses)
-  const isRegistered = 'failure' in report || report.isRegistered
-  if (!isRegistered) await markLost(tx, [identity_id])
+  if (isLost(report, observations)) await markLost(tx, [identity_id])
 
   const seenNames = new Set(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),

@@ -44,6 +44,7 @@ const cases: Case[] = [
   // no answer moves nothing
   { from: 'pending', days: 0, found: 'unknown', to: 'pending', again: minute },
   { from: 'pending', days: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
+  { from: 'pending', days: 40, failed: 60, found: 'unknown', to: 'pending', again: day },
   // verified
   { from: 'verified', days: null, found: 'complete', to: 'verified', again: day },
   { from: 'verified', days: 2, failed: 40, found: 'complete', to: 'verified', again: day },
@@ -63,7 +64,7 @@ const cases: Case[] = [
   { from: 'failed', days: 29.9, found: 'incomplete', to: 'failed', again: day },
   { from: 'failed', days: 30, found: 'incomplete', to: 'failed', again: null },
   { from: 'failed', days: 29.9, found: 'unknown', to: 'failed', again: day },
-  { from: 'failed', days: 30, found: 'unknown', to: 'failed', again: null },
+  { from: 'failed', days: 30, found: 'unknown', to: 'failed', again: day },
 ]
 
 const inWords = (seconds: number | null): string =>

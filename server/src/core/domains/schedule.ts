@@ -59,7 +59,8 @@ export function nextStep(
   const isGivenUp = failingDays >= watchedDays
   return {
     status: result === 'incomplete' ? 'failed' : status,
-    delaySeconds: isGivenUp ? null : spreadOut(day),
+    // Who got no answer has not given up.
+    delaySeconds: isGivenUp && result === 'incomplete' ? null : spreadOut(day),
   }
 }
 

@@ -9,7 +9,7 @@ import { type SettleDeps, settleIdentity } from './settle.ts'
  * Many at once: whatever meets, one at a time speaks with a provider about a name, no name is taken from a domain that
  * has it, and in the end the provider has exactly the names that domains have.
  */
-const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 400)
+const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 200)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 
 const { database, admin, peer, deps, make } = await startSettling()

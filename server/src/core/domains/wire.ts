@@ -80,7 +80,6 @@ export const RouteFields = {
       { additionalProperties: false },
     ),
     {
-      maxItems: 1000,
       description: 'A new address, under the new name, for each address route of the domain.',
     },
   ),

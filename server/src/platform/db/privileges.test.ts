@@ -13,6 +13,15 @@ const attempt = (role: 'admin' | 'mail' | 'identity', statement: string) =>
   opened.as(role).transaction((tx) => sql.raw(statement).execute(tx))
 
 describe('database roles', () => {
+  test('nobody but its owner executes a function that acts as its owner', async () => {
+    const open = await database.query(
+      `select oid::regprocedure::text from pg_proc
+      where prosecdef and has_function_privilege('public', oid, 'execute')
+        and pronamespace in ('control'::regnamespace, 'mail'::regnamespace, 'postern'::regnamespace)`,
+    )
+    assert.deepEqual(open, [])
+  })
+
   test('the sign-in role can make nobody an administrator and revive no disabled user', async () => {
     await database.query(`insert into control.users (email, name) values ('eve@example.com', 'Eve')`)
     for (const change of [`role = 'admin'`, 'is_active = true', 'token_generation = 1', 'version = 9']) {

@@ -20,8 +20,10 @@ const startRetryMs = 1_000
 abstract class Boss {
   protected readonly boss: PgBoss
   readonly #stopping = new AbortController()
+  readonly #onError: JobsOptions['onError']
   #started: Promise<void> | undefined
-  protected isReady = false
+  /** Whether jobs can be sent. */
+  isReady = false
 
   constructor({ db, onError, intervalSeconds }: JobsOptions, isWorker: boolean) {
     const { executeSql } = db
@@ -39,6 +41,7 @@ abstract class Boss {
         ? {}
         : { superviseIntervalSeconds: intervalSeconds, monitorIntervalSeconds: intervalSeconds }),
     })
+    this.#onError = onError
     this.boss.on('error', (error) => onError(error, 'the job queue failed'))
   }
 
@@ -50,12 +53,16 @@ abstract class Boss {
 
   async #untilStarted(): Promise<void> {
     const { signal } = this.#stopping
+    let told = ''
     while (!signal.aborted) {
       try {
         await this.boss.start()
         this.isReady = true
         return
-      } catch {
+      } catch (error) {
+        // Once for each reason, not once a second.
+        if (String(error) !== told) this.#onError(error, 'the job queue cannot start; tried again')
+        told = String(error)
         await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})
       }
@@ -87,8 +94,8 @@ type Handler<Queue extends QueueName> = (payload: Payloads[Queue]) => Promise<vo
 export type Handlers = { [Queue in QueueName]: Handler<Queue> }
 
 const pollingIntervalSeconds = 1
-/** Each waits for a provider or a DNS server most of the time. */
-const localConcurrency = 4
+/** Each waits for a provider or a DNS server most of the time; a sweep works through many by itself. */
+const localConcurrency = 2
 
 /** For the worker: runs every queue. */
 export class JobRunner extends Boss {
@@ -107,7 +114,9 @@ export class JobRunner extends Boss {
     }
     for (const [queue, handle] of Object.entries(handlers)) {
       const work = handle as (payload: unknown) => Promise<void>
-      await this.boss.work(queue, { pollingIntervalSeconds, localConcurrency }, async ([job]) => {
+      const isSweep = everyMinute.includes(queue as QueueName)
+      const options = isSweep ? { pollingIntervalSeconds: 2 } : { pollingIntervalSeconds, localConcurrency }
+      await this.boss.work(queue, options, async ([job]) => {
         if (job) await work(job.data)
       })
     }

@@ -1,5 +1,6 @@
 import { Chance } from '../random.ts'
 import { type Caller, mismatch, type Stage } from './caller.ts'
+import { listed } from './compare.ts'
 import { seedOf } from './draw.ts'
 import { parsed } from './judge.ts'
 import { plainly } from './spoken.ts'
@@ -29,9 +30,11 @@ export async function runAdministrators(stage: Stage, caller: Caller, seed: numb
   }
   for (let step = 0; step < steps; step++) {
     const chance = new Chance(seedOf(seed, step))
-    const by = chance.pick(people)
-    if (mayAct({ ...by, isTokenGood: true }) && !by.isTokenGood && chance.happens(0.7)) await draw(by)
-    await edit(stage, caller, people, by, chance.pick(people), changeBy(chance))
+    const able = people.filter((person) => person.isAdmin && person.isActive)
+    const by = chance.happens(0.8) ? chance.pick(able) : chance.pick(people)
+    if (able.includes(by) && !by.isTokenGood && chance.happens(0.9)) await draw(by)
+    const target = chance.happens(0.4) ? by : chance.pick(people)
+    await edit(stage, caller, people, by, target, changeBy(chance))
   }
   const [actor] = people
   const left = people.find((person) => person.isAdmin && person.isActive)
@@ -44,14 +47,11 @@ export async function runAdministrators(stage: Stage, caller: Caller, seed: numb
 async function gather(stage: Stage, caller: Caller): Promise<Person[]> {
   const mark = `solo${process.pid}`
   await stage.makeUsers(mark, 3)
-  const operation = stage.document.operation('users.list')
-  const meaning = { params: {}, query: { q: mark } }
-  const answer = await caller.send(operation, plainly(operation, stage.token(), meaning))
-  const { data } = parsed(answer) as { data: { id: number; email: string }[] }
+  const data = await listed(stage, caller, { operation: 'users.list', params: {}, query: { q: mark } })
   const nobody = { isAdmin: false, isActive: true, isTokenGood: false, token: 'x' }
   return [
     { ...stage.actor, isAdmin: true, isActive: true, isTokenGood: true, token: stage.token() },
-    ...data.map(({ id, email }) => ({ ...nobody, id, email })),
+    ...data.map(({ id, email }) => ({ ...nobody, id: Number(id), email: String(email) })),
   ]
 }
 
@@ -62,12 +62,10 @@ interface Change {
 }
 
 const changeBy = (chance: Chance): Change => ({
-  ...(chance.happens(0.5) ? { role: chance.pick(['user', 'admin']) } : {}),
-  ...(chance.happens(0.4) ? { is_active: chance.happens(0.6) } : {}),
+  ...(chance.happens(0.5) ? { role: chance.happens(0.6) ? 'user' : 'admin' } : {}),
+  ...(chance.happens(0.4) ? { is_active: chance.happens(0.5) } : {}),
   ...(chance.happens(0.15) ? { end_sessions: chance.happens(0.5) } : {}),
 })
-
-const mayAct = ({ isAdmin, isActive, isTokenGood }: Person): boolean => isAdmin && isActive && isTokenGood
 
 async function edit(
   stage: Stage,

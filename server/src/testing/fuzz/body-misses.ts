@@ -201,7 +201,7 @@ function mediaMiss(
   }
 }
 
-const bodyLimit = 64 * 1024
+const bodyLimitOf = ({ id }: DocumentedOperation): number => (id === 'domains.edit' ? 1024 * 1024 : 64 * 1024)
 
 function sizeMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning): NearMiss {
   const plain = plainly(operation, token, meaning)
@@ -209,7 +209,7 @@ function sizeMiss(chance: Chance, operation: DocumentedOperation, token: string,
     about: 'one byte too many',
     request: {
       ...plain,
-      body: String(plain.body).padEnd(bodyLimit + 1),
+      body: String(plain.body).padEnd(bodyLimitOf(operation) + 1),
       chunks: chance.happens(0.5) ? [8192] : undefined,
     },
     allowed: ['413 body_too_large'],

@@ -46,10 +46,12 @@ export async function run(stage: Stage, options: RunOptions): Promise<string[]> 
     failures.push(failure)
   }
   await onConnection(stage, runNext)
+  // Where the administrators fell out, whoever acts may be none any more.
+  const isFit = failures.length === 0
   await Promise.all(
     Array.from({ length: lanes }, () =>
       onConnection(stage, async (caller) => {
-        while (!isOver()) await runNext(caller)
+        while (isFit && !isOver()) await runNext(caller)
       }),
     ),
   )

@@ -87,13 +87,10 @@ class Play {
     const chance = new Chance(seedOf(this.#seed, -2))
     const { world } = this
     await this.#stage.makeUsers(world.mark, 4)
-    const operation = this.#stage.document.operation('users.list')
-    const meaning = { params: {}, query: { q: world.mark } }
-    const answer = await this.#caller.send(operation, plainly(operation, this.#stage.token(), meaning))
-    const { data } = parsed(answer) as { data: View[] }
-    world.users.push(
-      ...data.reverse().map((view) => ({ type: 'user', id: Number(view['id']), version: 1, view, acts: [] })),
-    )
+    const question = { operation: 'users.list', params: {}, query: { q: world.mark } }
+    for (const view of (await listed(this.#stage, this.#caller, question)).reverse()) {
+      world.users.push({ type: 'user', id: Number(view['id']), version: 1, view, acts: [] })
+    }
     await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 5)), plainManner)
     await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 1)), plainManner)
     for (const n of [0, 1]) {

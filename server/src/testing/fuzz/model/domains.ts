@@ -161,7 +161,7 @@ function edited(project: Project, thing: Thing, body: View): Outcome | string {
   if (project.things.domains.some((one) => one !== thing && one.view['name'] === name))
     return 'already_exists'
   const moved = movedRoutes(project, thing, name, body)
-  if (!moved) return 'address_routes_unresolved'
+  if (!moved || wouldCircle(project, thing, name)) return 'address_routes_unresolved'
   const after = {
     ...before,
     name,
@@ -215,6 +215,17 @@ function movedRoutes(project: Project, thing: Thing, name: string, body: View): 
     }
   }
 }
+
+/** A route of the domain forwards to what would then be its own name. */
+const wouldCircle = (project: Project, thing: Thing, name: string): boolean =>
+  name !== thing.view['name'] &&
+  project.things.routing.some(
+    ({ view }) =>
+      view['domain_id'] === thing.id &&
+      String(view['forward_to'] ?? '')
+        .toLowerCase()
+        .endsWith(`@${name}`),
+  )
 
 export function deleteDomain(world: World, chance: Chance): Intent | undefined {
   const chosen = chooseThing(world, chance, 'domains')
