@@ -205,7 +205,11 @@ describe('an administrator', () => {
     for (const { status, error, headers, body } of badBodies) {
       // Of a larger one the server does not wait for the end, and hangs up.
       const bad = { headers, body: body.slice(0, 100 * 1024), status, error }
-      for (const mutation of mutations) await assertAsTabled(shell, [{ ...mutation, ...bad }])
+      for (const mutation of mutations) {
+        // domains.edit takes a new address for each of a thousand routes.
+        const isRoomy = mutation.method === 'PATCH' && mutation.path.includes('/domains/')
+        if (status !== 413 || !isRoomy) await assertAsTabled(shell, [{ ...mutation, ...bad }])
+      }
     }
     await assertNothingWritten()
   })

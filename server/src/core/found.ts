@@ -22,7 +22,7 @@ export interface Found<Row> {
 }
 
 /** A list gives up looking after this time: far enough below the 100 ms that a page may take. */
-export const lookingMs = 40
+export const lookingMs = 30
 
 /**
  * Looks on from where a first look stopped, a bounded number of rows at a time, until the page is full, the list at its

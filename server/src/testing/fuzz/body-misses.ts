@@ -23,12 +23,12 @@ export type Miss = (
 
 /** What is wrong with a body, by how often it is tried. */
 export const bodyMisses: readonly [number, Miss][] = [
-  [40, fieldMiss],
-  [10, missingMiss],
-  [12, extraMiss],
-  [8, jsonMiss],
-  [5, shapeMiss],
-  [5, mediaMiss],
+  [30, fieldMiss],
+  [7, missingMiss],
+  [9, extraMiss],
+  [14, jsonMiss],
+  [4, shapeMiss],
+  [9, mediaMiss],
   [2, sizeMiss],
 ]
 

@@ -13,11 +13,11 @@ export function nearMiss(
   meaning: Meaning,
 ): NearMiss | undefined {
   const misses: [number, Miss][] = [
-    [10, pathMiss],
-    [8, queryMiss],
-    [6, headerMiss],
-    [3, methodMiss],
-    [3, addressMiss],
+    [16, pathMiss],
+    [14, queryMiss],
+    [12, headerMiss],
+    [5, methodMiss],
+    [5, addressMiss],
     ...(meaning.body === undefined ? [] : bodyMisses),
   ]
   return weighted(chance, misses)(chance, operation, token, meaning)

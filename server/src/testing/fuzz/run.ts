@@ -22,7 +22,7 @@ export interface RunOptions {
 }
 
 const lanes = 16
-const stepsEach = 120
+const stepsEach = 200
 const wildEach = 100
 // Past the first few, failures tell the same again.
 const mostFailures = 3

@@ -102,10 +102,10 @@ class Play {
 
   async step(chance: Chance): Promise<void> {
     await weighted(chance, [
-      [50, () => this.#act(chance)],
-      [5, () => this.#repeat(chance)],
-      [36, () => this.#miss(chance)],
-      [11, () => this.#ask(chance)],
+      [42, () => this.#act(chance)],
+      [4, () => this.#repeat(chance)],
+      [44, () => this.#miss(chance)],
+      [10, () => this.#ask(chance)],
       [2, () => this.#twins(chance)],
     ])()
   }

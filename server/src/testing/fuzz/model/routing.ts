@@ -42,7 +42,8 @@ function configuration(world: World, project: Project | undefined, chance: Chanc
   const { id: domain_id, thing: domain } = domainFor(world, project, chance)
   const name = String(domain?.view['name'] ?? 'absent.example.com')
   const match = chance.happens(0.7) ? 'address' : 'catch_all'
-  const action = chance.pick(['endpoint', 'forward', 'reject', 'drop'])
+  const endpoints = project?.things.endpoints ?? []
+  const action = chance.pick([endpoints.length > 0 ? 'endpoint' : 'drop', 'forward', 'reject', 'drop'])
   const address = weighted<() => string | null>(chance, [
     [12, () => `${chance.pick(locals)}@${name}`],
     [1, () => `${chance.pick(badAddresses)}@${name}`],
@@ -50,7 +51,6 @@ function configuration(world: World, project: Project | undefined, chance: Chanc
     [1, () => 'sales@example.net'],
     [1, () => null],
   ])()
-  const endpoints = project?.things.endpoints ?? []
   const endpoint =
     endpoints.length > 0 && !chance.happens(0.05) ? chance.pick(endpoints).id : absentId(chance)
   const forward = weighted<() => string>(chance, [
@@ -103,8 +103,9 @@ function kept(project: Project, body: View, self: Thing | undefined): View | str
   return { ...body, address: ownAddress, forward_to: target && `${target.local}@${target.name}` }
 }
 
-export function createRoute(world: World, chance: Chance): Intent {
+export function createRoute(world: World, chance: Chance): Intent | undefined {
   const parent = chooseProject(world, chance)
+  if (parent.project?.things.domains.length === 0 && !chance.happens(0.05)) return undefined
   const { is_active, ...rest } = configuration(world, parent.project, chance)
   const body = chance.happens(0.3) ? rest : { ...rest, is_active }
   return {

@@ -16,7 +16,9 @@ import {
 
 /** A project of this world, or now and then one that is not there. */
 export function chooseProject(world: World, chance: Chance): { id: number; project: Project | undefined } {
-  const id = chance.happens(0.02) ? absentId(chance) : chance.pick(world.projects).id
+  // One of them is used the most, so that it comes to hold something.
+  const likely = chance.happens(0.5) ? world.projects.slice(0, 1) : world.projects
+  const id = chance.happens(0.02) ? absentId(chance) : chance.pick(likely).id
   return { id, project: findById(world.projects, id) }
 }
 
@@ -30,7 +32,7 @@ export interface Chosen {
 export function chooseThing(world: World, chance: Chance, noun: Noun): Chosen | undefined {
   const { id: project_id, project } = chooseProject(world, chance)
   const things = (project ?? chance.pick(world.projects)).things[noun]
-  if (things.length === 0 && !chance.happens(0.1)) return undefined
+  if (things.length === 0 && !chance.happens(0.03)) return undefined
   const strangers = [
     absentId(chance),
     ...(project?.gone[noun] ?? []).slice(-3),
