@@ -24,6 +24,28 @@ create function postern.shard_of(project_id bigint) returns smallint
 language sql immutable strict parallel safe
 return ((((project_id & 2147483647) * 2654435761) >> 22) & 1023)::smallint;
 
+-- RFC 9562 §5.7: a UUID of version 7, its first 48 bits the milliseconds of `at`. Ids of mail are made so, from the
+-- database's time, and the tables that grow without end are cut by ranges of them.
+create function postern.uuid7(at timestamptz) returns uuid
+language sql volatile parallel safe
+return encode(
+  set_bit(set_bit(
+    overlay(uuid_send(gen_random_uuid())
+            placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+    52, 1), 53, 1),
+  'hex')::uuid;
+
+-- The smallest such id of a moment: where a range begins.
+create function postern.uuid7_floor(at timestamptz) returns uuid
+language sql immutable strict parallel safe
+return (encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3), 'hex')
+        || '00000000000000000000')::uuid;
+
+-- The advisory lock that whoever accepts mail of a project under a domain's name holds, shared, until it has committed.
+create function postern.acceptance_lock(project_id bigint, name text) returns bigint
+language sql immutable strict parallel safe
+return hashtextextended('postern acceptance ' || name, project_id);
+
 -- The project that a customer's transaction is about. Null (no row matches) when none was set: after a
 -- transaction that set it, PostgreSQL leaves '' behind, not null, hence nullif.
 create function postern.current_project() returns bigint

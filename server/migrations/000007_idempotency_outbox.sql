@@ -37,10 +37,19 @@ create table control.mail_applied (
   primary key (cell, outbox_id)
 );
 
+-- Projects whose mail an administrator holds back, besides those that are locked.
+create table control.queue_holds (
+  project_id bigint primary key references control.projects on delete cascade,
+  held_at timestamptz not null default postern.now()
+);
+
+call postern.protect('control.queue_holds');
 call postern.protect('control.idempotency');
 call postern.protect('control.outbox');
 
 grant select, insert, update, delete on control.idempotency to postern_admin, postern_customer;
+grant select, insert, delete on control.queue_holds to postern_admin;
+grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
 grant select, insert, delete on control.outbox to postern_admin;
 grant insert on control.outbox to postern_customer;
 grant select on control.outbox to postern_mail;

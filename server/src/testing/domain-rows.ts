@@ -37,8 +37,8 @@ export function domainRows(database: TestDatabase) {
     /** Mail that was accepted under an identity and is not gone yet. */
     queueMail: async (projectId: number, identityId: number, count: number): Promise<void> => {
       await database.query(
-        `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, recipient, expires_at)
-         select gen_random_uuid(), 0, $1, $2, 'someone@example.net', now() + interval '1 day'
+        `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
+         select gen_random_uuid(), 0, $1, $2, 'service', 'someone@example.net'
            from generate_series(1, $3)`,
         [projectId, identityId, count],
       )

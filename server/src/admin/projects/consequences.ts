@@ -38,7 +38,7 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
 }
 
 function lockEffects(before: ProjectRow, after: ProjectRow, holdings: Holdings): string[] {
-  const { verified_domains, active_keys, waiting, leaving, held } = holdings
+  const { verified_domains, active_keys, waiting, leaving } = holdings
   if (!before.is_locked && after.is_locked) {
     return [
       `No new mail is accepted: verified domains ${verified_domains}, active API keys ${active_keys}.`,
@@ -49,7 +49,7 @@ function lockEffects(before: ProjectRow, after: ProjectRow, holdings: Holdings):
     ]
   }
   if (before.is_locked && !after.is_locked) {
-    return [`The project sends again. Mails that were held and go on: ${countText(held)}.`]
+    return [`The project sends again. Mails that were held and go on: ${countText(waiting)}.`]
   }
   return []
 }

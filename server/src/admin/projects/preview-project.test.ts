@@ -14,8 +14,8 @@ const preview = async (id: number, body: object) =>
 
 const queue = (projectId: number, state: string, mails: number) =>
   database.query(
-    `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, recipient, state, expires_at)
-     select gen_random_uuid(), 0, $1, 1, 'someone@example.com', $2, now() + interval '1 day'
+    `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient, state)
+     select gen_random_uuid(), 0, $1, 1, 'service', 'someone@example.com', $2
        from generate_series(1, $3::int)`,
     [projectId, state, mails],
   )
@@ -40,7 +40,7 @@ describe('a preview of projects.edit', () => {
   test('of an unlock tells what goes on', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}`, { is_locked: true, reason: 'Card testing' })
-    await queue(id, 'held', 4)
+    await queue(id, 'ready', 4)
     assert.deepEqual((await preview(id, { is_locked: false })).effects, [
       'The project sends again. Mails that were held and go on: 4.',
     ])

@@ -149,6 +149,14 @@ async function update(tx: Tx, ids: readonly number[], assignments: ReturnType<ty
   )
 }
 
+/**
+ * Whoever accepts mail under a name holds this lock, shared, from before it looks whether it may until it has committed.
+ * Once it was to be had alone, nothing accepted under an identity that retired before is still unseen.
+ */
+export async function awaitAcceptance(tx: Tx, projectId: number, name: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(tx)
+}
+
 /** Nobody signs with them any more. */
 export async function deleteKeys(tx: Tx, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return

@@ -263,8 +263,8 @@ describe('a name is deregistered', () => {
 describe('mail that still waits', () => {
   const queue = (projectId: number, identityId: number) =>
     database.query(
-      `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, recipient, expires_at)
-       select gen_random_uuid(), n, $1, $2, 'somebody@example.net', now() + interval '1 day'
+      `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
+       select gen_random_uuid(), n, $1, $2, 'service', 'somebody@example.net'
          from generate_series(1, 3) as n`,
       [projectId, identityId],
     )

@@ -8,6 +8,7 @@ import {
 } from '../../providers/mta-provider.ts'
 import { checkNow, countQueued, replaceAliases } from './domains.sql.ts'
 import {
+  awaitAcceptance,
   deleteKeys,
   findKey,
   type IdentityKey,
@@ -201,9 +202,11 @@ const partition = <T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] 
 ]
 const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)
 
+/** Mail that is being accepted at this very moment is waited for: see core/messages. */
 async function withMailWaiting(tx: Tx, identities: readonly Unsettled[]): Promise<number[]> {
   const waiting: number[] = []
-  for (const { id, project_id } of identities) {
+  for (const { id, project_id, name } of identities) {
+    await awaitAcceptance(tx, project_id, name)
     if ((await countQueued(tx, project_id, [id], 1)) > 0) waiting.push(id)
   }
   return waiting

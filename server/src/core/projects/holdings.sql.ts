@@ -14,7 +14,6 @@ export interface Holdings {
   waiting: number
   /** Mails that a worker has in its hands just now, up to the cap as well. */
   leaving: number
-  held: number
 }
 
 const mails = (projectId: number, states: readonly string[]) => sql`
@@ -30,9 +29,8 @@ export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings>
            (select count(*) from control.api_keys
              where project_id = ${projectId} and is_active
                and (expires_at is null or expires_at > postern.now())) as active_keys,
-           ${mails(projectId, ['ready', 'deferred'])} as waiting,
-           ${mails(projectId, ['leased'])} as leaving,
-           ${mails(projectId, ['held'])} as held
+           ${mails(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
+           ${mails(projectId, ['leased'])} as leaving
       from (select count(*) as domains,
                    count(*) filter (where status = 'verified') as verified_domains,
                    count(*) filter (where mta_provider = 'service') as service_domains

@@ -61,7 +61,7 @@ describe('database roles', () => {
       'password from control.accounts',
       'secret from control.two_factors',
       'private_key from control.signing_keys',
-      'mime from mail.bodies',
+      'content from mail.bodies',
     ]
     for (const secret of secrets) {
       await assert.rejects(

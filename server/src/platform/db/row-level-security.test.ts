@@ -44,6 +44,11 @@ const samples: Record<string, Record<string, string>> = {
   'control.routes': { match: `'catch_all'`, action: `'drop'` },
   'control.audit': { chain: '$1', xid: 'pg_current_xact_id()' },
   'control.audit_people': { part: `'actor'`, salt: `'\\x00112233445566778899aabbccddeeff'` },
+  'mail.recipients': { kind: `'to'`, status: `'queued'` },
+  'mail.bodies': { format: `'json'` },
+  'mail.dispatch': { provider: `'service'` },
+  'mail.attempts': { outcome: `'sent'` },
+  'mail.suppressions': { reason: `'manual'` },
   'mail.usage': { period: `'day'` },
 }
 
@@ -53,7 +58,7 @@ const madeUp: Record<string, string> = {
   integer: '1',
   text: `'x' || nextval('sample')`,
   boolean: 'false',
-  uuid: 'gen_random_uuid()',
+  uuid: 'postern.uuid7(now())',
   bytea: `sha256(nextval('sample')::text::bytea)`,
   json: `'{}'`,
   jsonb: `'{}'`,

@@ -339,6 +339,11 @@ export interface ControlProjectStats {
   updated_at: Generated<Timestamp>;
 }
 
+export interface ControlQueueHolds {
+  held_at: Generated<Timestamp>;
+  project_id: number;
+}
+
 export interface ControlRoutes {
   action: string;
   address: string | null;
@@ -429,7 +434,7 @@ export interface MailAttempts {
   finished_at: Timestamp | null;
   host: string | null;
   message_id: string;
-  outcome: string | null;
+  outcome: string;
   project_id: number;
   provider: string;
   queue_id: string | null;
@@ -440,8 +445,9 @@ export interface MailAttempts {
 }
 
 export interface MailBodies {
+  content: Buffer;
+  format: string;
   message_id: string;
-  mime: Buffer;
   project_id: number;
   shard: Generated<number>;
 }
@@ -449,6 +455,19 @@ export interface MailBodies {
 export interface MailControlApplied {
   applied_at: Generated<Timestamp>;
   outbox_id: number;
+}
+
+export interface MailDaily {
+  bounced: Generated<number>;
+  complained: Generated<number>;
+  day: string;
+  deferred: Generated<number>;
+  delivered: Generated<number>;
+  failed: Generated<number>;
+  project_id: number;
+  sent: Generated<number>;
+  shard: Generated<number>;
+  suppressed: Generated<number>;
 }
 
 export interface MailDeliveries {
@@ -464,11 +483,12 @@ export interface MailDeliveries {
 export interface MailDispatch {
   attempt: Generated<number>;
   due_at: Generated<Timestamp>;
-  expires_at: Timestamp;
+  first_attempt_at: Timestamp | null;
   identity_id: number;
   leased_until: Timestamp | null;
   message_id: string;
   project_id: number;
+  provider: string;
   recipient: string;
   recipient_no: number;
   shard: Generated<number>;
@@ -484,6 +504,13 @@ export interface MailEvents {
   recipient_no: number | null;
   shard: Generated<number>;
   type: string;
+}
+
+export interface MailFeedbackSeen {
+  digest: Buffer;
+  project_id: number;
+  seen_at: Generated<Timestamp>;
+  shard: Generated<number>;
 }
 
 export interface MailIdempotency {
@@ -508,12 +535,13 @@ export interface MailMessages {
   is_test: Generated<boolean>;
   metadata: Generated<Json>;
   project_id: number;
-  recipients: Json;
+  recipient_count: number;
   send_at: Timestamp | null;
   shard: Generated<number>;
   size_bytes: number;
   subject: Generated<string>;
   tags: Generated<string[]>;
+  user_id: number | null;
 }
 
 export interface MailOutbox {
@@ -523,6 +551,18 @@ export interface MailOutbox {
   project_id: number;
   shard: Generated<number>;
   topic: string;
+}
+
+export interface MailRecipients {
+  address: string;
+  kind: string;
+  message_id: string;
+  project_id: number;
+  recipient_no: number;
+  reply: string | null;
+  shard: Generated<number>;
+  status: string;
+  updated_at: Generated<Timestamp>;
 }
 
 export interface MailSuppressions {
@@ -574,6 +614,7 @@ export interface DB {
   "control.project_listing": ControlProjectListing;
   "control.project_stats": ControlProjectStats;
   "control.projects": ControlProjects;
+  "control.queue_holds": ControlQueueHolds;
   "control.routes": ControlRoutes;
   "control.sessions": ControlSessions;
   "control.sign_in_rates": ControlSignInRates;
@@ -585,12 +626,15 @@ export interface DB {
   "mail.attempts": MailAttempts;
   "mail.bodies": MailBodies;
   "mail.control_applied": MailControlApplied;
+  "mail.daily": MailDaily;
   "mail.deliveries": MailDeliveries;
   "mail.dispatch": MailDispatch;
   "mail.events": MailEvents;
+  "mail.feedback_seen": MailFeedbackSeen;
   "mail.idempotency": MailIdempotency;
   "mail.messages": MailMessages;
   "mail.outbox": MailOutbox;
+  "mail.recipients": MailRecipients;
   "mail.suppressions": MailSuppressions;
   "mail.usage": MailUsage;
   "postern.migrations": PosternMigrations;
