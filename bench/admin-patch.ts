@@ -1,20 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import {
-  circumstances,
-  cpuSeconds,
-  machineAtRest,
-  machineCpuSeconds,
-  median,
-  spread,
-  table,
-} from './figures.ts'
+import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
 import { type Load, type LoadResult, runPgbench, runWrk } from './load.ts'
 import { type PgbenchScript, pgbenchScript } from './pgbench-script.ts'
 import { type Postern, startPostern } from './postern.ts'
 import { captureStatements, type Statement } from './statements.ts'
+import { type Measured, measured, type Turn } from './turn.ts'
 
 /**
  * `npm run bench:admin-patch`: how many administrative edits with audit the API makes per second, against
@@ -56,18 +48,6 @@ const scenarios: Scenario[] = [
   { id: 'S3', what: 'edits of distinct projects', projects: projectCount, goal: 0.5 },
   { id: 'S4', what: 'edits of one project', projects: 1, goal: 0.4 },
 ].filter(({ id }) => options.only === undefined || options.only === id)
-
-interface Measured extends LoadResult {
-  /** Processor time per edit. */
-  cpuMs: { api: number; postgres: number }
-  /** Cores that were busy with something else: the more, the less the figures are worth. */
-  strangersCores: number
-}
-
-interface Turn {
-  api: Measured
-  pgbench: Measured
-}
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -247,41 +227,19 @@ async function accounted(
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
   const before = await tally(postern)
-  const [cpuBefore, startedAt] = [await cpuUsed(postern), performance.now()]
-  const result = await run()
-  await sleep(1000)
-  const [cpuAfter, seconds] = [await cpuUsed(postern), (performance.now() - startedAt) / 1000]
-  const after = await tally(postern)
-  const rows = after.audit - before.audit
-  const versions = after.versions - before.versions
-  const unheard = rows - result.succeeded
-  if (result.failed > 0 || versions !== rows || unheard < 0 || unheard > unheardAtMost) {
-    throw new Error(
-      `${who}'s figures do not agree: ${result.succeeded} successes, ${result.failed} failures, ` +
-        `${rows} audit rows, ${versions} versions moved.`,
-    )
-  }
-  const used = (who: keyof CpuUsed): number => cpuAfter[who] - cpuBefore[who]
-  const cpuMs = { api: (used('api') * 1000) / rows, postgres: (used('postgres') * 1000) / rows }
-  const strangers = used('machine') - used('api') - used('postgres') - used('bench')
-  return { ...result, cpuMs, strangersCores: Math.max(0, strangers / seconds) }
-}
-
-interface CpuUsed {
-  api: number
-  postgres: number
-  /** This process and the load generators it started. */
-  bench: number
-  machine: number
-}
-
-async function cpuUsed({ pids }: Postern): Promise<CpuUsed> {
-  return {
-    api: await cpuSeconds(pids.api),
-    postgres: await cpuSeconds(pids.postgres, true),
-    bench: await cpuSeconds(process.pid),
-    machine: await machineCpuSeconds(),
-  }
+  return measured(postern, run, async (result) => {
+    const after = await tally(postern)
+    const rows = after.audit - before.audit
+    const versions = after.versions - before.versions
+    const unheard = rows - result.succeeded
+    if (result.failed > 0 || versions !== rows || unheard < 0 || unheard > unheardAtMost) {
+      throw new Error(
+        `${who}'s figures do not agree: ${result.succeeded} successes, ${result.failed} failures, ` +
+          `${rows} audit rows, ${versions} versions moved.`,
+      )
+    }
+    return rows
+  })
 }
 
 /** Counted by the superuser, past everything that the API believes. */

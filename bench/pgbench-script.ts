@@ -12,6 +12,8 @@ export interface PgbenchScript {
 export interface Meanings {
   /** What a variable was in each of the captures; a parameter that was the same in all of them is that variable. */
   variables: Record<string, string[]>
+  /** The same for what pgbench cannot compute itself: written in SQL instead. */
+  expressions?: { sql: string; was: string[] }[]
   /** Before the first statement. */
   preamble: string
   /** Behind the statements that match: what to take from the answer. Ends the statement, as `;` does. */
@@ -31,10 +33,11 @@ export function pgbenchScript(captures: Statement[][], meanings: Meanings): Pgbe
   const constants: Record<string, string> = {}
   const expression = (statement: number, parameter: number): string => {
     const values = captures.map((capture) => capture[statement]?.values[parameter] ?? null)
-    const known = Object.entries(meanings.variables).find(([, was]) =>
-      was.every((value, index) => value === values[index]),
-    )
+    const isEqual = (was: string[]): boolean => was.every((value, index) => value === values[index])
+    const known = Object.entries(meanings.variables).find(([, was]) => isEqual(was))
     if (known) return `:${known[0]}`
+    const expressed = meanings.expressions?.find(({ was }) => isEqual(was))
+    if (expressed) return expressed.sql
     const constant = values.at(-1) ?? null
     // pgbench has no null of its own to send.
     if (constant === null) return 'null'

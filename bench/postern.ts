@@ -113,6 +113,7 @@ const environment = (databaseUrl: string, ownerUrl: string): Record<string, stri
   // The limits are there to be met, but not by whoever measures what lies behind them.
   POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
+  POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000000',
 })
 
 /** Kept beside data that is kept, which could not be read without them. */

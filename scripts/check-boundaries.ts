@@ -47,6 +47,7 @@ const planted: { rule: string; file: string; imports: string }[] = [
     file: 'server/src/testing/fuzz/model/planted.ts',
     imports: '../../../core/text.ts',
   },
+  { rule: 'scenarios-stay-outside', file: 'e2e/planted.ts', imports: '../server/src/config.ts' },
   { rule: 'bench-is-independent', file: 'bench/planted.ts', imports: '../server/src/config.ts' },
   { rule: 'bench-is-independent', file: 'bench/cheat.ts', imports: '../server/src/testing/database.ts' },
 ]

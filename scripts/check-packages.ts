@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 /** Exact versions, known licences, and a lock file that says nothing about where packages were fetched. */
 const allowedLicences = new Set([
   'MIT',
+  'MIT-0',
   'ISC',
   'Apache-2.0',
   'BSD-2-Clause',

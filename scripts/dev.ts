@@ -144,6 +144,8 @@ async function settingsFor(databaseUrl: string): Promise<Record<string, string>>
     POSTERN_RETURN_PATH_HOST: 'bounces.postern.example',
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
+    // Any that is free: nobody reports here unless they are told where.
+    POSTERN_BOUNCE_PORT: process.env['POSTERN_BOUNCE_PORT'] || '0',
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
     POSTERN_MASTER_KEYS: await remembered('master-keys', secret('dev')),
     POSTERN_LOG_LEVEL: 'warn',

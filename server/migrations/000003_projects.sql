@@ -53,8 +53,14 @@ create table control.project_stats (
   bounced bigint not null default 0,
   failed bigint not null default 0,
   complained bigint not null default 0,
+  -- When the mail plane's figures were read; what was read earlier does not replace them. By the clock itself, which no
+  -- test moves.
+  counted_at timestamptz not null default '-infinity',
+  -- When to read them again although nothing new was told: a rate falls with time and with mail that goes well.
+  recount_at timestamptz,
   updated_at timestamptz not null default postern.now()
 );
+create index on control.project_stats (recount_at) where recount_at is not null;
 
 create table control.members (
   id bigint generated always as identity primary key,
@@ -66,6 +72,9 @@ create table control.members (
   role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
   -- SHA-256 of the token in the invitation mail; null once used.
   invitation_hash bytea unique,
+  -- When the mail was handed over, or refused for good; null: it waits to be, or nobody was invited.
+  invitation_sent_at timestamptz,
+  invited_by bigint references control.users,
   invited_at timestamptz not null default postern.now(),
   joined_at timestamptz,
   version bigint not null default 1,
@@ -73,11 +82,14 @@ create table control.members (
   updated_at timestamptz not null default postern.now(),
   unique (project_id, email),
   unique (project_id, user_id),
-  check (role <> 'owner' or user_id is not null)
+  check (role <> 'owner' or user_id is not null),
+  check ((user_id is null) = (joined_at is null))
 );
 create unique index members_one_owner on control.members (project_id) where role = 'owner';
-create index on control.members (user_id);
+create index on control.members (user_id, project_id);
 create index on control.members (project_id, id);
+-- Invitations that still have to be mailed.
+create index members_to_invite on control.members (invited_at) where user_id is null and invitation_sent_at is null;
 
 -- What lists of projects are narrowed and sorted by, in one narrow row per project, so that one index holds
 -- everything a list has to look at. Triggers alone write it, in the transaction that changes what it copies;
@@ -196,10 +208,13 @@ grant select, insert, update, delete
   on control.projects, control.project_stats, control.members, control.project_keys
   to postern_admin;
 
+-- A customer renames a project; it is made, given up and joined by the functions of 000009.
 grant select, update (name, version, updated_at) on control.projects to postern_customer;
 grant select on control.project_stats to postern_customer;
-grant select, insert, update, delete on control.members to postern_customer;
-grant select, insert on control.project_keys to postern_customer;
+grant select (id, project_id, user_id, email, name, role, invited_at, joined_at, version, created_at, updated_at),
+      insert (project_id, user_id, email, name, role, joined_at, invited_by), update (role, version, updated_at), delete
+  on control.members to postern_customer;
+grant select, insert (project_id, master_key_id, wrapped_key) on control.project_keys to postern_customer;
 
 grant select on control.projects, control.project_stats, control.project_keys to postern_mail;
 grant select (id, project_id, user_id, email, name, role, joined_at) on control.members to postern_mail;

@@ -36,6 +36,18 @@ create index on control.domains (next_check_at) where next_check_at is not null;
 create trigger list_count after insert or delete on control.domains
   for each row execute function control.list_count('domain_count');
 
+-- Everything that was proved of a domain is to be proved anew. As the owner, so that a customer's role need not be able
+-- to write the columns that say it was. A transaction that names a project reaches no other.
+create function control.reset_proof(project bigint, domain bigint) returns void
+language sql security definer set search_path = pg_catalog as $$
+  update control.domains
+     set status = 'pending', verified_at = null, last_checked_at = null, last_check_error = null,
+         next_check_at = null, failing_since = postern.now(), checks_failed = 0
+   where project_id = project and id = domain and project = coalesce(postern.current_project(), project)
+$$;
+revoke execute on function control.reset_proof(bigint, bigint) from public;
+grant execute on function control.reset_proof(bigint, bigint) to postern_admin, postern_customer;
+
 -- States, as core/domains/settle.ts moves them; an edit or a delete adds a row and sets `retiring_at`:
 --   registering → registered              the provider has it
 --   registering, registered → retiring    the domain has a replacement, or is gone
@@ -120,8 +132,21 @@ call postern.protect('control.dns_records');
 
 grant select, insert, update, delete
   on control.domains, control.identities, control.dkim_keys, control.dns_records
-  to postern_admin, postern_customer;
+  to postern_admin;
 grant usage on sequence control.dkim_keys_id_seq to postern_admin, postern_customer;
+-- What a customer's edit writes. Nothing here makes a domain verified, an identity registered or a key active: that is
+-- the worker's, and what was proved is taken back by control.reset_proof alone.
+grant select, insert (project_id, name, mta_provider, ownership_token),
+      update (name, mta_provider, ownership_token, next_check_at, version, updated_at), delete
+  on control.domains to postern_customer;
+grant select, insert (project_id, domain_id, name, provider, account, region),
+      update (state, retiring_at, settle_at, attempts, last_error, updated_at)
+  on control.identities to postern_customer;
+grant select (id, project_id, identity_id, selector, public_key, state, created_at, activated_at, retired_at),
+      insert (id, project_id, identity_id, selector, public_key, encrypted_private_key), delete
+  on control.dkim_keys to postern_customer;
+grant select, insert (project_id, domain_id, purpose, type, name, value), delete
+  on control.dns_records to postern_customer;
 grant select on control.domains, control.identities, control.dkim_keys, control.dns_records to postern_mail;
 grant select on control.domains, control.identities, control.dns_records to postern_readonly;
 grant select (id, project_id, identity_id, selector, public_key, state, created_at, activated_at, retired_at)

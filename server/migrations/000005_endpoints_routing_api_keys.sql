@@ -90,10 +90,25 @@ grant select, insert, update, delete
   on control.endpoints, control.endpoint_stats, control.routes, control.api_keys, control.api_key_stats
   to postern_admin;
 grant usage on sequence control.endpoints_id_seq to postern_admin, postern_customer;
-grant select, insert, update, delete on control.endpoints, control.routes, control.api_keys to postern_customer;
+grant select (id, project_id, name, url, events, is_active, disabled_reason, secret_hint, secret_rotated_at,
+              version, created_at, updated_at),
+      insert (id, project_id, name, url, events, is_active, encrypted_secret, secret_hint),
+      update (name, url, events, is_active, disabled_reason, encrypted_secret, secret_hint, secret_rotated_at,
+              version, updated_at), delete
+  on control.endpoints to postern_customer;
+grant select,
+      insert (project_id, domain_id, match, address, action, endpoint_id, forward_to, is_active),
+      update (domain_id, match, address, action, endpoint_id, forward_to, is_active, version, updated_at), delete
+  on control.routes to postern_customer;
+grant select (id, project_id, name, is_test, prefix, scopes, domain_id, allowed_ips, expires_at, is_active,
+              version, created_at, updated_at),
+      insert (project_id, name, is_test, prefix, secret_hash, scopes, domain_id, allowed_ips, expires_at, is_active),
+      update (name, prefix, secret_hash, scopes, domain_id, allowed_ips, expires_at, is_active, version, updated_at),
+      delete
+  on control.api_keys to postern_customer;
 grant select on control.endpoint_stats, control.api_key_stats to postern_customer;
 -- Who is let in by a key notes its use.
-grant insert, update (last_used_at) on control.api_key_stats to postern_customer;
+grant insert (api_key_id, project_id, last_used_at), update (last_used_at) on control.api_key_stats to postern_customer;
 grant select
   on control.endpoints, control.endpoint_stats, control.routes, control.api_keys, control.api_key_stats
   to postern_mail;

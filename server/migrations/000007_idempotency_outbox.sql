@@ -47,7 +47,8 @@ call postern.protect('control.queue_holds');
 call postern.protect('control.idempotency');
 call postern.protect('control.outbox');
 
-grant select, insert, update, delete on control.idempotency to postern_admin, postern_customer;
+grant select, insert, update, delete on control.idempotency to postern_admin;
+grant select, insert, update on control.idempotency to postern_customer;
 grant select, insert, delete on control.queue_holds to postern_admin;
 grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
 grant select, insert, delete on control.outbox to postern_admin;

@@ -248,7 +248,8 @@ declare
   part record;
   beginning uuid;
 begin
-  if ahead_days not between 1 and 60 or kept_days not between 1 and 3660 then
+  -- Written so that a null is refused: compared with one, no partition is young enough to be kept.
+  if (ahead_days between 1 and 60 and kept_days between 1 and 3660) is not true then
     raise exception 'between 1 and 60 days ahead, and kept for 1 to 3660 days';
   end if;
   made := 0;

@@ -1,6 +1,10 @@
 import { adminRoutes } from './admin/routes.ts'
 import type { Context } from './context.ts'
+import { KeyLookUps } from './core/api-keys/look-ups.ts'
 import { verifyingKeysOf } from './core/audit/keys.ts'
+import { Acceptance } from './core/messages/acceptance.ts'
+import { customerRoutes } from './customer/routes.ts'
+import { UseNotes } from './customer/use-notes.ts'
 import { healthzSchema, readyzSchema } from './docs/health.ts'
 import { registerOpenapi } from './openapi.ts'
 import { pendingMigrations } from './platform/db/migrate.ts'
@@ -58,7 +62,25 @@ export function createApi({ config, log, db, authenticate, vault, domains, jobs,
     addressLimit,
     userLimit: createRateLimit(config.requestsPerUser, 'this user'),
   })
-  signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin })
+  customerRoutes(app, {
+    customer: db.customer,
+    everywhere: db.mail,
+    keys: new KeyLookUps(db.mail),
+    mail: db.mail,
+    acceptance: new Acceptance(db.mail),
+    domains,
+    planId: config.customerPlanId,
+    authenticate,
+    addressLimit,
+    callerLimits: {
+      user: createRateLimit(config.requestsPerUser, 'this user'),
+      key: createRateLimit(config.requestsPerKey, 'this API key'),
+    },
+    uses: new UseNotes(db.customer, (error) =>
+      log.error({ err: error }, 'the use of an API key could not be noted'),
+    ),
+  })
+  signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
 
   return {
     app,

@@ -41,8 +41,10 @@ describe('the configuration', () => {
     assert.deepEqual(config.trustedProxies, [])
     assert.equal(config.sesRegion, undefined, 'SES is not offered unless it is asked for')
     assert.deepEqual(config.dnsServers, [])
+    assert.deepEqual(config.mtaHosts, [])
     assert.equal(config.mxHost, 'mail.example.com')
     assert.equal(config.returnPathHost, 'mail.example.com')
+    assert.deepEqual([...config.suppressOn], ['5.1.1', '5.1.2', '5.1.6', '5.1.10', '5.2.1'])
   })
 
   test('reports every mistake at once, each in a sentence that names the variable', () => {
@@ -183,6 +185,52 @@ describe('the configuration', () => {
     }
   })
 
+  test('takes codes of bounces, or none of them', () => {
+    const of = (codes: string) => ({ ...usable, POSTERN_SUPPRESS_ON: codes })
+    assert.deepEqual([...loadConfig(of('5.1.1, 5.7.26')).suppressOn], ['5.1.1', '5.7.26'])
+    assert.equal(loadConfig(of('none')).suppressOn.size, 0)
+    for (const code of ['4.2.2', '550', '5.1', '5.1.1.1', '5.1.x', 'all']) {
+      assert.deepEqual(complaints(of(`5.1.1, ${code}`)), [
+        `POSTERN_SUPPRESS_ON must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`,
+      ])
+    }
+  })
+
+  test('takes addresses of MTAs, and never repeats one that may hold a password', () => {
+    const of = (hosts: string) => ({ ...usable, POSTERN_MTA_HOSTS: hosts })
+    const good = ['smtp://mta1.example.com', 'smtp://a%40b:c%2C@192.0.2.1:587', 'smtps://[2001:db8::25]:465']
+    assert.deepEqual(loadConfig(of(good.join(', '))).mtaHosts.map(String), good)
+    for (const host of [
+      'mta.example.com',
+      'mta.example.com:25',
+      'http://mta.example.com',
+      'smtp://',
+      'smtp://a/b',
+      'smtp://a?b',
+    ]) {
+      assert.deepEqual(complaints(of(`smtp://mta1.example.com, ${host}`)), [
+        'POSTERN_MTA_HOSTS must list addresses such as smtp://mta.example.com:25; one of them is none',
+      ])
+    }
+    for (const host of [
+      'smtp://user@mta.example.com',
+      'smtp://:hunter2@mta.example.com',
+      'smtp://a:%zz@mta.example.com',
+    ]) {
+      assert.deepEqual(complaints(of(host)), [
+        'POSTERN_MTA_HOSTS must have a user and a password, percent-encoded, or neither, in each address',
+      ])
+    }
+  })
+
+  test('wants the certificate of the intake with its key', () => {
+    const together = 'POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none'
+    const [cert, key] = [{ POSTERN_INTAKE_TLS_CERTIFICATE: '/cert' }, { POSTERN_INTAKE_TLS_KEY: '/key' }]
+    assert.deepEqual(complaints({ ...usable, ...cert }), [together])
+    assert.deepEqual(complaints({ ...usable, ...key }), [together])
+    assert.deepEqual(complaints({ ...usable, ...cert, ...key }), [])
+  })
+
   test('takes host names as they stand in DNS records', () => {
     const config = loadConfig({
       ...usable,
@@ -195,6 +243,31 @@ describe('the configuration', () => {
       assert.deepEqual(complaints({ ...usable, POSTERN_MX_HOST: name }), [
         `POSTERN_MX_HOST must be a host name such as mx.example.com, not "${name}"`,
       ])
+    }
+  })
+
+  test('takes MTAs and an address for the mail of its own, and leaves both out where they are empty', () => {
+    const none = loadConfig(usable)
+    assert.deepEqual([none.mtaHosts, none.systemMailFrom, none.customerPlanId], [[], undefined, undefined])
+    const config = loadConfig({
+      ...usable,
+      POSTERN_MTA_HOSTS: 'smtp://mta1.example.com:2525, smtp://[2001:db8::25]',
+      POSTERN_SYSTEM_MAIL_FROM: 'postern@example.com',
+      POSTERN_CUSTOMER_PLAN_ID: '7',
+    })
+    assert.deepEqual(
+      config.mtaHosts.map(({ hostname, port }) => [hostname, port]),
+      [
+        ['mta1.example.com', '2525'],
+        ['[2001:db8::25]', ''],
+      ],
+    )
+    assert.deepEqual([config.systemMailFrom, config.customerPlanId], ['postern@example.com', 7])
+    for (const from of ['postern', 'a@b@c', 'Postern <postern@example.com>']) {
+      assert.equal(complaints({ ...usable, POSTERN_SYSTEM_MAIL_FROM: from }).length, 1, from)
+    }
+    for (const plan of ['0', '-1', 'small']) {
+      assert.equal(complaints({ ...usable, POSTERN_CUSTOMER_PLAN_ID: plan }).length, 1, plan)
     }
   })
 })

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import type { MasterKey } from './core/secrets/master-keys.ts'
+import { readAddress } from './mail/address.ts'
 import { UsageError } from './platform/errors.ts'
 import {
   type Environment,
@@ -91,16 +92,28 @@ export const settings = {
   },
   requestsPerAddress: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS',
-    about:
-      'Administrative requests that one address (IPv6: one /64 network) may make per minute and process.',
+    about: 'Requests that one address (IPv6: one /64 network) may make per minute and process.',
     default: '1200',
     parse: integer(1, 1_000_000_000),
   },
   requestsPerUser: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_USER',
-    about: 'Administrative requests that one user may make per minute and process.',
+    about: 'Requests that one user may make per minute and process: as an administrator, and as a customer.',
     default: '600',
     parse: integer(1, 1_000_000_000),
+  },
+  requestsPerKey: {
+    name: 'POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY',
+    about: 'Requests that one API key may make per minute and process.',
+    default: '6000',
+    parse: integer(1, 1_000_000_000),
+  },
+  customerPlanId: {
+    name: 'POSTERN_CUSTOMER_PLAN_ID',
+    about:
+      'The number of the plan that projects have which customers make themselves. Empty: only administrators make projects.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : integer(1, Number.MAX_SAFE_INTEGER)(value)),
   },
   oidcIssuers: {
     name: 'POSTERN_OIDC_ISSUERS',
@@ -152,6 +165,76 @@ export const settings = {
     default: '',
     parse: hostName,
   },
+  dispatchConcurrency: {
+    name: 'POSTERN_DISPATCH_CONCURRENCY',
+    about: 'Mails that a worker hands over at once.',
+    default: '50',
+    parse: integer(1, 1000),
+  },
+  composeThreads: {
+    name: 'POSTERN_COMPOSE_THREADS',
+    about: 'Threads of a worker that compose and sign mail. 0: its main thread does it.',
+    default: '1',
+    parse: integer(0, 64),
+  },
+  retentionDays: {
+    name: 'POSTERN_RETENTION_DAYS',
+    about:
+      'How long messages, their contents and their events are kept. What is still to be sent stays longer.',
+    default: '30',
+    parse: integer(1, 3660),
+  },
+  intakeHost: {
+    name: 'POSTERN_INTAKE_HOST',
+    about: 'The address at which `postern intake` listens for mail.',
+    default: '127.0.0.1',
+    parse: text,
+  },
+  bouncePort: {
+    name: 'POSTERN_BOUNCE_PORT',
+    about:
+      'The port at which bounces, delivery reports and complaints are taken in: the MX of POSTERN_RETURN_PATH_HOST, ' +
+      'and a transport of the MTAs, lead there.',
+    default: '2525',
+    parse: integer(0, 65535),
+  },
+  intakeTlsCertificate: {
+    name: 'POSTERN_INTAKE_TLS_CERTIFICATE',
+    about: 'A file with the certificate chain (PEM) with which STARTTLS is offered there. Empty: it is not.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
+  intakeTlsKey: {
+    name: 'POSTERN_INTAKE_TLS_KEY',
+    about: 'A file with the private key (PEM) of POSTERN_INTAKE_TLS_CERTIFICATE.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
+  suppressOn: {
+    name: 'POSTERN_SUPPRESS_ON',
+    about:
+      'Enhanced status codes (RFC 3463), separated by commas, of the bounces after which a project sends no more to the ' +
+      'address. `none`: after no bounce. A complaint always has that effect.',
+    default: '5.1.1, 5.1.2, 5.1.6, 5.1.10, 5.2.1',
+    parse: bounceCodes,
+  },
+  systemMailFrom: {
+    name: 'POSTERN_SYSTEM_MAIL_FROM',
+    about:
+      'The address that invitations are mailed from, by way of POSTERN_MTA_HOSTS. Empty: they are not mailed, and the log says so.',
+    default: '',
+    parse: mailbox,
+  },
+  mtaHosts: {
+    name: 'POSTERN_MTA_HOSTS',
+    about:
+      'The MTAs that mail of the provider `service` is handed to, separated by commas: smtp://host:25, ' +
+      'smtp://user:password@host:587 or smtps://host:465. STARTTLS is used where it is offered; with a password it is ' +
+      'demanded, and the certificate must hold, as with smtps. Empty: such mail waits.',
+    default: '',
+    secret: true,
+    parse: mtaHosts,
+  },
   logLevel: {
     name: 'POSTERN_LOG_LEVEL',
     about: 'How much is logged.',
@@ -198,6 +281,8 @@ function contradictions({
   sesRegion,
   sesAccountId,
   sesEndpoint,
+  intakeTlsCertificate,
+  intakeTlsKey,
 }: Settings): string[] {
   const problems: string[] = []
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
@@ -208,6 +293,9 @@ function contradictions({
   }
   if (sesEndpoint !== undefined && sesRegion === undefined) {
     problems.push('POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION')
+  }
+  if ((intakeTlsCertificate === undefined) !== (intakeTlsKey === undefined)) {
+    problems.push('POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none')
   }
   return problems
 }
@@ -294,6 +382,29 @@ function dnsServers(value: string): string[] {
   return servers
 }
 
+/** The values may hold passwords, so none is repeated. */
+function mtaHosts(value: string): URL[] {
+  return list(value).map((entry) => {
+    const url = URL.parse(entry)
+    const isBare = url && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === ''
+    if (!url || !isBare || !/^smtps?:$/.test(url.protocol) || url.hostname === '' || url.port === '0') {
+      throw new Wrong('must list addresses such as smtp://mta.example.com:25; one of them is none')
+    }
+    const isLogin = isDecodable(url.username) && isDecodable(url.password)
+    if ((url.username !== '' || url.password !== '') && !isLogin) {
+      throw new Wrong('must have a user and a password, percent-encoded, or neither, in each address')
+    }
+    return url
+  })
+}
+
+function mailbox(value: string): string | undefined {
+  if (value !== '' && 'fault' in readAddress(value)) {
+    throw new Wrong(`must be an address such as postern@example.com, not "${value}"`)
+  }
+  return value || undefined
+}
+
 /** As it stands in a DNS record: lower-case, without the last dot. */
 function hostName(value: string): string | undefined {
   const name = value.toLowerCase().replace(/\.$/, '')
@@ -301,6 +412,17 @@ function hostName(value: string): string | undefined {
   const isName = new RegExp(`^${label}(\\.${label})+$`).test(name) && name.length <= 253 && isIP(name) === 0
   if (value !== '' && !isName) throw new Wrong(`must be a host name such as mx.example.com, not "${value}"`)
   return name || undefined
+}
+
+function bounceCodes(value: string): ReadonlySet<string> {
+  if (value === 'none') return new Set()
+  const codes = list(value)
+  for (const code of codes) {
+    if (!/^5\.\d{1,3}\.\d{1,3}$/.test(code)) {
+      throw new Wrong(`must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`)
+    }
+  }
+  return new Set(codes)
 }
 
 function versionedSecrets(value: string): { version: number; value: string }[] {

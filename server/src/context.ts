@@ -4,13 +4,19 @@ import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
+import { verpKeysOf } from './core/feedback/return-path.ts'
+import { invitationKeyOf } from './core/members/invitations.ts'
+import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
 import { Vault } from './core/secrets/vault.ts'
-import { type CustomerDb, Database, type Db } from './platform/db/db.ts'
+import type { BounceDeps } from './intake/bounces.ts'
+import { Composers } from './mail/composers.ts'
+import { type CustomerDb, Database, type Db, type UnscopedDb } from './platform/db/db.ts'
 import { createResolver, type Resolver } from './platform/dns.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
+import type { Carrier } from './providers/carrier.ts'
 import type { MtaProvider } from './providers/mta-provider.ts'
-import { createServiceProvider } from './providers/service.ts'
+import { ServiceProvider, smtpAddressOf } from './providers/service.ts'
 import { SesProvider } from './providers/ses.ts'
 import type { WorkerDeps } from './worker/worker.ts'
 
@@ -18,18 +24,22 @@ import type { WorkerDeps } from './worker/worker.ts'
 export interface Context {
   config: Config
   log: Logger
-  db: { admin: Db; customer: CustomerDb; mail: Db; identity: Db }
+  db: { admin: Db; customer: CustomerDb; mail: UnscopedDb; identity: Db }
   auth: BetterAuth
   signIn: SignIn
   authenticate: Authenticate
   vault: Vault
   /** `ses` where the operator offers it. */
-  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  providers: { service: MtaProvider & Carrier; ses: MtaProvider | undefined }
+  /** For the worker alone: no thread runs before the first mail. */
+  composers: Composers
   dns: Resolver
   /** For the worker alone: nothing runs before it is started. */
   runner: JobRunner
   jobs: JobSender
   domains: DomainDeps
+  /** Undefined where the operator has set no MTA, or no address to send from. */
+  systemMail: SystemMail | undefined
   close(): Promise<void>
 }
 
@@ -53,7 +63,14 @@ export function createContext(config: Config, log: Logger, applicationName: stri
   const statements = database.statementsAsAdmin()
   const jobs = new JobSender({ db: statements, onError })
   const vault = new Vault(config.masterKeys)
-  const providers = { service: createServiceProvider(), ses: sesProvider(config) }
+  const composers = new Composers({ threads: config.composeThreads })
+  const providers = {
+    service: new ServiceProvider({
+      hosts: config.mtaHosts.map(smtpAddressOf),
+      name: config.publicUrl.hostname,
+    }),
+    ses: sesProvider(config),
+  }
   return {
     config,
     log,
@@ -63,6 +80,7 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     authenticate,
     vault,
     providers,
+    composers,
     dns: createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 }),
     runner: new JobRunner({ db: statements, onError }),
     jobs,
@@ -75,9 +93,11 @@ export function createContext(config: Config, log: Logger, applicationName: stri
         returnPathHost: config.returnPathHost,
       },
     },
+    systemMail: systemMail(config, providers.service),
     async close() {
       providers.service.close()
       providers.ses?.close()
+      await composers.close()
       await database.close()
     },
   }
@@ -93,12 +113,53 @@ function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config
   })
 }
 
-export const workerDeps = ({ config, db, dns, providers, runner, log }: Context): WorkerDeps => ({
+function systemMail(
+  { systemMailFrom: from, mtaHosts: hosts }: Config,
+  service: Carrier,
+): SystemMail | undefined {
+  return from === undefined || hosts.length === 0 ? undefined : createSystemMail(service, from)
+}
+
+export const workerDeps = ({
+  config,
+  db,
+  vault,
+  dns,
+  providers,
+  composers,
+  runner,
+  log,
+  systemMail,
+}: Context): WorkerDeps => ({
   db: db.admin,
+  mailDb: db.mail,
+  retentionDays: config.retentionDays,
+  dispatch: {
+    vault,
+    composers,
+    carriers: { service: providers.service },
+    returnPathKeys: verpKeysOf(config.masterKeys),
+    suppressOn: config.suppressOn,
+    concurrency: config.dispatchConcurrency,
+  },
   dns,
   providers,
   runner,
   log,
   masterKeys: config.masterKeys,
   auditCheckpointFile: config.auditCheckpointFile,
+  systemMail,
+  invitationKey: invitationKeyOf(config.authSecrets),
+  publicUrl: config.publicUrl,
+})
+
+export const bounceDeps = ({ config, db, log }: Context, tls: BounceDeps['tls']): BounceDeps => ({
+  db: db.mail,
+  keys: verpKeysOf(config.masterKeys),
+  suppressOn: config.suppressOn,
+  returnPathHost: config.returnPathHost,
+  host: config.intakeHost,
+  port: config.bouncePort,
+  tls,
+  log,
 })

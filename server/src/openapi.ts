@@ -92,6 +92,13 @@ const securitySchemes = {
     description:
       'An access token, drawn from a session at `POST /v1/auth/token` (it lives ten minutes) or issued by an OpenID Connect provider that the operator has configured.',
   },
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'pk_live_… or pk_test_…',
+    description:
+      'An API key of a project, sent as a bearer token. What it may do is told by its scopes; it never opens the administrative interface.',
+  },
   session: {
     type: 'apiKey',
     in: 'cookie',

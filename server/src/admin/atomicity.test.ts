@@ -216,11 +216,12 @@ async function writtenTables(): Promise<Map<string, Request[]>> {
     create schema touched;
     create function touched.note() returns trigger language plpgsql security definer as
       $$ begin perform nextval(format('touched.%I', tg_table_name)); return null; end $$;
-    do $$ declare name text; begin
-      for name in select tablename from pg_tables where schemaname = 'control' loop
-        execute format('create sequence touched.%I', name);
-        execute format('create trigger touched after insert or update or delete on control.%I for each row '
-                       'execute function touched.note()', name);
+    do $$ declare place record; begin
+      for place in select schemaname, tablename from pg_tables
+                    where schemaname = 'control' or (schemaname = 'jobs' and tablename = 'job_common') loop
+        execute format('create sequence touched.%I', place.tablename);
+        execute format('create trigger touched after insert or update or delete on %I.%I for each row '
+                       'execute function touched.note()', place.schemaname, place.tablename);
       end loop;
     end $$;`)
   const counts = async () =>
@@ -237,7 +238,7 @@ async function writtenTables(): Promise<Map<string, Request[]>> {
     assert.equal((await send(request, '?dry_run=true')).status, 200)
     for (const [name, count] of await counts()) {
       if (count === before.get(name)) continue
-      const table = `control.${name}`
+      const table = name === 'job_common' ? `jobs.${name}` : `control.${name}`
       written.set(table, [...(written.get(table) ?? []), request])
     }
   }

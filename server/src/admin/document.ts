@@ -1,6 +1,16 @@
 import Type, { type TObject, type TSchema } from 'typebox'
-import type { ErrorCode } from '../platform/errors.ts'
-import { Problem, statusOf } from '../platform/http/problem.ts'
+import { comparesVersions, methodOfKind } from '../platform/http/kinds.ts'
+import {
+  answered,
+  type Codes,
+  deleted,
+  ETag,
+  mutationHeaders,
+  mutationProblems,
+  problems,
+  ruleCodes,
+  successHeaders,
+} from '../platform/http/route-schema.ts'
 import { isMutation, type Mutation, type Query } from './operation.ts'
 import { Preview } from './preview.ts'
 import { Reason } from './reason.ts'
@@ -9,13 +19,11 @@ import { Reason } from './reason.ts'
  * An operation as a route schema: what Fastify checks a request against, and what the OpenAPI document shows.
  */
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
-  isMutation(operation) ? (operation.method ?? methods[operation.kind]) : 'GET'
-
-const methods = { create: 'POST', edit: 'PATCH', rotate: 'POST', ask: 'POST', delete: 'DELETE' } as const
+  isMutation(operation) ? (operation.method ?? methodOfKind[operation.kind]) : 'GET'
 
 export const takesIdempotencyKey = (operation: Mutation): boolean => methodOf(operation) === 'POST'
 
-export const honoursIfMatch = ({ kind }: Mutation): boolean => kind !== 'create' && kind !== 'ask'
+export const honoursIfMatch = ({ kind }: Mutation): boolean => comparesVersions(kind)
 
 export const needsReasonAlways = ({ kind, reason }: Mutation): boolean =>
   reason === 'always' || kind === 'rotate' || kind === 'delete'
@@ -55,19 +63,19 @@ function querySchema(operation: Query): object {
         ...answered('What was asked for.', answer, contentType),
         ...(hasVersion ? { headers: ETag } : {}),
       },
-      ...problems(operation, 400, 401, 403, ...(isAboutSomething ? [404] : []), 429, 500),
+      ...problems(
+        [400, 401, 403, ...(isAboutSomething ? [404] : []), 429, 500],
+        codesOf(operation),
+        meanings,
+      ),
     },
   }
 }
 
 function mutationSchema(operation: Mutation): object {
-  const { body } = operation
-  const headers = {
-    ...(takesIdempotencyKey(operation) ? { 'idempotency-key': Type.Optional(IdempotencyKey) } : {}),
-    ...(honoursIfMatch(operation) ? { 'if-match': Type.Optional(IfMatch) } : {}),
-  }
+  const { kind, body } = operation
   return {
-    headers: Type.Object(headers),
+    headers: mutationHeaders(kind, takesIdempotencyKey(operation)),
     querystring: Type.Object(
       {
         dry_run: Type.Optional(Type.Boolean({ description: 'Tell what would change, and change nothing.' })),
@@ -77,77 +85,30 @@ function mutationSchema(operation: Mutation): object {
     body: Type.Object({ ...body, reason: Type.Optional(Reason) }, { additionalProperties: false }),
     response: {
       ...successes(operation),
-      ...problems(
-        operation,
-        400,
-        401,
-        403,
-        404,
-        409,
-        ...(honoursIfMatch(operation) ? [412] : []),
-        422,
-        429,
-        500,
-      ),
+      ...problems(mutationProblems(kind), codesOf(operation), meanings),
     },
   }
 }
 
-const IdempotencyKey = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  description:
-    'Of your choosing. The same request again within 24 hours has the first answer and no second effect.',
-})
-
-const IfMatch = Type.String({
-  description: 'The ETag of an earlier answer: refused with 412 when the resource was changed since.',
-})
-
-function successes({ kind, answer }: Mutation): object {
+function successes({ kind, answer, hasVersion }: Mutation): object {
   const preview = 'With `dry_run=true`: what would change.'
   switch (kind) {
     case 'create':
       return {
         200: answered(preview, Preview),
-        201: { ...answered('Created.', answer), headers: { Location, ...ETag, ...Replayed } },
+        201: { ...answered('Created.', answer), headers: successHeaders(kind) },
       }
     case 'delete':
-      return {
-        200: answered(preview, Preview),
-        204: { description: 'Deleted; the body is empty.', type: 'null' },
-      }
+      return { 200: answered(preview, Preview), 204: deleted }
     default:
       return {
         200: {
           ...answered(`Done. ${preview}`, answer ? (Type.Union([answer, Preview]) as TSchema) : Preview),
-          headers: {
-            ...(kind === 'rotate' ? { Location } : {}),
-            ...ETag,
-            ...(kind === 'edit' ? {} : Replayed),
-          },
+          headers: successHeaders(kind, hasVersion),
         },
       }
   }
 }
-
-const Location = { type: 'string', description: 'Where the resource is.' }
-const ETag = { ETag: { type: 'string', description: "The resource's version, for If-Match." } }
-
-const Replayed = {
-  'Idempotent-Replayed': {
-    type: 'string',
-    description: '`true` where this is the answer of an earlier request.',
-  },
-}
-const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }
-
-const answered = (description: string, schema: TSchema = Type.Null(), contentType = 'application/json') => ({
-  description,
-  content: { [contentType]: { schema } },
-})
-
-type Codes = Partial<Record<number, readonly ErrorCode[]>>
 
 /** What every operation of its kind may answer; an operation adds its own `refusals`. */
 function codesOf(operation: Mutation | Query): Codes {
@@ -161,49 +122,9 @@ function codesOf(operation: Mutation | Query): Codes {
     500: ['internal_error'],
   } satisfies Codes
   if (!isMutation(operation)) return { ...codes, 400: ['invalid_parameter'] }
-  const own = (status: number) => (operation.refusals ?? []).filter((code) => statusOf[code] === status)
-  const isPost = takesIdempotencyKey(operation)
-  return {
-    ...codes,
-    409: [
-      ...own(409),
-      ...(isPost ? (['request_in_progress'] as const) : []),
-      ...(operation.revealsSecret ? (['secret_already_revealed'] as const) : []),
-    ],
-    422: [
-      'validation_failed',
-      ...(needsReasonAlways(operation) ? (['reason_required'] as const) : []),
-      ...(operation.isCompleteConfiguration ? (['incomplete_configuration'] as const) : []),
-      ...own(422),
-      ...(isPost ? (['idempotency_key_reused'] as const) : []),
-    ],
-  }
+  const rules = ruleCodes(operation, takesIdempotencyKey(operation))
+  const reason = needsReasonAlways(operation) ? (['reason_required'] as const) : []
+  return { ...codes, ...rules, 422: rules[422].toSpliced(1, 0, ...reason) }
 }
 
-const meanings: Record<number, string> = {
-  400: 'The request is not well formed',
-  401: 'No access token, or not a valid one',
-  403: 'The caller is no administrator',
-  404: 'There is no such thing here',
-  409: 'The present state stands in the way',
-  412: 'The resource is not at the version of If-Match',
-  422: 'The request breaks a rule',
-  429: 'Too many requests; Retry-After says when to go on',
-  500: 'A fault on our side; X-Request-Id finds it in the log',
-}
-
-function problems(operation: Mutation | Query, ...statuses: number[]): object {
-  const codes = codesOf(operation)
-  return Object.fromEntries(
-    statuses.map((status) => {
-      const listed = codes[status] ?? []
-      const meaning = `${meanings[status]}: ${listed.map((code) => `\`${code}\``).join(', ')}.`
-      const description =
-        listed.length > 0 ? meaning : `${meanings[status]}. Nothing in this operation does at present.`
-      return [
-        status,
-        { ...answered(description, Problem), ...(status === 429 ? { headers: RetryAfter } : {}) },
-      ]
-    }),
-  )
-}
+const meanings = { 401: 'No access token, or not a valid one', 403: 'The caller is no administrator' }

@@ -25,7 +25,7 @@ const withReason = ({ path, body }: MutationRequest): MutationRequest => ({ path
 
 interface Entry {
   resource: string
-  id: number | null
+  id: number | string | null
   field: string
   before: unknown
   after: unknown
@@ -51,7 +51,8 @@ const auditRowsOf = (answer: Answer): Promise<AuditRow[]> =>
 
 /** What a preview must have said of an act, according to the row that the act left in the audit. */
 function changesIn({ resource_type, resource_id, before, after, subject, related }: AuditRow): Entry[] {
-  const id = Number(resource_id)
+  // A message's is a UUID.
+  const id = /^\d+$/.test(resource_id) ? Number(resource_id) : resource_id
   return [
     ...differences(resource_type, id, before, after),
     // Beside the row; nothing to tell where the person neither comes nor goes.
@@ -62,7 +63,12 @@ function changesIn({ resource_type, resource_id, before, after, subject, related
   ]
 }
 
-function differences(resource: string, id: number, before: object | null, after: object | null): Entry[] {
+function differences(
+  resource: string,
+  id: number | string,
+  before: object | null,
+  after: object | null,
+): Entry[] {
   const old = new Map(Object.entries(before ?? {}))
   const young = new Map(Object.entries(after ?? {}))
   return [...new Set([...old.keys(), ...young.keys()])]

@@ -7,12 +7,14 @@ import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { fixtures, planConfiguration } from '../testing/fixtures.ts'
+import { mailRows } from '../testing/mail-rows.ts'
 import { Chance } from '../testing/random.ts'
 
 /**
  * As many audit rows as committed changes, whatever goes wrong: random acts by many callers at once, while
  * statements fail, commits fail, connections are cut and callers hang up. What was committed is told by the
- * versions of the resources, which nothing but a change moves.
+ * versions of the resources, which nothing but a change moves; of queues, which have none, by whether they are held, and
+ * of messages by the jobs that are there for them.
  */
 const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 10_000)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
@@ -22,11 +24,14 @@ const database = await testDatabase()
 const api = await startApi(database, { POSTERN_DATABASE_POOL_SIZE: '8' })
 const admin = await signedIn(api)
 const { makeUser, makePlan, makeProject } = fixtures(database, admin)
+const { makeMail } = mailRows(database)
 
 interface Place {
   project: number
   members: number[]
   endpoints: number[]
+  /** Messages that are scheduled, for longer than this takes. */
+  messages: string[]
 }
 
 const places: Place[] = []
@@ -40,7 +45,13 @@ describe('the audit against what was committed', () => {
     for (let n = 0; n < 4; n++) plans.push((await makePlan()).id)
     for (let n = 0; n < 16; n++) {
       const { id } = await makeProject({ user_id: user.id, plan_id: chance.pick(plans) })
-      places.push({ project: id, members: [], endpoints: [] })
+      const messages = [await makeMail(id, { sendIn: '20 days' }), await makeMail(id, { sendIn: '20 days' })]
+      places.push({
+        project: id,
+        members: [],
+        endpoints: [],
+        messages: messages.map(({ messageId }) => messageId),
+      })
     }
     const before = await count('select count(*) from control.audit')
     await sabotage()
@@ -59,6 +70,8 @@ describe('the audit against what was committed', () => {
     t.diagnostic(JSON.stringify(tally))
 
     assert.deepEqual(await mismatches(), [])
+    assert.deepEqual(await queueMismatches(), [])
+    assert.deepEqual(await jobMismatches(), [])
     const rows = (await count('select count(*) from control.audit')) - before
     // Below, because an edit may find nothing to change.
     assert.ok(rows > tally.done / 2, `${tally.done} were told that it was done, ${rows} rows were written`)
@@ -102,6 +115,8 @@ function nextAct(chance: Chance): { act: Act; place: Place } {
     ],
     ['POST', `${base}/members`, { email: `p${chance.below(1_000_000)}@example.org`, role: 'viewer' }],
     ['POST', `${base}/endpoints`, endpoint],
+    ['POST', `${base}/queue/${chance.pick(['hold', 'release'])}`, { reason }],
+    ['POST', `${base}/messages/${chance.pick(place.messages)}/cancel`, { reason }],
     ['PATCH', `/plans/${chance.pick(plans)}`, { ...planConfiguration, price: chance.below(5) }],
   ]
   const [member, hook] = [place.members[chance.below(8)], place.endpoints[chance.below(8)]]
@@ -197,7 +212,7 @@ const mismatches = () =>
       select 'endpoint', id, version from control.endpoints
     ), told as (
       select resource_type as type, resource_id::bigint as id, before, after from control.audit
-       where resource_type <> 'user' union all
+       where resource_type not in ('user', 'queue', 'message') union all
       select entry ->> 'resource', (entry ->> 'id')::bigint, nullif(entry -> 'before', 'null'), nullif(entry -> 'after', 'null')
         from control.audit, jsonb_array_elements(related) as entry
     ), counted as (
@@ -209,3 +224,26 @@ const mismatches = () =>
      where creations is distinct from 1
         or (version is not null and (rows <> version or deletions <> 0))
         or (version is null and deletions <> 1)`)
+
+/** A hold follows a release and a release a hold, the first is a hold, and the last is what the queue is now. */
+const queueMismatches = () =>
+  database.query(`
+    with acts as (
+      select project_id, operation, lag(operation) over (partition by project_id order by seq) as earlier,
+             lead(operation) over (partition by project_id order by seq) is null as is_last
+        from control.audit where resource_type = 'queue'
+    )
+    select project_id, operation, earlier, is_last from acts
+     where operation = coalesce(earlier, 'queue.release')
+        or (is_last and (operation = 'queue.hold') <> (project_id in (select project_id from control.queue_holds)))
+     union all
+    select project_id, 'held', null, null from control.queue_holds
+     where project_id not in (select project_id from acts)`)
+
+const jobMismatches = () =>
+  database.query(`
+    select * from (select resource_id as id, count(*) as rows from control.audit
+                    where resource_type = 'message' group by 1) as told
+      full join (select data ->> 'message_id' as id, count(*) as jobs from jobs.job
+                  where name = 'messages.cancel' group by 1) as asked using (id)
+     where rows is distinct from jobs`)

@@ -4,11 +4,14 @@ import { searchAudit } from '../core/audit/audit.ts'
 import { listDenials } from '../core/audit/denials.ts'
 import { listEndpoints } from '../core/endpoints/endpoints.ts'
 import { listMembers } from '../core/members/members.ts'
+import { listMessageEvents, listMessages, type MessageFilter } from '../core/messages/messages.ts'
+import { listProjectsOf } from '../core/projects/customers.ts'
 import { searchProjects } from '../core/projects/search.ts'
 import type { ProjectSort } from '../core/projects/wire.ts'
+import { listSuppressions } from '../core/suppressions/suppressions.ts'
 import { searchUsers } from '../core/users/users.ts'
 import type { ReadTx } from '../platform/db/db.ts'
-import { testDatabase } from '../testing/database.ts'
+import { openDatabase, testDatabase } from '../testing/database.ts'
 import { planner } from '../testing/plans.ts'
 
 /**
@@ -35,6 +38,8 @@ await database.query(`
   select id, 100 - floor(100 * power((id % 991) / 991.0, 4)) from control.projects;
   insert into control.members (project_id, email, role)
   select id, n || '@example.com', 'viewer' from control.projects, generate_series(1, 2) as n;
+  insert into control.members (project_id, user_id, email, role, joined_at)
+  select id, user_id, 'owner@example.com', 'owner', now() from control.projects;
   insert into control.endpoints (project_id, name, url, events, encrypted_secret, secret_hint)
   select id, 'Hook', 'https://example.com', '{}', '', 'abcd' from control.projects;
   insert into control.endpoint_stats (endpoint_id, project_id) select id, project_id from control.endpoints;
@@ -51,15 +56,39 @@ await database.query(`
   insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
   select now() - n * interval '1 minute', n % 2000, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
   reset session_replication_role`)
+/** Of a project among many, and of one that has half of all mail. Some on every day that there is a partition for. */
+const [small, large] = [7, 8]
+await database.query(`
+  insert into mail.messages (id, project_id, identity_id, from_address, tags, recipient_count, size_bytes)
+  select postern.uuid7(date_trunc('day', postern.now()) + (abs(hashtext(n::text)) % 16 - 1) * interval '1 day' + n * interval '1 second'), case when n % 2 = 0 then ${large} else n % 20 end, 1,
+         'news@example.com', array['t' || n % 50], 1, 1 from generate_series(1, ${count * 2}) as n;
+  insert into mail.recipients (message_id, recipient_no, project_id, kind, address, status)
+  select id, 0, project_id, 'to', 'person' || size_bytes + hashtext(id::text) % 1000 || '@example.net',
+         (array['delivered', 'bounced', 'sent'])[1 + abs(hashtext(id::text)) % 3] from mail.messages;
+  insert into control.queue_holds (project_id) select id from control.projects where id % 10 = 0;
+  insert into mail.events (id, project_id, type, message_id, data)
+  select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
+         'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
+  insert into mail.suppressions (project_id, address, reason)
+  select n % 200, 'person' || n || '@example.net', 'bounce' from generate_series(1, ${count}) as n`)
 await database.query('vacuum analyze')
 
 const smallTables = ['plans']
 /**
  * Beyond the limit of domains and not of members: those thrown away are among the bounded ones beyond that of members.
  * Statistics of an endpoint, one row by its key: that it is of the same project.
+ * The recipients of one message, by its key: those of a status. Its events, by its key: that they are of its project.
  */
-const harmless =
-  /^\(+((listing\w*\.)?member_count <= |project_id = '7'::bigint\) AND \(project_id = endpoints)/
+const harmless = new RegExp(
+  [
+    /^\(+(?:listing\w*\.)?member_count <= /,
+    /^\(+project_id = '7'::bigint\) AND \(project_id = endpoints/,
+    /^\(status = '\w+'::text\)$/,
+    /^\(\(id >= '[0-9a-f-]{36}'::uuid\) AND \(project_id = '\d'::bigint\)\)$/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+)
 
 async function assertOnIndex(what: object, work: (tx: ReadTx) => Promise<unknown>): Promise<void> {
   const plans = await plansOf(work)
@@ -83,6 +112,11 @@ function combinations<T extends object>(choices: { [K in keyof T]: T[K][] }): T[
   }
   return all as T[]
 }
+
+const firstMessages = (projectId: number) =>
+  openDatabase(database)
+    .as('admin')
+    .read((tx) => listMessages(tx, projectId, { limit: 1 }))
 
 const parts = [undefined, 'project', 'abc1', 'nowhere', 'q']
 const limit = 50
@@ -152,15 +186,41 @@ describe('no list reads a whole table', () => {
     }
   })
 
-  test("a project's members and endpoints, and denials", async () => {
+  test("a user's projects, a project's members and endpoints, and denials", async () => {
     for (const beforeId of [Number.MAX_SAFE_INTEGER, 9000]) {
       const page = { limit, beforeId }
+      await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
       await assertOnIndex({ members: page }, (tx) => listMembers(tx, 7, page))
       await assertOnIndex({ endpoints: page }, (tx) => listEndpoints(tx, 7, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
     }
   })
+
+  for (const projectId of [small, large]) {
+    test(`the mail of project ${projectId}, under each combination of filters, and what belongs to it`, async () => {
+      const { data } = await firstMessages(projectId)
+      const [message = assert.fail()] = data
+      const [{ address } = assert.fail()] = message.recipients
+      for (const filter of combinations<Required<MessageFilter>>({
+        recipient: [undefined, address, 'nobody@example.net'],
+        status: [undefined, 'bounced', 'complained'],
+        tag: [undefined, 't7', 'none'],
+      })) {
+        for (const id of [undefined, message.id]) {
+          const cursor = id && Buffer.from(`after:${id}`).toString('base64url')
+          const query = { ...filter, limit, ...(cursor === undefined ? {} : { cursor }) }
+          await assertOnIndex({ projectId, ...query }, (tx) => listMessages(tx, projectId, query))
+        }
+      }
+      await assertOnIndex({ events: message.id }, (tx) => listMessageEvents(tx, projectId, message.id))
+      for (const after of [undefined, 'person5@example.net']) {
+        await assertOnIndex({ suppressions: after }, (tx) =>
+          listSuppressions(tx, projectId, { limit, after }),
+        )
+      }
+    })
+  }
 
   test('whatever a project has many of can be read in the order of ids', async () => {
     for (const table of ['members', 'domains', 'endpoints', 'routes', 'api_keys']) {

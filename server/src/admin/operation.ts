@@ -6,23 +6,17 @@ import type { DomainDeps } from '../core/domains/domains.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
+import type { Kind, Versioned } from '../platform/http/kinds.ts'
 
 /**
  * The two shapes of the administrative plane. An operation says what it is and what it does; everything that
  * holds for all of them (who may call, what is refused in which order, versions, repetition, preview, the
  * transaction, the reason, the audit row) is done once, in pipeline.ts.
  *
- * The kind of a mutation decides the rest of its manners:
- *
- *   kind    method  success  If-Match  Idempotency-Key  reason
- *   create  POST    201      no        yes              beyond a customer limit
- *   edit    PATCH   200      yes       no               where `run` asks for it, or `reason: 'always'`
- *   rotate  POST    200      yes       yes              always
- *   ask     POST    200      no        yes              never: it changes no configuration
- *   delete  DELETE  204      yes       no               always
+ * The kind of a mutation decides the rest of its manners (platform/http/kinds.ts), and when it needs a reason: a
+ * create beyond a customer limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` never,
+ * because it changes no configuration; and whatever says `reason: 'always'`.
  */
-export type Kind = 'create' | 'edit' | 'rotate' | 'ask' | 'delete'
-
 export interface AdminDeps {
   db: Db
   vault: Vault
@@ -107,6 +101,8 @@ export interface Mutation<
   bodyLimitBytes?: number
   /** Absent: the answer is empty. */
   answer?: Answer
+  /** The answer is of something that has no version, so there is no ETag. */
+  hasVersion?: false
   reason?: 'always'
   /** A body that lacks fields is `incomplete_configuration`, naming them. */
   isCompleteConfiguration?: true
@@ -147,9 +143,6 @@ export interface Query<
     call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
   ): Promise<{ answer: Static<Answer>; version?: number } | { stream: Readable }>
 }
-
-/** A mutation whose resource has a version to compare `If-Match` with. */
-type Versioned<Target> = Target & { version: number }
 
 export function adminOperation<
   Params extends TProperties,

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { describe, test } from 'node:test'
+import { compile, sourceFolder } from '../testing/compiler.ts'
 
 /**
  * What must not compile. The compiler itself is asked, about operations that are right but for one thing, so
  * that each is refused for that one and not for a slip of the test.
  */
-const root = path.resolve(import.meta.dirname, '../../..')
-const source = path.join(root, 'server/src')
-
 const parts = {
   kind: `kind: 'edit',`,
   target: 'target: async () => ({ id: 1, version: 1 }),',
@@ -24,8 +18,8 @@ const parts = {
 
 const imports = `
 import Type from 'typebox'
-import { adminOperation, adminQuery, unchanged } from '${source}/admin/operation.ts'
-import type { ReadTx, Tx } from '${source}/platform/db/db.ts'
+import { adminOperation, adminQuery, unchanged } from '${sourceFolder}/admin/operation.ts'
+import type { ReadTx, Tx } from '${sourceFolder}/platform/db/db.ts'
 
 declare const read: (tx: ReadTx) => Promise<number>
 declare const write: (tx: Tx) => Promise<number>
@@ -101,42 +95,6 @@ const wrong: Record<string, [text: string, complaint: RegExp]> = {
   'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
   'a query that writes': [query('write'), /ReadTx/],
 }
-
-/** What the compiler has to say about each file. */
-async function compile(files: Map<string, string>): Promise<Map<string, string>> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'postern-types-'))
-  try {
-    await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-    await writeFile(path.join(folder, 'package.json'), '{"type": "module"}')
-    await writeFile(
-      path.join(folder, 'tsconfig.json'),
-      JSON.stringify({
-        extends: path.join(root, 'tsconfig.json'),
-        compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
-        include: [],
-        files: [...files.keys()],
-      }),
-    )
-    for (const [name, text] of files) await writeFile(path.join(folder, name), text)
-    const complaints = new Map([...files.keys()].map((name) => [name, '']))
-    let name = ''
-    for (const line of (await tsc(folder)).split('\n').filter(Boolean)) {
-      name = /^(\S+)\(\d+,\d+\): error/.exec(line)?.[1] ?? name
-      complaints.set(name, `${complaints.get(name) ?? ''}${line}\n`)
-    }
-    return complaints
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
-
-const tsc = (cwd: string): Promise<string> =>
-  new Promise((resolve) => {
-    const program = path.join(root, 'node_modules/.bin/tsc')
-    execFile(program, ['--project', '.', '--pretty', 'false'], { cwd }, (_error, stdout, stderr) =>
-      resolve(stdout + stderr),
-    )
-  })
 
 const cases = [
   ...Object.entries(right).map(([what, text]) => ({ what, text, complaint: null })),

@@ -3,6 +3,9 @@ import { recordAudit } from '../core/audit/record.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
+import { type Answer, asAnswer } from '../platform/http/answer.ts'
+import { successOfKind } from '../platform/http/kinds.ts'
+import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
 import { honoursIfMatch, needsReasonAlways } from './document.ts'
 import { type AdminDeps, type Audited, type Mutation, type Outcome, unchanged } from './operation.ts'
 import { previewOf } from './preview.ts'
@@ -24,17 +27,6 @@ export interface MutationRequest {
   idempotencyKey: string | undefined
   isDryRun: boolean
 }
-
-export interface Answer {
-  status: number
-  /** JSON, or null for an empty body. */
-  body: string | null
-  etag: string | null
-  location: string | null
-  isRepeated?: true
-}
-
-const successOf = { create: 201, edit: 200, rotate: 200, ask: 200, delete: 204 } as const
 
 export async function perform(
   operation: Mutation,
@@ -94,54 +86,18 @@ function idempotentRequest(
 ): IdempotentRequest | undefined {
   if (idempotencyKey === undefined) return undefined
   return new IdempotentRequest(
-    { actor: `admin:${actor.userId}`, operation: id, key: idempotencyKey },
+    { actor: `admin:${actor.userId}`, projectId: null, operation: id, key: idempotencyKey },
     { params, body },
   )
 }
 
 function answerOf(operation: Mutation, outcome: Outcome<unknown>): Answer {
-  const status = successOf[operation.kind]
+  const status = successOfKind[operation.kind]
   const tags = {
     etag: outcome.version === null ? null : etagOf(outcome.version),
     location: outcome.location ?? null,
   }
   return operation.answer ? { ...asAnswer(status, outcome.answer), ...tags } : { status, body: null, ...tags }
-}
-
-const asAnswer = (status: number, body: unknown): Answer => ({
-  status,
-  body: JSON.stringify(body),
-  etag: null,
-  location: null,
-})
-
-export const etagOf = (version: number): string => `"${version}"`
-
-/** RFC 9110 §13.1.1: any version, or one of these. */
-export type IfMatch = '*' | readonly string[]
-
-export function ifMatchOf(header: string | undefined): IfMatch | undefined {
-  if (header === undefined) return undefined
-  const text = header.trim()
-  if (text === '*') return '*'
-  // RFC 9110 §5.6.1.2: empty elements of a list are ignored.
-  const elements = text.split(',').filter((tag) => tag.trim() !== '')
-  const tags = elements.map((tag) => /^(?:W\/)?"([\x21\x23-\x7e]*)"$/.exec(tag.trim())?.[1])
-  if (tags.length === 0 || tags.includes(undefined)) {
-    throw new PosternError(
-      'invalid_parameter',
-      'If-Match must be the ETag of an earlier answer, in its quotation marks, or *.',
-    )
-  }
-  return tags as string[]
-}
-
-function requireVersion(ifMatch: IfMatch | undefined, { version }: { version: number }): void {
-  if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(String(version))) return
-  throw new PosternError(
-    'stale_resource',
-    `This was changed in the meantime: its version is now ${version}. Read it again and decide anew.`,
-  )
 }
 
 function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: Outcome<unknown>): boolean {

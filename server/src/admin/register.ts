@@ -1,14 +1,19 @@
-import type { FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TObject } from 'typebox'
 import type { Actor } from '../core/audit/record.ts'
-import { PosternError } from '../platform/errors.ts'
-import { describeFaults } from '../platform/http/faults.ts'
-import { decodeParameters } from '../platform/http/parameters.ts'
+import { sendAnswer, sendJson } from '../platform/http/answer.ts'
+import {
+  bodyFault,
+  checks,
+  idempotencyKeyOf,
+  ordinaryBodyLimitBytes,
+  requireBody,
+} from '../platform/http/checks.ts'
 import type { HttpServer } from '../platform/http/server.ts'
-import { refuseUnstorableText } from '../platform/http/storable.ts'
+import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import { documentedBody, methodOf, schemaOf, takesIdempotencyKey } from './document.ts'
 import { type AdminDeps, isMutation, type Mutation, type Query } from './operation.ts'
-import { etagOf, ifMatchOf, perform } from './pipeline.ts'
+import { perform } from './pipeline.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -18,9 +23,6 @@ declare module 'fastify' {
 }
 
 /** The operations as routes: from HTTP to `run` and back. */
-
-// An endpoint with all its events is below 8 KiB. What has cause to be larger says so itself.
-const ordinaryBodyLimitBytes = 64 * 1024
 
 export function registerOperations(
   plane: HttpServer,
@@ -50,49 +52,6 @@ export function registerOperations(
   }
 }
 
-/** A DELETE or a rotation sent without any body lacks a reason, not a JSON object. */
-const requireBody =
-  ({ body }: Mutation) =>
-  async (request: FastifyRequest): Promise<void> => {
-    if (request.body !== undefined) return
-    if (Object.keys(body).length > 0) {
-      throw new PosternError('invalid_json', 'The body is empty; send a JSON object.')
-    }
-    request.body = {}
-  }
-
-const checks = [checkHeaders, decodeParameters, refuseUnstorableText]
-
-async function checkHeaders({ headers }: FastifyRequest): Promise<void> {
-  ifMatchOf(headers['if-match'])
-  idempotencyKeyOf(headers['idempotency-key'])
-}
-
-function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
-  if (header === undefined) return undefined
-  if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header
-  throw new PosternError(
-    'invalid_parameter',
-    'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces, given once.',
-  )
-}
-
-/** A configuration that lacks fields is told apart from one that is wrong. */
-const bodyFault =
-  ({ isCompleteConfiguration }: Mutation) =>
-  (faults: FastifySchemaValidationError[]): Error => {
-    const missing = faults.flatMap(({ keyword, instancePath, params }) =>
-      keyword === 'required' && instancePath === '' ? [`"${params['missingProperty']}"`] : [],
-    )
-    if (isCompleteConfiguration && missing.length > 0) {
-      return new PosternError(
-        'incomplete_configuration',
-        `This takes the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
-      )
-    }
-    return new PosternError('validation_failed', describeFaults(faults))
-  }
-
 async function mutate(
   operation: Mutation,
   request: FastifyRequest,
@@ -115,12 +74,7 @@ async function mutate(
     },
     deps,
   )
-  reply.status(answer.status)
-  if (answer.etag !== null) reply.header('etag', answer.etag)
-  if (answer.location !== null) reply.header('location', answer.location)
-  if (answer.isRepeated) reply.header('idempotent-replayed', 'true')
-  if (answer.body === null) return reply.send()
-  return reply.type('application/json; charset=utf-8').send(answer.body)
+  return sendAnswer(reply, answer)
 }
 
 async function answerQuery(
@@ -136,7 +90,7 @@ async function answerQuery(
   if ('stream' in result)
     return reply.type(operation.contentType ?? 'application/octet-stream').send(result.stream)
   if (result.version !== undefined) reply.header('etag', etagOf(result.version))
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(result.answer))
+  return sendJson(reply, JSON.stringify(result.answer))
 }
 
 function actorOf({ user, ip, headers }: FastifyRequest): Actor {

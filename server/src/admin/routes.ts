@@ -30,6 +30,10 @@ import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
 import { listMembersQuery } from './members/list-members.ts'
 import { showMember } from './members/show-member.ts'
+import { cancelMessageOperation } from './messages/cancel-message.ts'
+import { listMessageEventsQuery } from './messages/list-message-events.ts'
+import { listMessagesQuery } from './messages/list-messages.ts'
+import { showMessageQuery } from './messages/show-message.ts'
 import type { AdminDeps } from './operation.ts'
 import { createPlanOperation } from './plans/create-plan.ts'
 import { editPlanOperation } from './plans/edit-plan.ts'
@@ -40,12 +44,17 @@ import { editProjectOperation } from './projects/edit-project.ts'
 import { listProjectsQuery } from './projects/list-projects.ts'
 import { setBillingOperation } from './projects/set-billing.ts'
 import { showProject } from './projects/show-project.ts'
+import { holdQueueOperation } from './queue/hold-queue.ts'
+import { releaseQueueOperation } from './queue/release-queue.ts'
+import { showQueueQuery } from './queue/show-queue.ts'
 import { registerOperations } from './register.ts'
 import { createRouteOperation } from './routing/create-route.ts'
 import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
 import { showRoute } from './routing/show-route.ts'
+import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
+import { showUsageQuery } from './usage/show-usage.ts'
 import { editUserOperation } from './users/edit-user.ts'
 import { listUsersQuery } from './users/list-users.ts'
 import { showUser } from './users/show-user.ts'
@@ -91,6 +100,16 @@ export const adminOperations = [
   editApiKeyOperation,
   rotateApiKeyOperation,
   deleteApiKeyOperation,
+
+  listMessagesQuery,
+  showMessageQuery,
+  listMessageEventsQuery,
+  cancelMessageOperation,
+  listSuppressionsQuery,
+  showUsageQuery,
+  showQueueQuery,
+  holdQueueOperation,
+  releaseQueueOperation,
 
   listPlansQuery,
   createPlanOperation,

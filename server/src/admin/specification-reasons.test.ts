@@ -48,7 +48,10 @@ async function assertDone(answer: Answer, kept: string | null): Promise<void> {
 }
 
 describe('a reason is required', () => {
-  for (const operation of mutations.filter(({ kind }) => kind === 'delete' || kind === 'rotate')) {
+  const always = ['queue.hold', 'queue.release', 'messages.cancel']
+  for (const operation of mutations.filter(
+    ({ id, kind }) => kind === 'delete' || kind === 'rotate' || always.includes(id),
+  )) {
     test(`by ${operation.id}`, async () => {
       const { path } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, {}))

@@ -5,6 +5,7 @@ import { startApi } from '../testing/api.ts'
 import { type Answer, Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { fixtures } from '../testing/fixtures.ts'
+import { mailRows } from '../testing/mail-rows.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { assertProblem } from '../testing/problem.ts'
 import { methodOf } from './document.ts'
@@ -25,12 +26,13 @@ const scenarios = mutationScenarios(database, admin)
 const project = await makeProject()
 const member = await makeMember(project.id)
 const { resource: endpoint } = await makeEndpoint(project.id)
-const idOf: Record<string, number> = {
+const idOf: Record<string, number | string> = {
   domains: (await makeDomain(project.id)).id,
   members: member.id,
   endpoints: endpoint.id,
   routing: (await makeRoute(project.id)).id,
   'api-keys': (await makeApiKey(project.id)).resource.id,
+  messages: (await mailRows(database).makeMail(project.id, { sendIn: '1 day' })).messageId,
   plans: project.plan_id,
   users: project.user_id,
 }
@@ -165,6 +167,15 @@ describe('the addresses', () => {
     'members.delete': 'DELETE /admin/projects/:project_id/members/:id',
     'members.show': 'GET /admin/projects/:project_id/members/:id',
     'members.list': 'GET /admin/projects/:project_id/members',
+    'messages.list': 'GET /admin/projects/:project_id/messages',
+    'messages.show': 'GET /admin/projects/:project_id/messages/:id',
+    'messages.events': 'GET /admin/projects/:project_id/messages/:id/events',
+    'messages.cancel': 'POST /admin/projects/:project_id/messages/:id/cancel',
+    'suppressions.list': 'GET /admin/projects/:project_id/suppressions',
+    'usage.show': 'GET /admin/projects/:project_id/usage',
+    'queue.show': 'GET /admin/projects/:project_id/queue',
+    'queue.hold': 'POST /admin/projects/:project_id/queue/hold',
+    'queue.release': 'POST /admin/projects/:project_id/queue/release',
     'plans.edit': 'PATCH /admin/plans/:id',
     'plans.create': 'POST /admin/plans',
     'plans.show': 'GET /admin/plans/:id',

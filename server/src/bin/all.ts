@@ -1,7 +1,7 @@
 import type { Command } from './command.ts'
-import { apiPart, serve, workerPart } from './serve.ts'
+import { apiPart, intakePart, serve, workerPart } from './serve.ts'
 
 export const all: Command = {
-  summary: 'api and worker in one process, for a small installation.',
-  run: (args) => serve('postern all', args, [apiPart, workerPart]),
+  summary: 'api, worker and intake in one process, for a small installation.',
+  run: (args) => serve('postern all', args, [apiPart, workerPart, intakePart]),
 }

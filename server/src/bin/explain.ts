@@ -9,10 +9,11 @@ const remedies: Record<string, string> = {
     'Nothing answers at the address of the database. Is PostgreSQL running, and is the port right?',
   ENOTFOUND: 'The host is not known.',
   ETIMEDOUT: 'The database does not answer in time.',
-  EADDRINUSE: 'Another process listens at this address already. Stop it, or set POSTERN_HTTP_PORT.',
-  EADDRNOTAVAIL: 'POSTERN_HTTP_HOST is not an address of this machine.',
+  EADDRINUSE:
+    'Another process listens at this address already. Stop it, or set POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
+  EADDRNOTAVAIL: 'POSTERN_HTTP_HOST or POSTERN_INTAKE_HOST is not an address of this machine.',
   EACCES:
-    'This user may not listen at this address. Ports below 1024 need a privilege; set POSTERN_HTTP_PORT.',
+    'This user may not listen at this address. Ports below 1024 need a privilege; set POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
   // https://www.postgresql.org/docs/15/errcodes-appendix.html
   '28P01': 'The password in the address of the database is wrong.',
   '28000': 'PostgreSQL does not let this login in. Look at the login in the address and at pg_hba.conf.',

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cleanUp } from '../testing/cleanup.ts'
 import { emptyDatabase } from '../testing/database.ts'
+import { SmtpClient } from '../testing/smtp-client.ts'
 
 /** The command as an operator runs it: real processes, one database from empty to serving. */
 const program = fileURLToPath(new URL('./postern.ts', import.meta.url))
@@ -20,6 +21,7 @@ const env = {
   POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_HTTP_PORT: '0',
+  POSTERN_BOUNCE_PORT: '0',
   POSTERN_AUTH_SECRETS: `1:${'secret-of-the-command-test-'.repeat(2)}`,
   POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
 }
@@ -86,7 +88,10 @@ describe('postern', () => {
   test('without a command, or with an unknown one, says which there are', async () => {
     const plain = await postern(env)
     assert.equal(plain.status, 0)
-    assert.match(plain.stdout, /all .*\n.*api .*\n.*worker .*\n.*migrate .*\n.*admin .*\n.*token /)
+    assert.match(
+      plain.stdout,
+      /all .*\n.*api .*\n.*worker .*\n.*intake .*\n.*migrate .*\n.*admin .*\n.*token /,
+    )
     const unknown = await postern(env, 'fly')
     assert.equal(unknown.status, 2)
     assert.match(unknown.stderr, /There is no command "fly"/)
@@ -119,6 +124,7 @@ describe('postern', () => {
       [['admin', 'create', '--email', 'a@example.com'], missing, /does not exist\. Create it first/],
       [['token', '--email', 'a@example.com'], env, /postern migrate/],
       [['api'], { ...env, POSTERN_HTTP_HOST: '192.0.2.1' }, /not an address of this machine/],
+      [['intake'], { ...env, POSTERN_INTAKE_HOST: '192.0.2.1' }, /not an address of this machine/],
     ]
     for (const [args, environment, message] of cases) {
       const { status, stderr } = await postern(environment, ...args)
@@ -248,9 +254,24 @@ describe('postern', () => {
     await Promise.all([stopped(worker), stopped(api)])
   })
 
-  test('all serves and works in one process', async () => {
+  test('intake greets at its port, refuses what it does not know, and stops when it is told to', async () => {
+    const intake = start('intake')
+    const { port } = await intake.said('taking in reports')
+    const client = await SmtpClient.open(Number(port))
+    await client.say('EHLO client.example')
+    await client.say('MAIL FROM:<>')
+    assert.match((await client.say('RCPT TO:<nobody@localhost>')) ?? '', /^550 5\.1\.1/)
+    await stopped(intake)
+    const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/nowhere', POSTERN_INTAKE_TLS_KEY: '/nowhere' }
+    const { status, stderr } = await postern({ ...env, ...tls }, 'intake')
+    assert.equal(status, 2)
+    assert.match(stderr, /The certificate of the intake cannot be read: ENOENT/)
+  })
+
+  test('all serves, works and takes in reports in one process', async () => {
     const all = await serve('all')
     await all.said('working')
+    await all.said('taking in reports')
     assert.equal((await fetch(`${all.url}/readyz`)).status, 200)
     const { stdout } = await postern(env, 'token', '--email', 'ada@example.com')
     const call = async (method: string, path: string, body?: object) => {

@@ -7,13 +7,14 @@ import { api } from './api.ts'
 import { audit } from './audit.ts'
 import type { Command } from './command.ts'
 import { explain } from './explain.ts'
+import { intake } from './intake.ts'
 import { migrate } from './migrate.ts'
 import { secrets } from './secrets.ts'
 import { token } from './token.ts'
 import { worker } from './worker.ts'
 
 /** `postern <command>`. Exit codes: 0 done, 1 failed, 2 called in a way that cannot work. */
-const commands: Record<string, Command> = { all, api, worker, migrate, admin, token, secrets, audit }
+const commands: Record<string, Command> = { all, api, worker, intake, migrate, admin, token, secrets, audit }
 
 const usage = `Usage: postern <command>
 

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import closeWithGrace from 'close-with-grace'
 import { createApi } from '../api.ts'
-import { loadConfig } from '../config.ts'
-import { type Context, createContext, workerDeps } from '../context.ts'
+import { type Config, loadConfig } from '../config.ts'
+import { bounceDeps, type Context, createContext, workerDeps } from '../context.ts'
+import { startBounces } from '../intake/bounces.ts'
+import { UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/log.ts'
 import { startWorker } from '../worker/worker.ts'
 import { options } from './command.ts'
@@ -51,6 +54,22 @@ export async function apiPart(context: Context): Promise<Part> {
       await app.close()
       await jobs.stop(graceMs)
     },
+  }
+}
+
+export async function intakePart(context: Context): Promise<Part> {
+  const { config, log } = context
+  const listener = await startBounces(bounceDeps(context, await certificateOf(config)))
+  log.info({ host: config.intakeHost, port: listener.port }, 'taking in reports')
+  return listener
+}
+
+async function certificateOf({ intakeTlsCertificate, intakeTlsKey }: Config) {
+  if (intakeTlsCertificate === undefined || intakeTlsKey === undefined) return undefined
+  try {
+    return { cert: await readFile(intakeTlsCertificate), key: await readFile(intakeTlsKey) }
+  } catch (error) {
+    throw new UsageError(`The certificate of the intake cannot be read: ${(error as Error).message}`)
   }
 }
 

@@ -2,8 +2,9 @@ import { errorCodes } from '../platform/errors.ts'
 import { statusOf } from '../platform/http/problem.ts'
 
 /** What holds for every operation, told once, at the head of the OpenAPI document. */
-export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, and how
-administrators run the projects, members, domains, endpoints, routes, API keys, plans and users of their installation.
+export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, how
+customers work in their projects, and how administrators run the projects, members, domains, endpoints, routes, API
+keys, plans and users of their installation.
 
 ## Who is calling
 
@@ -15,11 +16,16 @@ refused at the next call. A project's API key never opens the administrative int
 Without a valid token the answer is 401, for a user who is no administrator 403, whatever is asked for: only
 administrators learn what exists.
 
+Everything else under \`/v1\` is the customers', for the members of a project with an access token and for programs
+with an API key of the project, sent as a bearer token as well. What a member may do follows from the role
+(\`insufficient_role\`), what a key may do from its scopes (\`insufficient_scope\`). A project that you are not in does
+not exist for you: 404.
+
 Only \`/v1/auth\` uses a cookie, which stands for the session.
 
 ## Requests
 
-- Bodies are JSON, sent as \`Content-Type: application/json\`; a DELETE has one as well. Types are exact
+- Bodies are JSON, sent as \`Content-Type: application/json\`; an administrator's DELETE has one as well. Types are exact
   (\`"1"\` is not \`1\`), and a field or query parameter that is not listed is refused, never ignored.
 - Identifiers in paths are plain decimal numbers.
 - Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`. Only
@@ -85,8 +91,14 @@ function codesByStatus(): string {
     .join('\n')
 }
 
-/** In the order of the reference. A tag is the first word of an operation's id. */
-export const tags: { name: string; 'x-displayName': string; description: string }[] = [
+interface Tag {
+  name: string
+  'x-displayName': string
+  description: string
+}
+
+/** In the order of the reference. A tag is what an operation's id begins with. */
+const ownTags: Tag[] = [
   {
     name: 'auth',
     'x-displayName': 'Signing in',
@@ -122,6 +134,11 @@ export const tags: { name: string; 'x-displayName': string; description: string 
     name: 'members',
     'x-displayName': 'Members',
     description: 'The people of a project and their roles in it.',
+  },
+  {
+    name: 'invitations',
+    'x-displayName': 'Invitations',
+    description: 'How an invited person becomes a member.',
   },
   {
     name: 'api-keys',
@@ -169,4 +186,14 @@ export const tags: { name: string; 'x-displayName': string; description: string 
     'x-displayName': 'Health',
     description: 'For load balancers and supervisors.',
   },
+]
+
+/** The customers' operations are about the same nouns, and stand behind the administrators'. */
+export const tags: Tag[] = [
+  ...ownTags,
+  ...ownTags.map((tag) => ({
+    ...tag,
+    name: `customer.${tag.name}`,
+    'x-displayName': `${tag['x-displayName']} (customers)`,
+  })),
 ]

@@ -1,8 +1,11 @@
+import { domainToASCII } from 'node:url'
+
 /**
- * A mailbox as it stands in an envelope: RFC 5321 §4.1.2, in ASCII, with a host name behind the @.
+ * A mailbox as it stands in an envelope: RFC 5321 §4.1.2, with a host name behind the @. `readAddress` takes ASCII
+ * alone; `readInternationalAddress` takes RFC 6531 as well.
  *
- * Left out on purpose: quoted local parts, address literals, comments, display names, and internationalised
- * addresses (RFC 6531). Nothing is trimmed or mended: what is not an address is none.
+ * Left out on purpose: quoted local parts, address literals, comments and display names. Nothing is trimmed or
+ * mended: what is not an address is none.
  */
 export interface Address {
   /** As written: only the receiving domain knows whether its case matters (RFC 5321 §2.4). */
@@ -44,6 +47,39 @@ export function readAddress(text: string): ReadAddress {
   }
   if (!isHostName(domain)) {
     return { fault: 'must have a full domain name behind the @, such as example.com' }
+  }
+  return { local, domain }
+}
+
+// RFC 6531 §3.3 lets every character outside of ASCII into an atom. Those that nobody can see (format characters,
+// separators, private and unassigned ones) are in no mailbox that somebody means.
+const wideDotAtom =
+  /^(?:[\w!#$%&'*+/=?^`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+(?:\.(?:[\w!#$%&'*+/=?^`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+)*$/u
+// What a parser of hosts takes in ways of its own.
+const neverInDomain = /[\s/\\@:?#%\p{Cc}]/u
+
+/**
+ * The same, or with characters outside of ASCII: in the domain, which becomes lower-case A-labels, and before the @
+ * (RFC 6531), which is kept as UTF-8 in normalisation form C (RFC 6532 §3.1).
+ */
+export function readInternationalAddress(text: string): ReadAddress {
+  if (text.length > maxLength || /^[\0-\x7f]*$/.test(text)) return readAddress(text)
+  const at = text.lastIndexOf('@')
+  if (at < 0) return { fault: 'has no @; write a full address such as support@example.com' }
+  const local = text.slice(0, at).normalize('NFC')
+  const named = text.slice(at + 1)
+  const domain = neverInDomain.test(named) ? '' : domainToASCII(named)
+  if (Buffer.byteLength(local) > maxLocalLength) {
+    return { fault: `must have at most ${maxLocalLength} octets of UTF-8 before the @` }
+  }
+  if (!wideDotAtom.test(local)) {
+    return { fault: 'has something before the @ that is not letters, digits and signs with single dots' }
+  }
+  if (!isHostName(domain)) {
+    return { fault: 'must have a full domain name behind the @, such as example.com' }
+  }
+  if (Buffer.byteLength(local) + 1 + domain.length > maxLength) {
+    return { fault: `must be at most ${maxLength} octets long, with the domain in its xn-- labels` }
   }
   return { local, domain }
 }

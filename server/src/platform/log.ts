@@ -42,6 +42,12 @@ export function createLogger(level: string, to: DestinationStream | 1 | 2 = 1): 
   return pino(options, stream)
 }
 
+/**
+ * Writes to the same place, and looks for no secrets: for lines whose every field is known to be none. Looking takes
+ * 80 µs a line, all the rest 3.
+ */
+export const unredacted = (log: Logger): Logger => log.child({}, { redact: { paths: [] } })
+
 /** PostgreSQL quotes the row that failed, secrets and all, in the details of an error. */
 function withoutRows(error: Error): object {
   const { detail: _detail, where: _where, internalQuery: _query, ...rest } = pino.stdSerializers.err(error)

@@ -3,7 +3,9 @@ import Type, { type Static, type TSchema } from 'typebox'
 import type { Answer, Browser, SignIn } from '../core/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
 import { Problem } from '../platform/http/problem.ts'
+import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { refuseUnstorableText } from '../platform/http/storable.ts'
 
 /**
  * One operation of the signin plane: a session cookie in and out instead of a bearer token.
@@ -20,6 +22,10 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
   description: string
   /** False where it is there to open a session. */
   needsSession: boolean
+  /** Counted against the address: nothing else stands before whoever tries one secret after the other. */
+  isGuessable?: true
+  /** Text of the caller's goes into the database as it is. */
+  storesText?: true
   /** With an example, as `examples: [...]`. */
   body?: Body
   params?: Params
@@ -37,6 +43,12 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
   }): Promise<Answer<unknown>>
 }
 
+export interface SignInDeps {
+  signIn: SignIn
+  publicOrigin: string
+  addressLimit: RateLimit
+}
+
 export const tooManyAttempts = '`rate_limited`: too many attempts; Retry-After says when to try again.'
 
 /** Only lends the schemas' types to `run`. */
@@ -47,7 +59,7 @@ export const signInOperation = <Body extends TSchema, Params extends TSchema>(
 export function registerSignIn(
   app: HttpServer,
   operations: readonly SignInOperation[],
-  { signIn, publicOrigin }: { signIn: SignIn; publicOrigin: string },
+  { signIn, publicOrigin, addressLimit }: SignInDeps,
 ): void {
   for (const operation of operations) {
     const { method, path, response, run } = operation
@@ -55,6 +67,8 @@ export function registerSignIn(
       method,
       url: `/v1${path}`,
       schema: schemaOf(operation),
+      ...(operation.isGuessable ? { onRequest: ({ ip }) => addressLimit(networkOf(ip)) } : {}),
+      ...(operation.storesText ? { preValidation: refuseUnstorableText } : {}),
       handler: async (request, reply) => {
         refuseOtherOrigin(request, publicOrigin)
         const call = { signIn, browser: browserOf(request), body: request.body, params: request.params }

@@ -1,13 +1,13 @@
 import Type from 'typebox'
-import type { SignIn } from '../core/access/sign-in.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { changePassword } from './change-password.ts'
 import { drawToken } from './draw-token.ts'
 import { endSession } from './end-session.ts'
 import { giveBackupCode } from './give-backup-code.ts'
 import { giveTotpCode } from './give-totp-code.ts'
+import { join } from './join.ts'
 import { listSessions } from './list-sessions.ts'
-import { registerSignIn } from './operation.ts'
+import { registerSignIn, type SignInDeps } from './operation.ts'
 import { setUpTotp } from './set-up-totp.ts'
 import { showSession } from './show-session.ts'
 import { signIn } from './sign-in.ts'
@@ -24,6 +24,7 @@ const operations = [
   endSession,
   changePassword,
   setUpTotp,
+  join,
 ]
 
 const jwksSchema = {
@@ -43,11 +44,6 @@ const jwksSchema = {
       },
     },
   },
-}
-
-export interface SignInDeps {
-  signIn: SignIn
-  publicOrigin: string
 }
 
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {

@@ -1,9 +1,13 @@
+import { methodOf, placesOf } from '../customer/document.ts'
+import { customerOperations } from '../customer/routes.ts'
+import { successOf } from './customer-calls.ts'
+
 /**
  * For whom each route of the API is, and the status that they get. A new operation of the administrative plane is
  * a line here, and nobody but an administrator is let in; a route of another kind of caller is a decision.
  */
 export interface Access {
-  caller: 'administrator' | 'session' | 'anyone'
+  caller: 'administrator' | 'customer' | 'session' | 'anyone'
   status: number
   /** What is sent; of an administrative operation, what differs from its own example, in this project. */
   body?: object | ((projectId: number) => object)
@@ -37,6 +41,16 @@ const forwarding =
     }
   }
 
+/** Who may do what there is told by two tables of their own, and held against them in customer/access-matrix.test.ts. */
+const customerRoutes = Object.fromEntries(
+  customerOperations.flatMap((operation) =>
+    placesOf(operation).map(({ url }) => [
+      `${methodOf(operation)} /v1${url}`,
+      forCaller('customer')(successOf(operation)),
+    ]),
+  ),
+)
+
 export const accessTable = ({ project, plan, domains }: Ids): Record<string, Access> => ({
   'GET /healthz': anyone(200),
   'GET /readyz': anyone(200),
@@ -59,6 +73,14 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
     new_password: 'a much better password',
   }),
   'POST /v1/auth/totp': session(401, { password: 'wrong' }),
+
+  'POST /v1/auth/join': anyone(404, {
+    token: 'inv_none',
+    name: 'Grace',
+    password: 'correct horse battery staple',
+  }),
+
+  ...customerRoutes,
 
   'ANY /v1/admin': administrator(404),
   'ANY /v1/admin/': administrator(404),
@@ -103,6 +125,16 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'PATCH /v1/admin/projects/:project_id/api-keys/:id': administrator(200),
   'POST /v1/admin/projects/:project_id/api-keys/:id/rotate': administrator(200),
   'DELETE /v1/admin/projects/:project_id/api-keys/:id': administrator(204),
+
+  'GET /v1/admin/projects/:project_id/messages': administrator(200),
+  'GET /v1/admin/projects/:project_id/messages/:id': administrator(200),
+  'GET /v1/admin/projects/:project_id/messages/:id/events': administrator(200),
+  'POST /v1/admin/projects/:project_id/messages/:id/cancel': administrator(200),
+  'GET /v1/admin/projects/:project_id/suppressions': administrator(200),
+  'GET /v1/admin/projects/:project_id/usage': administrator(200),
+  'GET /v1/admin/projects/:project_id/queue': administrator(200),
+  'POST /v1/admin/projects/:project_id/queue/hold': administrator(200),
+  'POST /v1/admin/projects/:project_id/queue/release': administrator(200),
 
   'GET /v1/admin/plans': administrator(200),
   'POST /v1/admin/plans': administrator(201),

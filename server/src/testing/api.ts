@@ -38,6 +38,7 @@ export async function startApi(
     // Tests that are not about the limits are not to meet them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
+    POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000',
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })

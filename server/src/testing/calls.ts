@@ -19,7 +19,7 @@ export interface World {
   project: { id: number }
   otherProject: { id: number }
   /** Makes one thing of each kind, in the project if it belongs to one; by the word before `:id`. */
-  makeOne: Record<string, (projectId: number) => Promise<number>>
+  makeOne: Record<string, (projectId: number) => Promise<number | string>>
 }
 
 const refusals = {

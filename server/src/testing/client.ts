@@ -13,10 +13,12 @@ export interface Answer {
 export class Client {
   readonly #url: string
   readonly #token: string
+  readonly #base: string
 
-  constructor(url: string, token: string) {
+  constructor(url: string, token: string, base = '/v1/admin') {
     this.#url = url
     this.#token = token
+    this.#base = base
   }
 
   get headers(): { authorization: string } {
@@ -29,7 +31,7 @@ export class Client {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const response = await fetch(new URL(`/v1/admin${path}`, this.#url), {
+    const response = await fetch(new URL(`${this.#base}${path}`, this.#url), {
       method,
       headers: {
         ...this.headers,

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
+import { endWithUs } from './end-with-us.ts'
 import { freePort } from './postgres.ts'
 
 /**
@@ -109,7 +110,7 @@ async function answers(server: string, zone: string, expected: number | 'ESERVFA
 
 async function startKnot(configuration: string): Promise<ChildProcess> {
   const knot = spawn('knotd', ['-c', configuration], { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  process.once('exit', () => knot.kill('SIGKILL'))
+  endWithUs(knot)
   const log: string[] = []
   await new Promise<void>((resolve, reject) => {
     knot.once('error', (error: NodeJS.ErrnoException) => {

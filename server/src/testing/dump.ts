@@ -1,15 +1,17 @@
 import type { TestDatabase } from './database.ts'
 
 /**
- * Every row of every table of ours, each with the transaction that wrote it: where two dumps are equal, nothing
- * was written in between, not even the same values again. Sequences are left out: a number that was taken does
+ * Every row of every table of ours, and every job, each with the transaction that wrote it: where two dumps are equal,
+ * nothing was written in between, not even the same values again. Sequences are left out: a number that was taken does
  * not come back with a rollback.
  */
 export async function dump(database: TestDatabase): Promise<string[]> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemas.nspname, tables.relname) as name
        from pg_class as tables join pg_namespace as schemas on schemas.oid = tables.relnamespace
-      where tables.relkind = 'r' and schemas.nspname in ('postern', 'control', 'mail')`,
+      where tables.relkind = 'r'
+        and (schemas.nspname in ('postern', 'control', 'mail')
+             or (schemas.nspname = 'jobs' and tables.relname = 'job_common'))`,
   )
   const selects = tables.map(
     ({ name }) => `select '${name} ' || xmin::text || ' ' || row_::text as line from ${name} as row_`,

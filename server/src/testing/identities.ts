@@ -86,7 +86,7 @@ export async function administrators({ api, scene, email }: Cast): Promise<Ident
 
 const outsideSubject = 'ada-7f3c'
 
-async function forgers(scene: Scene): Promise<Identity[]> {
+export async function forgers(scene: Scene): Promise<Identity[]> {
   const kinds = forgeries(scene)
   const { outside } = scene
   const picked = forgedKinds.map(

@@ -23,7 +23,7 @@ export interface TestIssuer {
   rotate(): void
   /** From now on nobody is at its address. */
   stop(): Promise<void>
-  /** A token for its audience, five minutes long. A claim or header that is `undefined` is left out. */
+  /** A token for its audience, an hour long. A claim or header that is `undefined` is left out. */
   sign(
     claims: JWTPayload,
     options?: { algorithm?: Algorithm; header?: Record<string, unknown> },
@@ -47,7 +47,7 @@ export type IssuerHealth =
   | 'serves no keys'
   | 'redirects'
 
-const lifetimeSeconds = 300
+const lifetimeSeconds = 3600
 
 export async function startIssuer(): Promise<TestIssuer> {
   let round = 1

@@ -67,6 +67,7 @@ export class KillLane {
       ...secrets,
       POSTERN_DATABASE_URL: proxy.urlOf(database.url),
       POSTERN_HTTP_PORT: '0',
+      POSTERN_BOUNCE_PORT: '0',
       // Nobody answers there, at once.
       POSTERN_DNS_SERVERS: '127.0.0.1:1',
     }

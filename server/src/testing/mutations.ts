@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { endpointConfiguration, fixtures, planConfiguration } from './fixtures.ts'
-import { apiKeyScenarios, routeScenarios } from './project-mutations.ts'
+import { apiKeyScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 
 export type { MutationRequest }
@@ -21,6 +21,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...endpointScenarios(make),
     ...routeScenarios(make),
     ...apiKeyScenarios(make, database),
+    ...mailScenarios(make, admin, database),
     ...planScenarios(make),
     ...userScenarios(make, database),
   }

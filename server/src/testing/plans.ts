@@ -40,9 +40,9 @@ export function planner({ url }: TestDatabase): (work: (tx: ReadTx) => Promise<u
         if (/^\s*(select|with)/i.test(sql)) plans.push(await planOf(client, sql, parameters))
         else await client.query(sql)
       }
-      await client.query('rollback')
       return plans
     } finally {
+      await client.query('rollback')
       client.release()
     }
   }
@@ -56,6 +56,8 @@ interface Node {
 }
 
 async function planOf(client: pg.PoolClient, sql: string, parameters: readonly unknown[]): Promise<Plan> {
+  // Planning on a busy machine may take longer than the statement may.
+  await client.query('set local statement_timeout = 0')
   const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(`explain (format json) ${sql}`, [
     ...parameters,
   ])

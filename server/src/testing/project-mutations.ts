@@ -1,8 +1,10 @@
+import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { apiKeyConfiguration, type fixtures, routeConfiguration } from './fixtures.ts'
+import { mailRows } from './mail-rows.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The scenarios of mutations.ts for routes and API keys. */
+/** The scenarios of mutations.ts for routes, API keys and mail. */
 type Fixtures = ReturnType<typeof fixtures>
 type Scenarios = Record<string, Scenario[]>
 type Body = Record<string, unknown>
@@ -181,6 +183,60 @@ export function apiKeyScenarios(make: Fixtures, database: TestDatabase): Scenari
     'api-keys.delete': [
       { what: 'removes it', needsReason: true, prepare: () => withKey('', {}) },
       { what: 'removes one in use', needsReason: true, prepare: () => withKey('', {}, true) },
+    ],
+  }
+}
+
+export function mailScenarios(make: Fixtures, admin: Client, database: TestDatabase): Scenarios {
+  const { makeMail } = mailRows(database)
+  /** A project with a mail of each kind that its queue can hold. */
+  const withMail = async (below: string) => {
+    const { id } = await make.makeProject()
+    for (const dispatch of ['ready', 'deferred', 'leased']) await makeMail(id, { status: 'queued', dispatch })
+    const { messageId } = await makeMail(id, { sendIn: '1 day' })
+    return { id, messageId, path: `/projects/${id}/queue${below}`, body: {} }
+  }
+  const after = async (act: 'hold' | 'lock', below: string) => {
+    const there = await withMail(below)
+    const reason = 'Needed'
+    await (act === 'hold'
+      ? admin.post(`/projects/${there.id}/queue/hold`, { reason })
+      : admin.patch(`/projects/${there.id}`, { is_locked: true, reason }))
+    return there
+  }
+  return {
+    'queue.hold': [
+      { what: 'holds what waits', needsReason: true, prepare: () => withMail('/hold') },
+      {
+        what: 'holds the mail of a locked project',
+        needsReason: true,
+        prepare: () => after('lock', '/hold'),
+      },
+      {
+        what: 'changes nothing',
+        needsReason: true,
+        changesNothing: true,
+        prepare: () => after('hold', '/hold'),
+      },
+    ],
+    'queue.release': [
+      { what: 'lets the mail go on', needsReason: true, prepare: () => after('hold', '/release') },
+      {
+        what: 'changes nothing',
+        needsReason: true,
+        changesNothing: true,
+        prepare: () => withMail('/release'),
+      },
+    ],
+    'messages.cancel': [
+      {
+        what: 'asks for a scheduled message not to be sent',
+        needsReason: true,
+        async prepare() {
+          const { id, messageId, body } = await withMail('')
+          return { path: `/projects/${id}/messages/${messageId}/cancel`, body }
+        },
+      },
     ],
   }
 }

@@ -4,8 +4,14 @@ export type Targets = Record<string, readonly [value: string | number, verdict: 
 
 export const neverExisted = 987_654_321
 
+/** Of the right form, and of long before the first message. */
+export const neverSent = '00000000-0000-7000-8000-000000000000'
+
 /** An identifier has one spelling; in any other it is none, whatever it stands for. */
-export const spellings = (id: number): Targets => ({
+export const spellings = (id: number | string): Targets =>
+  typeof id === 'number' ? numbers(id) : messageIds(id)
+
+const numbers = (id: number): Targets => ({
   'of nothing': [neverExisted, 'absent'],
   '0': [0, 'absent'],
   '2^53-1': ['9007199254740991', 'absent'],
@@ -20,6 +26,30 @@ export const spellings = (id: number): Targets => ({
   'before a NUL': [`${id}%00`, 'malformed'],
   'in full-width digits': [encodeURIComponent(fullWidth(id)), 'malformed'],
   'as SQL': [`${id}%20or%201=1`, 'malformed'],
+  'as a path': [`..%2F${id}`, 'malformed'],
+  'that is 300 letters long': ['x'.repeat(300), 'malformed'],
+})
+
+/** UUIDs of version 7, in small letters. */
+const messageIds = (id: string): Targets => ({
+  'of nothing': [neverSent, 'absent'],
+  'of a time to come': ['ffffffff-ffff-7fff-bfff-ffffffffffff', 'absent'],
+  nil: ['00000000-0000-0000-0000-000000000000', 'malformed'],
+  'of ones alone': ['ffffffff-ffff-ffff-ffff-ffffffffffff', 'malformed'],
+  'of version 4': [`${id.slice(0, 14)}4${id.slice(15)}`, 'malformed'],
+  'of another variant': [`${id.slice(0, 19)}c${id.slice(20)}`, 'malformed'],
+  'in capital letters': [`${id.slice(0, -1)}A`, 'malformed'],
+  'without hyphens': [id.replaceAll('-', ''), 'malformed'],
+  'in braces': [`%7B${id}%7D`, 'malformed'],
+  'as a URN': [`urn:uuid:${id}`, 'malformed'],
+  'cut short': [id.slice(0, -1), 'malformed'],
+  'with a digit more': [`${id}0`, 'malformed'],
+  'that is a number': [neverExisted, 'malformed'],
+  '0': [0, 'malformed'],
+  'behind a space': [`%20${id}`, 'malformed'],
+  'before a line feed': [`${id}%0A`, 'malformed'],
+  'before a NUL': [`${id}%00`, 'malformed'],
+  'as SQL': [`${id}'%20or%201=1`, 'malformed'],
   'as a path': [`..%2F${id}`, 'malformed'],
   'that is 300 letters long': ['x'.repeat(300), 'malformed'],
 })

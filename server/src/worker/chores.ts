@@ -1,6 +1,8 @@
 import { runCheckpoints } from '../core/audit/checkpoints.ts'
 import { purgeDenials } from '../core/audit/denials.ts'
+import { forgetSeenFeedback } from '../core/feedback/feedback.ts'
 import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
+import { forgetExpiredMailAnswers } from '../core/messages/repetition.ts'
 import type { MasterKeys } from '../core/secrets/master-keys.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Logger } from '../platform/log.ts'
@@ -11,16 +13,20 @@ import type { Logger } from '../platform/log.ts'
  */
 export interface ChoreDeps {
   db: Db
+  mailDb: Db
   masterKeys: MasterKeys
   auditCheckpointFile: string | undefined
   log: Logger
 }
 
-export async function doChores({ db, masterKeys, auditCheckpointFile: file, log }: ChoreDeps): Promise<void> {
+export async function doChores(deps: ChoreDeps): Promise<void> {
+  const { db, mailDb, masterKeys, auditCheckpointFile: file, log } = deps
   const chores = {
     'audit checkpoint': () => runCheckpoints({ db, masterKeys, file, log }),
     'expired idempotency keys': () => db.transaction(forgetExpiredAnswers),
+    'expired idempotency keys of mail': () => mailDb.transaction(forgetExpiredMailAnswers),
     'old denials': () => db.transaction(purgeDenials),
+    'reports heard long ago': () => mailDb.transaction(forgetSeenFeedback),
   }
   for (const [chore, run] of Object.entries(chores)) {
     try {

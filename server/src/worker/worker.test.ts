@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { countDaily } from '../core/messages/daily.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { type Domain, recordOf, recordsOf, startStage, startWorld } from '../testing/verification.ts'
 import { startWorker } from './worker.ts'
@@ -78,6 +79,18 @@ describe('the worker', () => {
     // As the minute brings it.
     await database.query(`insert into jobs.job (name, data) values ('identities.sweep', '{}')`)
     await untilShown(domain, ({ identity }) => identity.state === 'registered', 'it is registered')
+  })
+
+  test('tells a project what was counted of its mail, and scores it', async () => {
+    const { id } = await stage.makeProject()
+    await api.context.db.mail.transaction((tx) =>
+      countDaily(tx, [{ projectId: id, sent: 1000, bounced: 60, failed: 2, complained: 1 }]),
+    )
+    const told = await until(async () => {
+      const { body } = await admin.get(`/projects/${id}`)
+      return body.bounced > 0 && body
+    }, 'the project has its figures')
+    assert.deepEqual([told.bounced, told.failed, told.complained, told.reputation_score], [60, 2, 1, 50])
   })
 
   test('told to stop finishes the call that it has begun, and begins no other', async () => {

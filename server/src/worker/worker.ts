@@ -1,17 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { keepPartitions } from '../core/dispatch/partitions.ts'
 import { type CheckDeps, checkDomain, checkDue } from '../core/domains/check.ts'
 import { type SettleDeps, settleDue, settleIdentity } from '../core/domains/settle.ts'
+import { type InvitationDeps, sendDueInvitations, sendInvitation } from '../core/members/invitations.ts'
+import { cancelIfScheduled } from '../core/messages/messages.ts'
+import type { UnscopedDb } from '../platform/db/db.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
-import type { Handlers, JobRunner } from '../platform/jobs/jobs.ts'
-import type { QueueName } from '../platform/jobs/queues.ts'
+import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import { type ChoreDeps, doChores } from './chores.ts'
+import { type DispatchDeps, Dispatcher } from './dispatch.ts'
+import { keepControlTold, type TellingDeps } from './tell-control.ts'
 
-/** `postern worker`: what nobody calls for. Takes its work from the database, as the administrative role. */
-export type WorkerDeps = CheckDeps & SettleDeps & ChoreDeps & { runner: JobRunner }
+/** `postern worker`: what nobody calls for. Takes its work from the database, with the role of the plane that it is about. */
+export type WorkerDeps = CheckDeps &
+  SettleDeps &
+  ChoreDeps &
+  InvitationDeps &
+  TellingDeps & {
+    runner: JobRunner
+    /** Of the role that writes mail. */
+    mailDb: UnscopedDb
+    retentionDays: number
+    dispatch: Omit<DispatchDeps, 'db' | 'log'>
+  }
 
 /** In one minute's round; what is left is for the next. */
 const settledAtMost = 500
 const checkedAtMost = 2000
+const invitedAtMost = 500
 /** A round ends before its job expires (platform/jobs/queues.ts), whoever does not answer. */
 const roundMs = 90_000
 
@@ -23,11 +39,26 @@ function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
     'identities.sweep': () => settleDue(deps, settledAtMost, end()),
     'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
     'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
+    'invitations.send': ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id),
+    'invitations.sweep': () => sendDueInvitations(deps, invitedAtMost, end()),
     chores: () => doChores(deps),
+    'messages.cancel': ({ project_id, message_id }) =>
+      deps.mailDb.transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
+    'partitions.keep': async () => {
+      const { made, dropped } = await deps.mailDb.transaction((tx) => keepPartitions(tx, deps.retentionDays))
+      if (made + dropped > 0) deps.log.info({ made, dropped }, 'partitions of mail')
+    },
   }
 }
 
-const everyMinute: readonly QueueName[] = ['identities.sweep', 'domains.sweep', 'chores']
+const everyMinute = '* * * * *'
+const schedules: Schedules = {
+  'identities.sweep': everyMinute,
+  'domains.sweep': everyMinute,
+  'invitations.sweep': everyMinute,
+  chores: everyMinute,
+  'partitions.keep': '7 * * * *',
+}
 
 export interface Worker {
   stop(graceMs: number): Promise<void>
@@ -35,11 +66,12 @@ export interface Worker {
 
 export function startWorker(deps: WorkerDeps): Worker {
   const stopping = new AbortController()
-  const running = start(deps, stopping.signal)
+  const dispatcher = new Dispatcher({ ...deps.dispatch, db: deps.mailDb, log: deps.log })
+  const running = start(deps, dispatcher, stopping.signal)
   return {
     async stop(graceMs) {
       stopping.abort()
-      await deps.runner.stop(graceMs)
+      await Promise.all([deps.runner.stop(graceMs), dispatcher.stop()])
       await running
     },
   }
@@ -48,15 +80,17 @@ export function startWorker(deps: WorkerDeps): Worker {
 const retryMs = 2_000
 
 /** A database that is away, or was not migrated yet, is waited for. */
-async function start(deps: WorkerDeps, signal: AbortSignal): Promise<void> {
+async function start(deps: WorkerDeps, dispatcher: Dispatcher, signal: AbortSignal): Promise<void> {
   const { db, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       const pending = await db.read(pendingMigrations).catch(() => undefined)
       if (pending?.length === 0) {
-        await runner.run(handlersOf(deps, signal), everyMinute)
-        if (!signal.aborted) log.info('working')
-        return
+        await runner.run(handlersOf(deps, signal), schedules)
+        if (signal.aborted) return
+        dispatcher.start()
+        log.info('working')
+        return await keepControlTold(deps, signal)
       }
       if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
     } catch (error) {

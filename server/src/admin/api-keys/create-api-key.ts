@@ -1,9 +1,8 @@
-import Type from 'typebox'
 import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKeyFields, ApiKeyWithSecret, Mode } from '../../core/api-keys/wire.ts'
+import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/api-keys/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
 import { keyWarnings, newKeyEffects } from './key-consequences.ts'
 
 export const createApiKeyOperation = adminOperation({
@@ -14,16 +13,9 @@ export const createApiKeyOperation = adminOperation({
   description:
     'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys.',
   params: ProjectParams,
-  body: { mode: Mode, ...ApiKeyFields, is_active: Type.Optional(ApiKeyFields.is_active) },
+  body: NewApiKeyFields,
   isCompleteConfiguration: true,
-  example: {
-    mode: 'live',
-    name: 'Web shop',
-    scopes: ['messages:send', 'messages:read'],
-    domain_id: null,
-    allowed_ips: ['192.0.2.0/24', '2001:db8::/32'],
-    expires_at: null,
-  },
+  example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),

@@ -1,7 +1,7 @@
 import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 import { useWarnings } from './key-consequences.ts'
 
 export const deleteApiKeyOperation = adminOperation({

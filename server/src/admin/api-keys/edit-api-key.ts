@@ -1,8 +1,8 @@
 import { apiKeyConfig, apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKey, ApiKeyFields } from '../../core/api-keys/wire.ts'
+import { ApiKey, ApiKeyFields, apiKeyExamples } from '../../core/api-keys/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 import { changedKeyEffects, keyWarnings } from './key-consequences.ts'
 
 export const editApiKeyOperation = adminOperation({
@@ -18,14 +18,7 @@ export const editApiKeyOperation = adminOperation({
   params: ProjectItemParams,
   body: ApiKeyFields,
   isCompleteConfiguration: true,
-  example: {
-    name: 'Web shop',
-    scopes: ['messages:send'],
-    domain_id: null,
-    allowed_ips: ['192.0.2.7'],
-    expires_at: '2099-01-01T00:00:00Z',
-    is_active: true,
-  },
+  example: apiKeyExamples.edit,
   answer: ApiKey,
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)

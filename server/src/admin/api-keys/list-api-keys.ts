@@ -1,9 +1,9 @@
 import { apiKeyView, listApiKeys } from '../../core/api-keys/api-keys.ts'
 import { ApiKey } from '../../core/api-keys/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { findProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const listApiKeysQuery = adminQuery({
   id: 'api-keys.list',

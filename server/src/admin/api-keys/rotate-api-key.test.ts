@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { recogniseApiKey } from '../../core/api-keys/recognise.ts'
+import { findIn, recogniseApiKey } from '../../core/api-keys/recognise.ts'
 import { startApi } from '../../testing/api.ts'
 import { assertKeyKeptNowhere } from '../../testing/api-key-secrets.ts'
 import { auditOf } from '../../testing/audit.ts'
@@ -21,7 +21,7 @@ const rotate = (id: number, body: object | undefined = { reason }, project = pro
   admin.post(`/projects/${project}/api-keys/${id}/rotate`, body)
 const opens = (secret: string): Promise<boolean> =>
   api.context.db.admin
-    .read((tx) => recogniseApiKey(tx, secret, '192.0.2.7'))
+    .read((tx) => recogniseApiKey(findIn(tx), secret, '192.0.2.7'))
     .then(
       () => true,
       () => false,

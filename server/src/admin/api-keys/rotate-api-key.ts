@@ -1,8 +1,8 @@
 import { apiKeyConfig, apiKeyView, lockApiKey, rotateApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKeyWithSecret } from '../../core/api-keys/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 import { useWarnings } from './key-consequences.ts'
 
 export const rotateApiKeyOperation = adminOperation({

@@ -1,7 +1,7 @@
 import { apiKeyView, findApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKey } from '../../core/api-keys/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const showApiKey = adminQuery({
   id: 'api-keys.show',

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
 import Type from 'typebox'
 import { exportAudit } from '../../core/audit/export.ts'
-import { Id } from '../../platform/http/parameters.ts'
+import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { NoParams } from '../parameters.ts'
 
 export const exportAuditQuery = adminQuery({
   id: 'audit.export',

@@ -1,10 +1,9 @@
 import Type from 'typebox'
 import { AuditEntryView, auditView, searchAudit } from '../../core/audit/audit.ts'
+import { foundPage, PageQuery, pageOf, searchOf } from '../../core/page.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { Id } from '../../platform/http/parameters.ts'
+import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { foundPage, PageQuery, pageOf, searchOf } from '../page.ts'
-import { NoParams } from '../parameters.ts'
 
 const Time = Type.String({ format: 'date-time', examples: ['2026-11-14T00:00:00Z'] })
 

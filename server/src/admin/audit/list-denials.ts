@@ -1,10 +1,9 @@
 import Type from 'typebox'
 import { denialView, listDenials } from '../../core/audit/denials.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { nullable, Timestamp } from '../../core/wire.ts'
-import { Id } from '../../platform/http/parameters.ts'
+import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { NoParams } from '../parameters.ts'
 
 const Denial = Type.Object(
   {

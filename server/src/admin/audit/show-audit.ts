@@ -1,6 +1,6 @@
 import { AuditEntryView, auditView, findAudit } from '../../core/audit/audit.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ItemParams } from '../parameters.ts'
 
 export const showAudit = adminQuery({
   id: 'audit.show',

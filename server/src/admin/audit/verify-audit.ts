@@ -2,9 +2,8 @@ import Type from 'typebox'
 import { verifyAudit } from '../../core/audit/verify.ts'
 import { nullable } from '../../core/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { Id } from '../../platform/http/parameters.ts'
+import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { NoParams } from '../parameters.ts'
 
 const Verification = Type.Object(
   {

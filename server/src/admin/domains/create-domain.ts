@@ -1,8 +1,8 @@
 import { createDomain, domainRecord, domainView } from '../../core/domains/domains.ts'
 import { Domain, DomainFields } from '../../core/domains/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
 import { claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
 
 export const createDomainOperation = adminOperation({

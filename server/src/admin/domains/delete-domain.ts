@@ -1,7 +1,7 @@
 import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/domains/domains.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const deleteDomainOperation = adminOperation({
   id: 'domains.delete',

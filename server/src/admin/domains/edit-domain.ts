@@ -11,8 +11,8 @@ import {
 import { Domain, DomainFields, RouteFields } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 import { boundKeyWarnings, claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
 
 export const editDomainOperation = adminOperation({

@@ -1,9 +1,9 @@
 import { domainView, listDomains } from '../../core/domains/domains.ts'
 import { Domain } from '../../core/domains/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { findProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const listDomainsQuery = adminQuery({
   id: 'domains.list',

@@ -1,15 +1,9 @@
-import Type from 'typebox'
 import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
-import { Domain } from '../../core/domains/wire.ts'
+import { RotatedDomain } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 import { recordsToPublish } from './consequences.ts'
-
-const RotatedDomain = Type.Object(
-  { resource: Domain },
-  { title: 'RotatedDomain', additionalProperties: false },
-)
 
 export const rotateDomainKeyOperation = adminOperation({
   id: 'domains.rotate',

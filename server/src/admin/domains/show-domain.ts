@@ -1,7 +1,7 @@
 import { domainView, findDomain } from '../../core/domains/domains.ts'
 import { Domain } from '../../core/domains/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const showDomain = adminQuery({
   id: 'domains.show',

@@ -1,8 +1,8 @@
 import { domainView, lockDomain, requestCheck } from '../../core/domains/domains.ts'
 import { Domain } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const verifyDomainOperation = adminOperation({
   id: 'domains.verify',

@@ -1,9 +1,8 @@
-import Type from 'typebox'
 import { createEndpoint, endpointConfig, endpointView } from '../../core/endpoints/endpoints.ts'
-import { EndpointFields, EndpointWithSecret } from '../../core/endpoints/wire.ts'
+import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/endpoints/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const createEndpointOperation = adminOperation({
   id: 'endpoints.create',
@@ -13,12 +12,8 @@ export const createEndpointOperation = adminOperation({
   description:
     'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only.',
   params: ProjectParams,
-  body: { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) },
-  example: {
-    name: 'Order events',
-    url: 'https://hooks.example.com/postern',
-    events: ['message.delivered', 'message.bounced'],
-  },
+  body: NewEndpointFields,
+  example: endpointExamples.create,
   answer: EndpointWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),

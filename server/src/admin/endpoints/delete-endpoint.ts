@@ -1,6 +1,6 @@
 import { deleteEndpoint, endpointConfig, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const deleteEndpointOperation = adminOperation({
   id: 'endpoints.delete',

@@ -6,10 +6,10 @@ import {
   lockEndpoint,
   namedRoutes,
 } from '../../core/endpoints/endpoints.ts'
-import { Endpoint, EndpointFields } from '../../core/endpoints/wire.ts'
+import { Endpoint, EndpointFields, endpointExamples } from '../../core/endpoints/wire.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const editEndpointOperation = adminOperation({
   id: 'endpoints.edit',
@@ -21,12 +21,7 @@ export const editEndpointOperation = adminOperation({
   params: ProjectItemParams,
   body: EndpointFields,
   isCompleteConfiguration: true,
-  example: {
-    name: 'Order events',
-    url: 'https://hooks.example.com/v2',
-    events: ['message.bounced', 'message.complained'],
-    is_active: true,
-  },
+  example: endpointExamples.edit,
   answer: Endpoint,
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
   async run({ tx, target: before, body }) {

@@ -1,9 +1,9 @@
 import { endpointView, listEndpoints } from '../../core/endpoints/endpoints.ts'
 import { Endpoint } from '../../core/endpoints/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { findProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const listEndpointsQuery = adminQuery({
   id: 'endpoints.list',

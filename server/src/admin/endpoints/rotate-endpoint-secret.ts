@@ -5,8 +5,8 @@ import {
   rotateEndpointSecret,
 } from '../../core/endpoints/endpoints.ts'
 import { EndpointWithSecret } from '../../core/endpoints/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const rotateEndpointOperation = adminOperation({
   id: 'endpoints.rotate',

@@ -1,7 +1,7 @@
 import { endpointView, findEndpoint } from '../../core/endpoints/endpoints.ts'
 import { Endpoint } from '../../core/endpoints/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const showEndpoint = adminQuery({
   id: 'endpoints.show',

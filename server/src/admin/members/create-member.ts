@@ -1,13 +1,9 @@
 import Type from 'typebox'
 import { createMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
+import { AssignableRole, Member } from '../../core/members/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
-import { oneOf } from '../../core/wire.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
-
-/** Ownership is not given out: it moves with the project's `user_id`. */
-const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
 
 export const createMemberOperation = adminOperation({
   id: 'members.create',
@@ -22,8 +18,8 @@ export const createMemberOperation = adminOperation({
   example: { email: 'grace@example.com', role: 'developer' },
   answer: Member,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: project, body }) {
-    const { row, count } = await createMember(tx, project.id, body.email, body.role)
+  async run({ tx, domains, actorId, target: project, body }) {
+    const { row, count } = await createMember(tx, domains.jobs, project.id, { ...body, invitedBy: actorId })
     // As it is now: the project's row may have been waited for.
     const { max_users: limit } = await planInForce(tx, project.id)
     const limitException = count > limit ? ({ limit: 'max_users', value: limit, count } as const) : null
@@ -36,7 +32,7 @@ export const createMemberOperation = adminOperation({
       },
       effects: [
         row.user_id === null
-          ? 'The address is invited; the person becomes a member by joining.'
+          ? 'The address is invited by mail; the person becomes a member by joining.'
           : 'The account with this address is a member at once.',
         `The project then has ${count} members, of ${limit} that its plan allows.`,
       ],

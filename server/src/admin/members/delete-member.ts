@@ -1,7 +1,7 @@
 import { deleteMember, lockMember, memberConfig, memberPerson } from '../../core/members/members.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const deleteMemberOperation = adminOperation({
   id: 'members.delete',

@@ -1,8 +1,8 @@
 import { editMember, lockMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
 import { Member } from '../../core/members/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const editMemberOperation = adminOperation({
   id: 'members.edit',

@@ -1,9 +1,9 @@
 import { listMembers, memberView } from '../../core/members/members.ts'
 import { Member } from '../../core/members/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { findProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const listMembersQuery = adminQuery({
   id: 'members.list',

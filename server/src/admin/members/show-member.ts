@@ -1,7 +1,7 @@
 import { findMember, memberView } from '../../core/members/members.ts'
 import { Member } from '../../core/members/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const showMember = adminQuery({
   id: 'members.show',

@@ -1,7 +1,7 @@
 import { createPlan, planConfig, planView } from '../../core/plans/plans.ts'
 import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { NoParams } from '../parameters.ts'
 import { planWarnings } from './consequences.ts'
 
 export const createPlanOperation = adminOperation({

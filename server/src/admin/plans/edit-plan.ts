@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { editPlan, lockPlan, planConfig, planView } from '../../core/plans/plans.ts'
 import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ItemParams } from '../parameters.ts'
 import { overLimitWarnings, planEffects, planWarnings } from './consequences.ts'
 
 export const editPlanOperation = adminOperation({

@@ -1,9 +1,9 @@
 import Type from 'typebox'
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { listPlans, planView } from '../../core/plans/plans.ts'
 import { Plan } from '../../core/plans/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { NoParams } from '../parameters.ts'
 
 export const listPlansQuery = adminQuery({
   id: 'plans.list',

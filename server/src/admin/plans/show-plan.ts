@@ -1,7 +1,7 @@
 import { findPlan, planView } from '../../core/plans/plans.ts'
 import { Plan } from '../../core/plans/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ItemParams } from '../parameters.ts'
 
 export const showPlan = adminQuery({
   id: 'plans.show',

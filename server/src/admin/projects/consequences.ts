@@ -38,7 +38,7 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
 }
 
 function lockEffects(before: ProjectRow, after: ProjectRow, holdings: Holdings): string[] {
-  const { verified_domains, active_keys, waiting, leaving } = holdings
+  const { verified_domains, active_keys, waiting, leaving, is_held } = holdings
   if (!before.is_locked && after.is_locked) {
     return [
       `No new mail is accepted: verified domains ${verified_domains}, active API keys ${active_keys}.`,
@@ -49,6 +49,8 @@ function lockEffects(before: ProjectRow, after: ProjectRow, holdings: Holdings):
     ]
   }
   if (before.is_locked && !after.is_locked) {
+    if (is_held)
+      return [`New mail is accepted. Mails that wait: ${countText(waiting)}. The queue is still held.`]
     return [`The project sends again. Mails that were held and go on: ${countText(waiting)}.`]
   }
   return []

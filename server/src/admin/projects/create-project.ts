@@ -1,7 +1,7 @@
 import { createProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { NoParams } from '../parameters.ts'
 import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
 

@@ -1,9 +1,4 @@
 import Type from 'typebox'
-import { projectView } from '../../core/projects/projects.ts'
-import { searchProjects } from '../../core/projects/search.ts'
-import { Project, type ProjectSort } from '../../core/projects/wire.ts'
-import { Id } from '../../platform/http/parameters.ts'
-import { adminQuery } from '../operation.ts'
 import {
   foundSortedPage,
   integerKey,
@@ -12,8 +7,12 @@ import {
   sortedPageOf,
   sortedPageQuery,
   textKey,
-} from '../page.ts'
-import { NoParams } from '../parameters.ts'
+} from '../../core/page.ts'
+import { projectView } from '../../core/projects/projects.ts'
+import { searchProjects } from '../../core/projects/search.ts'
+import { Project, type ProjectSort } from '../../core/projects/wire.ts'
+import { Id, NoParams } from '../../platform/http/parameters.ts'
+import { adminQuery } from '../operation.ts'
 
 const maxScore = 100
 const Score = Type.Integer({ minimum: 0, maximum: maxScore })

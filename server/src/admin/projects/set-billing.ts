@@ -1,7 +1,7 @@
 import { editProject, lockProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { BillingFields, Project } from '../../core/projects/wire.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const setBillingOperation = adminOperation({
   id: 'projects.set-billing',

@@ -1,7 +1,7 @@
 import { findProject, projectView } from '../../core/projects/projects.ts'
 import { Project } from '../../core/projects/wire.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const showProject = adminQuery({
   id: 'projects.show',

@@ -1,8 +1,8 @@
 import { lockProject } from '../../core/projects/projects.ts'
 import { routeEffects } from '../../core/routes/consequences.ts'
 import { deleteRoute, lockRoute, routeConfig } from '../../core/routes/routes.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const deleteRouteOperation = adminOperation({
   id: 'routing.delete',

@@ -1,9 +1,9 @@
 import { lockProject } from '../../core/projects/projects.ts'
 import { routeEffects, routeWarnings } from '../../core/routes/consequences.ts'
 import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
-import { Route, RouteFields } from '../../core/routes/wire.ts'
+import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const editRouteOperation = adminOperation({
   id: 'routing.edit',
@@ -16,15 +16,7 @@ export const editRouteOperation = adminOperation({
   body: RouteFields,
   isCompleteConfiguration: true,
   refusals: ['already_exists'],
-  example: {
-    domain_id: 1,
-    match: 'address',
-    address: 'support@example.com',
-    action: 'forward',
-    endpoint_id: null,
-    forward_to: 'helpdesk@example.net',
-    is_active: true,
-  },
+  example: routeExamples.edit,
   answer: Route,
   // The project first: a rename of the domain rewrites addresses, and must not cross this.
   async target(tx, { project_id, id }) {

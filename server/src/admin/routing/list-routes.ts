@@ -1,9 +1,9 @@
+import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
 import { findProject } from '../../core/projects/projects.ts'
 import { listRoutes, routeView } from '../../core/routes/routes.ts'
 import { Route } from '../../core/routes/wire.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { listed, listOf, PageQuery, pageOf } from '../page.ts'
-import { ProjectParams } from '../parameters.ts'
 
 export const listRoutesQuery = adminQuery({
   id: 'routing.list',

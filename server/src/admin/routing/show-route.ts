@@ -1,7 +1,7 @@
 import { findRoute, routeView } from '../../core/routes/routes.ts'
 import { Route } from '../../core/routes/wire.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ProjectItemParams } from '../parameters.ts'
 
 export const showRoute = adminQuery({
   id: 'routing.show',

@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { ItemParams } from '../parameters.ts'
 
 export const editUserOperation = adminOperation({
   id: 'users.edit',

@@ -1,10 +1,10 @@
 import Type from 'typebox'
+import { foundPage, PageQuery, pageOf, searchOf } from '../../core/page.ts'
 import { searchUsers, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
 import { oneOf } from '../../core/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { foundPage, PageQuery, pageOf, searchOf } from '../page.ts'
-import { NoParams } from '../parameters.ts'
 
 export const listUsersQuery = adminQuery({
   id: 'users.list',

@@ -1,7 +1,7 @@
 import { findUser, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { ItemParams } from '../parameters.ts'
 
 export const showUser = adminQuery({
   id: 'users.show',

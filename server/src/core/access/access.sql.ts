@@ -98,6 +98,14 @@ export async function deleteSession(tx: Tx, userId: number, sessionId: number): 
   return numDeletedRows > 0n
 }
 
+/** As Better Auth keeps it. */
+export async function insertPassword(tx: Tx, userId: number, hash: string): Promise<void> {
+  await tx
+    .insertInto('control.accounts')
+    .values({ user_id: userId, account_id: String(userId), provider_id: 'credential', password: hash })
+    .execute()
+}
+
 /** Undefined when the address is taken. */
 export function insertAdministrator(tx: Tx, email: string, name: string) {
   return tx

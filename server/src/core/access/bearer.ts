@@ -121,9 +121,15 @@ export function requireAdministrator(user: User): asserts user is Admin {
 
 const isAdmin = (user: User): user is Admin => user.role === 'admin'
 
+/** A bearer with the shape of a project's API key, whether there is such a key or not. */
+export function apiKeyOf(authorization: string | undefined): string | undefined {
+  const bearer = bearerOf(authorization)
+  return bearer !== undefined && /^pk_/i.test(bearer) ? bearer : undefined
+}
+
 /** By its shape alone, before any look-up: valid, revoked and made-up keys get one and the same answer. */
 export function refuseApiKey(authorization: string | undefined): void {
-  if (/^pk_/i.test(bearerOf(authorization) ?? '')) {
+  if (apiKeyOf(authorization) !== undefined) {
     throw new PosternError(
       'api_key_not_allowed',
       'The API key of a project does not open the administrative interface. Use the access token of an administrator.',

@@ -2,11 +2,14 @@ import type { JWK } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
 import { translateFailure } from '../../platform/db/failures.ts'
 import { PosternError, UsageError } from '../../platform/errors.ts'
+import { acceptInvitation, createInvitedUser } from '../members/invitations.ts'
+import { memberView } from '../members/members.ts'
 import {
   deleteChallenges,
   deletePasswordOnlySessions,
   deleteSession,
   findSignInUser,
+  insertPassword,
   listSessions,
   listSigningKeys,
 } from './access.sql.ts'
@@ -185,6 +188,18 @@ export class SignIn {
       body: { totp_uri: body['totpURI'] as string, backup_codes: body['backupCodes'] as string[] },
       cookies,
     }
+  }
+
+  /** For an invited person without an account: account, password and membership, all or nothing. */
+  async join({ token, name, password }: { token: string; name: string; password: string }) {
+    const context = await this.#auth.$context
+    const hash = await context.password.hash(password)
+    const member = await this.#db.transaction(async (tx) => {
+      const userId = await createInvitedUser(tx, token, name)
+      await insertPassword(tx, userId, hash)
+      return acceptInvitation(tx, token, userId)
+    })
+    return { body: memberView(member), cookies: [] }
   }
 
   /** The public halves of the signing keys, as a JWKS lists them. */

@@ -129,15 +129,31 @@ const selectDomain = (tx: ReadTx, projectId: number, id: number) =>
     .where('project_id', '=', projectId)
     .where('id', '=', id)
 
-/** One that opens something now. The only look-up that begins without a project: the secret is what names it. */
-export const findLiving = (tx: ReadTx, secretHash: Buffer): Promise<ApiKeyRow | undefined> =>
+/** Those that open something now. */
+const selectLiving = (tx: ReadTx) =>
   selectKeys(tx)
-    .where('keys.secret_hash', '=', secretHash)
     .where('keys.is_active', '=', true)
     .where((eb) =>
       eb.or([eb('keys.expires_at', 'is', null), eb('keys.expires_at', '>', sql<Date>`postern.now()`)]),
     )
-    .executeTakeFirst()
+
+/**
+ * The keys of these hashes, by their hexadecimal digits. The only look-up that begins without a project: the secret is
+ * what names it.
+ */
+export async function findLiving(
+  tx: ReadTx,
+  secretHashes: readonly Buffer[],
+): Promise<Map<string, ApiKeyRow>> {
+  const rows = await selectLiving(tx)
+    .select('keys.secret_hash')
+    .where('keys.secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
+    .execute()
+  return new Map(rows.map(({ secret_hash, ...key }) => [secret_hash.toString('hex'), key]))
+}
+
+export const findLivingById = (tx: ReadTx, projectId: number, id: number): Promise<ApiKeyRow | undefined> =>
+  selectLiving(tx).where('keys.project_id', '=', projectId).where('keys.id', '=', id).executeTakeFirst()
 
 /**
  * Writes, and locks, nothing while the last note is younger than a minute. `for key share` is what the reference

@@ -36,10 +36,36 @@ export const ApiKeyFields = {
 }
 
 /** Chosen once, and part of the secret's form. */
-export const Mode = oneOf(['live', 'test'], {
+const Mode = oneOf(['live', 'test'], {
   description:
     'Mail sent with a `test` key is accepted and goes through everything, but is handed to no provider. It never changes; the `prefix` shows it.',
 })
+
+/** A new one is active unless told otherwise. */
+export const NewApiKeyFields = {
+  mode: Mode,
+  ...ApiKeyFields,
+  is_active: Type.Optional(ApiKeyFields.is_active),
+}
+
+export const apiKeyExamples = {
+  create: {
+    mode: 'live',
+    name: 'Web shop',
+    scopes: ['messages:send', 'messages:read'],
+    domain_id: null,
+    allowed_ips: ['192.0.2.0/24', '2001:db8::/32'],
+    expires_at: null,
+  },
+  edit: {
+    name: 'Web shop',
+    scopes: ['messages:send'],
+    domain_id: null,
+    allowed_ips: ['192.0.2.7'],
+    expires_at: '2099-01-01T00:00:00Z',
+    is_active: true,
+  },
+}
 
 /** An API key as callers see it. */
 export const ApiKey = Type.Object(

@@ -78,3 +78,22 @@ export async function activatePending(tx: Tx, projectId: number, identityId: num
     .where('state', '=', 'pending')
     .execute()
 }
+
+/** An identity that is not retired, with the key in use if there is one. */
+export const findActiveKey = (tx: ReadTx, projectId: number, identityId: number) =>
+  tx
+    .selectFrom('control.identities as identities')
+    .leftJoin('control.dkim_keys as keys', (join) =>
+      join.onRef('keys.identity_id', '=', 'identities.id').on('keys.state', '=', 'active'),
+    )
+    .select([
+      'identities.name',
+      'identities.provider',
+      'keys.id as key_id',
+      'keys.selector',
+      'keys.encrypted_private_key',
+    ])
+    .where('identities.project_id', '=', projectId)
+    .where('identities.id', '=', identityId)
+    .where('identities.state', '<>', 'retired')
+    .executeTakeFirst()

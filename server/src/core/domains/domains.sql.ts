@@ -113,22 +113,12 @@ export async function hasName(
   return row !== undefined
 }
 
-/** Everything that was proved is to be proved anew. */
+/** Everything that was proved is to be proved anew: first, because one project alone may have a name as verified. */
 export async function reclaim(tx: Tx, { project_id, id }: DomainRow, claim: Claim): Promise<void> {
+  await sql`select control.reset_proof(${project_id}, ${id})`.execute(tx)
   await tx
     .updateTable('control.domains')
-    .set((eb) => ({
-      ...claim,
-      status: 'pending',
-      verified_at: null,
-      last_checked_at: null,
-      last_check_error: null,
-      next_check_at: null,
-      failing_since: sql<Date>`postern.now()`,
-      checks_failed: 0,
-      version: eb('version', '+', 1),
-      updated_at: sql<Date>`postern.now()`,
-    }))
+    .set((eb) => ({ ...claim, version: eb('version', '+', 1), updated_at: sql<Date>`postern.now()` }))
     .where('project_id', '=', project_id)
     .where('id', '=', id)
     .execute()

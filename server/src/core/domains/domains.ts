@@ -229,7 +229,7 @@ function offeredPlace(
   if (provider === 'service' && !allow_service_mta) {
     throw new PosternError(
       'provider_not_allowed',
-      `Project ${id} may not use the provider "service". Set its "allow_service_mta" first, or choose another provider.`,
+      `Project ${id} may not use the provider "service". Have an administrator set its "allow_service_mta", or choose another provider.`,
     )
   }
   const place = places[provider]

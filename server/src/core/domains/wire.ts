@@ -61,6 +61,11 @@ export const Domain = Type.Object(
   { title: 'Domain', additionalProperties: false },
 )
 
+export const RotatedDomain = Type.Object(
+  { resource: Domain },
+  { title: 'RotatedDomain', additionalProperties: false },
+)
+
 export const DomainFields = {
   name: Type.String({ minLength: 1, maxLength: 253, description: 'A name below a public suffix.' }),
   mta_provider: MtaProvider,

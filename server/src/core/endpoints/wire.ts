@@ -42,3 +42,20 @@ export const EndpointFields = {
   events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
   is_active: Type.Boolean(),
 }
+
+/** A new one is active unless told otherwise. */
+export const NewEndpointFields = { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) }
+
+export const endpointExamples = {
+  create: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/postern',
+    events: ['message.delivered', 'message.bounced'],
+  },
+  edit: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/v2',
+    events: ['message.bounced', 'message.complained'],
+    is_active: true,
+  },
+}

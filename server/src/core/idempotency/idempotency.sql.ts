@@ -3,6 +3,8 @@ import type { ReadTx, Tx } from '../../platform/db/db.ts'
 
 export interface IdempotencyScope {
   actor: string
+  /** Null for an administrator, whose keys are not of a project. */
+  projectId: number | null
   operation: string
   key: string
 }
@@ -16,18 +18,21 @@ export interface StoredAnswer {
 }
 
 /** False when another transaction holds it; given back at the end of ours. */
-export async function tryLock(tx: Tx, { actor, operation, key }: IdempotencyScope): Promise<boolean> {
-  const name = JSON.stringify(['idempotency', actor, operation, key])
+export async function tryLock(
+  tx: Tx,
+  { actor, projectId, operation, key }: IdempotencyScope,
+): Promise<boolean> {
+  const name = JSON.stringify(['idempotency', projectId, actor, operation, key])
   const { rows } = await sql<{ locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as locked`.execute(tx)
   return rows[0]?.locked ?? false
 }
 
-export function find(tx: ReadTx, { actor, operation, key }: IdempotencyScope) {
+export function find(tx: ReadTx, { actor, projectId, operation, key }: IdempotencyScope) {
   return tx
     .selectFrom('control.idempotency')
     .select(['request_hash', 'status', 'location', 'etag', sql<string | null>`body::text`.as('body')])
-    .where('project_id', 'is', null)
+    .where('project_id', projectId === null ? 'is' : '=', projectId)
     .where('actor', '=', actor)
     .where('operation', '=', operation)
     .where('key', '=', key)
@@ -37,14 +42,15 @@ export function find(tx: ReadTx, { actor, operation, key }: IdempotencyScope) {
 
 export async function insert(
   tx: Tx,
-  { actor, operation, key }: IdempotencyScope,
+  { actor, projectId, operation, key }: IdempotencyScope,
   requestHash: Buffer,
   { status, location, etag, body }: StoredAnswer,
 ): Promise<void> {
   // What it may meet is its own expired predecessor: the living one was looked for under the lock.
   await sql`
-    insert into control.idempotency (actor, operation, key, request_hash, status, location, etag, body, expires_at)
-    values (${actor}, ${operation}, ${key}, ${requestHash}, ${status}, ${location}, ${etag}, ${body},
+    insert into control.idempotency
+      (project_id, actor, operation, key, request_hash, status, location, etag, body, expires_at)
+    values (${projectId}, ${actor}, ${operation}, ${key}, ${requestHash}, ${status}, ${location}, ${etag}, ${body},
             postern.now() + interval '24 hours')
     on conflict (project_id, actor, operation, key) do update
       set request_hash = excluded.request_hash, status = excluded.status, location = excluded.location,

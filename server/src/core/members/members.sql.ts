@@ -2,7 +2,10 @@ import { type Selectable, sql } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../platform/db/db.ts'
 import type { Role } from './wire.ts'
 
-export type MemberRow = Omit<Selectable<Schema['control.members']>, 'invitation_hash'>
+export type MemberRow = Omit<
+  Selectable<Schema['control.members']>,
+  'invitation_hash' | 'invitation_sent_at' | 'invited_by'
+>
 
 const columns = [
   'id',
@@ -49,6 +52,17 @@ export const list = (
     .limit(limit)
     .execute()
 
+/** Of somebody who has joined. */
+export async function findRole(tx: ReadTx, projectId: number, userId: number): Promise<Role | undefined> {
+  const row = await tx
+    .selectFrom('control.members')
+    .select('role')
+    .where('project_id', '=', projectId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row?.role as Role | undefined
+}
+
 export async function count(tx: ReadTx, projectId: number): Promise<number> {
   const { members } = await tx
     .selectFrom('control.members')
@@ -64,12 +78,13 @@ export async function insert(
   projectId: number,
   email: string,
   role: Role,
+  invitedBy: number,
 ): Promise<MemberRow | undefined> {
   const { rows } = await sql<MemberRow>`
-    insert into control.members (project_id, user_id, email, name, role, joined_at)
-    select ${projectId}, users.id, ${email}, users.name, ${role},
-           case when users.id is null then null else postern.now() end
-      from (select 1) as one left join control.users as users on users.email = ${email}
+    insert into control.members (project_id, user_id, email, name, role, joined_at, invited_by)
+    select ${projectId}, account.user_id, ${email}, account.name, ${role},
+           case when account.user_id is null then null else postern.now() end, ${invitedBy}
+      from (select 1) as one left join control.account_at(${email}) as account on true
     on conflict do nothing
     returning ${sql.join(columns.map((column) => sql.ref(column)))}`.execute(tx)
   return rows[0]

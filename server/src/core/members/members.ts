@@ -1,12 +1,14 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import type { JobSender } from '../../platform/jobs/jobs.ts'
 import { signInAddress } from '../access/email.ts'
 import {
   count,
   find,
   findByUser,
   findOwner,
+  findRole,
   insert,
   insertOwner,
   list,
@@ -50,25 +52,41 @@ export const lockMember = async (tx: Tx, projectId: number, id: number): Promise
   existing(await lock(tx, projectId, id), projectId, id)
 
 export const listMembers = list
+
+/** What somebody may do in a project; undefined for who is invited at most. */
+export const memberRole = findRole
 export const countMembers = count
 
-/** With the number of members afterwards, for the plan's limit; the project must be locked by the caller. */
+export interface NewMember {
+  email: string
+  role: Role
+  /** The user who is named in the mail. */
+  invitedBy: number
+}
+
+/**
+ * With the number of members afterwards, for the plan's limit; the project must be locked by the caller. Whoever has no
+ * account is invited by mail, after the commit.
+ */
 export async function createMember(
   tx: Tx,
+  jobs: JobSender,
   projectId: number,
-  address: string,
-  role: Role,
+  { email: address, role, invitedBy }: NewMember,
 ): Promise<{ row: MemberRow; count: number }> {
   const email = signInAddress(address)
   if (email === undefined) {
     throw new PosternError('validation_failed', `"email": this is not an address that can sign in.`)
   }
-  const row = await insert(tx, projectId, email, role)
+  const row = await insert(tx, projectId, email, role, invitedBy)
   if (!row) {
     throw new PosternError(
       'already_exists',
       `${email} is a member of project ${projectId} already, or invited. Edit that member to change the role.`,
     )
+  }
+  if (row.user_id === null) {
+    await jobs.send(tx, 'invitations.send', { project_id: projectId, member_id: row.id })
   }
   return { row, count: await count(tx, projectId) }
 }
@@ -95,7 +113,7 @@ function refuseOwner({ role, project_id }: MemberRow): void {
   if (role !== 'owner') return
   throw new PosternError(
     'last_owner',
-    `This is the owner of project ${project_id}. Transfer the project first: edit its "user_id".`,
+    `This is the owner of project ${project_id}, who stays until an administrator transfers it: by its "user_id".`,
   )
 }
 

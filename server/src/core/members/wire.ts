@@ -9,6 +9,9 @@ import { nullable, oneOf, Timestamp } from '../wire.ts'
 export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
+/** Ownership is not given out: it moves with the project's `user_id`. */
+export const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
+
 export const Member = Type.Object(
   {
     id: Type.Integer(),

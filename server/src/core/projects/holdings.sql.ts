@@ -14,6 +14,8 @@ export interface Holdings {
   waiting: number
   /** Mails that a worker has in its hands just now, up to the cap as well. */
   leaving: number
+  /** Whether an administrator holds them back, lock or no lock. */
+  is_held: boolean
 }
 
 const mails = (projectId: number, states: readonly string[]) => sql`
@@ -30,7 +32,8 @@ export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings>
              where project_id = ${projectId} and is_active
                and (expires_at is null or expires_at > postern.now())) as active_keys,
            ${mails(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
-           ${mails(projectId, ['leased'])} as leaving
+           ${mails(projectId, ['leased'])} as leaving,
+           exists (select from control.queue_holds where project_id = ${projectId}) as is_held
       from (select count(*) as domains,
                    count(*) filter (where status = 'verified') as verified_domains,
                    count(*) filter (where mta_provider = 'service') as service_domains

@@ -100,7 +100,7 @@ export async function insert(tx: Tx, name: string, userId: number, planId: numbe
   return rowOf(one(rows))
 }
 
-function one<T>(rows: T[]): T {
+export function one<T>(rows: T[]): T {
   const [row] = rows
   if (row === undefined) throw new Error('a statement about one project gave none')
   return row

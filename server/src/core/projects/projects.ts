@@ -50,8 +50,12 @@ export const projectConfig = (row: ProjectRow): ProjectConfig => ({
 /** What the audit keeps: besides the score shown the correction that is stored. */
 export const projectRecord = (row: ProjectRow) => ({ ...projectConfig(row), score_offset: row.score_offset })
 
+/** Also for whoever may not know that there is one. */
+export const missingProject = (id: number): PosternError =>
+  new PosternError('not_found', `There is no project ${id}.`)
+
 const existing = (row: ProjectRow | undefined, id: number): ProjectRow => {
-  if (!row) throw new PosternError('not_found', `There is no project ${id}.`)
+  if (!row) throw missingProject(id)
   return row
 }
 

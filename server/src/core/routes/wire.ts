@@ -43,6 +43,21 @@ export const RouteFields = {
   is_active: Type.Boolean({ description: 'Whether it takes mail. Switched off, it is passed over.' }),
 }
 
+/** A new one is active unless told otherwise. */
+export const NewRouteFields = { ...RouteFields, is_active: Type.Optional(RouteFields.is_active) }
+
+const routeExample = { domain_id: 1, match: 'address', address: 'support@example.com' }
+export const routeExamples = {
+  create: { ...routeExample, action: 'endpoint', endpoint_id: 1, forward_to: null },
+  edit: {
+    ...routeExample,
+    action: 'forward',
+    endpoint_id: null,
+    forward_to: 'helpdesk@example.net',
+    is_active: true,
+  },
+}
+
 /** A route as callers see it. */
 export const Route = Type.Object(
   {

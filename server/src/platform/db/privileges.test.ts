@@ -45,6 +45,63 @@ describe('database roles', () => {
     await attempt('admin', 'delete from control.sessions where user_id = 1')
   })
 
+  test('the customer role cannot say that anything was proved, read a secret, choose an id or reach the users', async () => {
+    const id = await madeProject('Shop')
+    for (const statement of [
+      `update control.domains set status = 'verified'`,
+      'update control.domains set verified_at = now()',
+      'update control.domains set failing_since = null',
+      `update control.identities set registered_at = now()`,
+      `update control.dkim_keys set state = 'active'`,
+      `update control.dns_records set status = 'verified'`,
+      'update control.projects set is_locked = false',
+      'update control.projects set allow_service_mta = true',
+      'update control.projects set admin_plan_id = 1',
+      'update control.project_stats set score_offset = 100',
+      `update control.members set user_id = 1`,
+      'update control.members set invitation_hash = null',
+      `insert into control.projects (name, user_id, plan_id) values ('Mine', 1, 1)`,
+      `insert into control.members (id, project_id, email, role) overriding system value values (7, ${id}, 'a@example.com', 'viewer')`,
+      `insert into control.domains (project_id, name, mta_provider, ownership_token, status) values (${id}, 'a.example', 'ses', 'x', 'verified')`,
+      'delete from control.projects',
+      'delete from control.identities',
+      'select secret_hash from control.api_keys',
+      'select encrypted_secret from control.endpoints',
+      'select encrypted_private_key from control.dkim_keys',
+      'select invitation_hash from control.members',
+      'select email from control.users',
+      'select data from jobs.job',
+      "select control.create_invited_user(sha256('x'), 'Mallory')",
+    ]) {
+      await assert.rejects(asCustomer(id, statement), denied, statement)
+    }
+    await asCustomer(id, `update control.projects set name = 'Renamed'`)
+  })
+
+  test('the functions that act as the owner reach no other project than the one that the transaction names', async () => {
+    const [mine, theirs] = [await madeProject('Mine'), await madeProject('Theirs')]
+    const [domain] = await database.query<{ id: string }>(
+      `insert into control.domains (project_id, name, mta_provider, ownership_token, status)
+       values ($1, 'proved.example', 'ses', 'x', 'verified') returning id`,
+      [theirs],
+    )
+    await asCustomer(mine, `select control.reset_proof(${theirs}, ${domain?.id})`)
+    await asCustomer(mine, 'select control.delete_project()')
+    const left = await database.query<{ name: string; status: string | null }>(
+      `select projects.name, domains.status from control.projects as projects
+         left join control.domains as domains on domains.project_id = projects.id
+        where projects.id = any($1)`,
+      [[mine, theirs]],
+    )
+    assert.deepEqual(left, [{ name: 'Theirs', status: 'verified' }])
+    await asCustomer(theirs, `select control.reset_proof(${theirs}, ${domain?.id})`)
+    const [after] = await database.query<{ status: string }>(
+      'select status from control.domains where id = $1',
+      [domain?.id],
+    )
+    assert.equal(after?.status, 'pending')
+  })
+
   test('the mail role writes nothing in control, the administrative role nothing in mail', async () => {
     assert.deepEqual(await writableTables('postern_mail', 'control'), [])
     assert.deepEqual(await writableTables('postern_admin', 'mail'), [])
@@ -96,6 +153,27 @@ describe('database roles', () => {
     await assert.rejects(attempt('admin', `call postern.protect('control.plans')`), denied)
   })
 })
+
+const asCustomer = (projectId: number, statement: string) =>
+  opened
+    .asCustomer()
+    .forProject(projectId)
+    .transaction((tx) => sql.raw(statement).execute(tx))
+
+async function madeProject(name: string): Promise<number> {
+  const [row] = await database.query<{ id: string }>(
+    `with plan as (
+       insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
+                                  max_mails_per_month, price)
+       values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id
+     ), owner as (
+       insert into control.users (email, name) values (lower($1) || '@example.net', $1) returning id
+     )
+     insert into control.projects (name, user_id, plan_id) select $1, owner.id, plan.id from plan, owner returning id`,
+    [name],
+  )
+  return Number(row?.id)
+}
 
 const writableTables = (role: string, ...schemas: string[]) =>
   database.query<{ name: string }>(

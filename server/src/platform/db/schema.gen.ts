@@ -256,7 +256,9 @@ export interface ControlMembers {
   email: string;
   id: Generated<number>;
   invitation_hash: Buffer | null;
+  invitation_sent_at: Timestamp | null;
   invited_at: Generated<Timestamp>;
+  invited_by: number | null;
   joined_at: Timestamp | null;
   name: string | null;
   project_id: number;
@@ -332,8 +334,10 @@ export interface ControlProjectStats {
   bounced: Generated<number>;
   complained: Generated<number>;
   computed_score: Generated<number>;
+  counted_at: Generated<Timestamp>;
   failed: Generated<number>;
   project_id: number;
+  recount_at: Timestamp | null;
   reputation_score: Generated<number>;
   score_offset: Generated<number>;
   updated_at: Generated<Timestamp>;

@@ -12,6 +12,18 @@ import { describeFaults } from './faults.ts'
  */
 export const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
+/** Path parameters, by how deep the thing lies. */
+const ProjectId = { ...Id, description: 'The project.', examples: [1] }
+const ItemId = { ...Id, description: 'The thing itself.', examples: [1] }
+
+export const NoParams = Type.Object({}, { additionalProperties: false })
+export const ItemParams = Type.Object({ id: ItemId }, { additionalProperties: false })
+export const ProjectParams = Type.Object({ project_id: ProjectId }, { additionalProperties: false })
+export const ProjectItemParams = Type.Object(
+  { project_id: ProjectId, id: ItemId },
+  { additionalProperties: false },
+)
+
 interface ParameterSchema {
   properties?: Record<string, { type?: string }>
 }

@@ -13,7 +13,7 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { PosternError } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import { type Logger, unredacted } from '../log.ts'
 import { sendProblem } from './problem.ts'
 
 export type HttpServer = FastifyInstance<
@@ -94,9 +94,12 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     requireHost(request)
   })
   // The route, not the address: what a caller put in the path or query stays out of the log.
+  const requests = unredacted(log)
   app.addHook('onResponse', async (request, reply) => {
-    request.log.info(
+    if (request.log.level === 'silent') return
+    requests.info(
       {
+        request_id: request.id,
         method: request.method,
         route: request.routeOptions.url ?? null,
         status: reply.statusCode,

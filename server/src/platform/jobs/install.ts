@@ -27,7 +27,15 @@ export async function installJobs(client: pg.Client): Promise<void> {
   } finally {
     await boss.stop({ graceful: false })
   }
-  const role = roleName('admin')
-  await client.query(`grant usage on schema ${jobsSchema} to ${role}`)
-  await client.query(`grant select, insert, update, delete on all tables in schema ${jobsSchema} to ${role}`)
+  const [admin, customer] = [roleName('admin'), roleName('customer')]
+  await client.query(`grant usage on schema ${jobsSchema} to ${admin}, ${customer}`)
+  await client.query(`grant select, insert, update, delete on all tables in schema ${jobsSchema} to ${admin}`)
+  // Customers ask for work, and see none of anybody's.
+  await client.query(`grant select on ${jobsSchema}.queue to ${customer}`)
+  const { rows } = await client.query<{ table_name: string }>(
+    `select distinct table_name from ${jobsSchema}.queue`,
+  )
+  for (const { table_name: table } of rows) {
+    await client.query(`grant insert, select (id) on ${jobsSchema}.${table} to ${customer}`)
+  }
 }

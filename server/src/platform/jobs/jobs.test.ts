@@ -39,6 +39,10 @@ async function startJobs(
     'identities.sweep': nothing,
     'domains.check': onCheck,
     'domains.sweep': nothing,
+    'messages.cancel': nothing,
+    'partitions.keep': nothing,
+    'invitations.send': nothing,
+    'invitations.sweep': nothing,
     chores: nothing,
   }
   cleanUp(async () => {
@@ -76,7 +80,7 @@ describe('a job', () => {
       done.push(domain_id)
     })
     await sender.start()
-    await runner.run(handlers, [])
+    await runner.run(handlers, {})
     await db.transaction(async (tx) => {
       await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 7 })
       await sleep(2500)
@@ -95,7 +99,7 @@ describe('a job', () => {
       if (++tries === 1) throw new Error('not this time')
     })
     await sender.start()
-    await runner.run(handlers, [])
+    await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
     await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
     assert.deepEqual([tries, (await jobsIn(database))[0]?.retry_count], [2, 1])
@@ -119,7 +123,7 @@ describe('a job', () => {
       `update jobs.job set state = 'completed', started_on = now() - interval '2 hours',
               completed_on = now() - interval '61 minutes' where (data->>'domain_id')::int = 2`,
     )
-    await runner.run(handlers, ['chores'])
+    await runner.run(handlers, { chores: '* * * * *' })
     await until(() => done.length > 0, 'the job is run')
     assert.deepEqual(done, [1])
     await until(
@@ -136,7 +140,7 @@ describe('a job', () => {
     const { db, sender, runner, handlers } = await startJobs(database, note)
     const other = await startJobs(database, note)
     await sender.start()
-    await Promise.all([runner.run(handlers, []), other.runner.run(other.handlers, [])])
+    await Promise.all([runner.run(handlers, {}), other.runner.run(other.handlers, {})])
     const ids = Array.from({ length: 30 }, (_, n) => n)
     await Promise.all(
       ids.map((domain_id) =>
@@ -163,7 +167,7 @@ describe('a runner that is stopped', () => {
       ended.push(domain_id)
     })
     await sender.start()
-    await runner.run(handlers, [])
+    await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
     await until(() => begun.length === 1, 'the job is begun')
     const stopped = runner.stop(10_000)
@@ -183,13 +187,13 @@ describe('a runner that is stopped', () => {
       if (++runs === 1) await sleep(8000)
     })
     await sender.start()
-    await runner.run(handlers, [])
+    await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
     await until(() => runs === 1, 'the job is begun')
     await runner.stop(1000)
     assert.equal((await jobsIn(database))[0]?.state, 'retry')
     const next = await startJobs(database, async () => void runs++)
-    await next.runner.run(next.handlers, [])
+    await next.runner.run(next.handlers, {})
     await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
     assert.equal(runs, 2)
   })
@@ -198,7 +202,7 @@ describe('a runner that is stopped', () => {
     const database = await testDatabase()
     for (const pause of [0, 5, 50]) {
       const { runner, handlers } = await startJobs(database)
-      const running = runner.run(handlers, ['chores']).catch(() => {})
+      const running = runner.run(handlers, { chores: '* * * * *' }).catch(() => {})
       await sleep(pause)
       await runner.stop(1000)
       await running

@@ -93,6 +93,9 @@ export class JobSender extends Boss {
 type Handler<Queue extends QueueName> = (payload: Payloads[Queue]) => Promise<void>
 export type Handlers = { [Queue in QueueName]: Handler<Queue> }
 
+/** When a queue has a job by itself, in cron's notation. */
+export type Schedules = Partial<Record<QueueName, string>>
+
 const pollingIntervalSeconds = 1
 /** Each waits for a provider or a DNS server most of the time; a sweep works through many by itself. */
 const localConcurrency = 2
@@ -104,17 +107,17 @@ export class JobRunner extends Boss {
   }
 
   /** May be called again if it failed: what needs the database comes before the first handler is at work. */
-  async run(handlers: Handlers, everyMinute: readonly QueueName[]): Promise<void> {
+  async run(handlers: Handlers, schedules: Schedules): Promise<void> {
     await this.start()
     if (!this.isReady) return
-    for (const queue of everyMinute) {
-      await this.boss.schedule(queue, '* * * * *')
-      // Whatever fell due while nobody was there need not wait for the minute to end.
+    for (const [queue, cron] of Object.entries(schedules)) {
+      await this.boss.schedule(queue, cron)
+      // Whatever fell due while nobody was there need not wait for its time.
       await this.boss.send(queue, {})
     }
     for (const [queue, handle] of Object.entries(handlers)) {
       const work = handle as (payload: unknown) => Promise<void>
-      const isSweep = everyMinute.includes(queue as QueueName)
+      const isSweep = Object.hasOwn(schedules, queue)
       const options = isSweep ? { pollingIntervalSeconds: 2 } : { pollingIntervalSeconds, localConcurrency }
       await this.boss.work(queue, options, async ([job]) => {
         if (job) await work(job.data)

@@ -15,6 +15,14 @@ export interface Payloads {
   'domains.check': { project_id: number; domain_id: number }
   /** Every minute: the domains that are due. */
   'domains.sweep': Record<string, never>
+  /** An administrator wants a scheduled message not to be sent. */
+  'messages.cancel': { project_id: number; message_id: string }
+  /** Every hour: room for the mail of the coming days, and that of long ago is dropped. */
+  'partitions.keep': Record<string, never>
+  /** Somebody was invited to a project and is to be told. */
+  'invitations.send': { project_id: number; member_id: number }
+  /** Every minute: invitations whose mail nobody took. */
+  'invitations.sweep': Record<string, never>
   /** Every minute: signing the audit, forgetting what has had its time. */
   chores: Record<string, never>
 }
@@ -41,11 +49,17 @@ const everyMinute: QueueOptions = {
   deleteAfterSeconds: hourSeconds,
 }
 
+const everyHour: QueueOptions = { ...everyMinute, retryLimit: 5, retryDelay: 60 }
+
 export const queues: Record<QueueName, QueueOptions> = {
   'identities.settle': wakeUp,
   'identities.sweep': everyMinute,
   'domains.check': wakeUp,
   'domains.sweep': everyMinute,
+  'messages.cancel': wakeUp,
+  'partitions.keep': everyHour,
+  'invitations.send': wakeUp,
+  'invitations.sweep': everyMinute,
   chores: everyMinute,
 }
 

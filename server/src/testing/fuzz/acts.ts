@@ -5,6 +5,7 @@ import { createApiKey, deleteApiKey, editApiKey, rotateApiKey } from './model/ap
 import { createDomain, deleteDomain, editDomain, rotateDomain, verifyDomain } from './model/domains.ts'
 import { createEndpoint, deleteEndpoint, editEndpoint, rotateEndpoint } from './model/endpoints.ts'
 import type { Intent } from './model/intent.ts'
+import { cancelMessage, holdQueue, releaseQueue } from './model/mail.ts'
 import { createMember, deleteMember, editMember } from './model/members.ts'
 import { createPlan, editPlan } from './model/plans.ts'
 import { createProject, editProject, setBilling } from './model/projects.ts'
@@ -41,6 +42,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'api-keys.edit': [6, editApiKey],
   'api-keys.rotate': [4, rotateApiKey],
   'api-keys.delete': [4, deleteApiKey],
+  'queue.hold': [4, holdQueue],
+  'queue.release': [4, releaseQueue],
+  'messages.cancel': [5, cancelMessage],
 }
 
 /** Mutations of which the model knows nothing, and why: their answers are held against the document alone. */

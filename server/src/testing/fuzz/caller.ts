@@ -1,6 +1,7 @@
 import type { DocumentedOperation, ServedDocument } from './document.ts'
 import { type Answer, Connection, NoAnswer, type Request } from './http.ts'
 import { type Complaint, judge } from './judge.ts'
+import type { Mail } from './model/world.ts'
 import type { Tally } from './tally.ts'
 
 /** What all who call share. */
@@ -17,6 +18,8 @@ export interface Stage {
   actor: { id: number; email: string }
   /** People with an account, whose addresses have the mark in them. */
   makeUsers(mark: string, count: number): Promise<void>
+  /** Mail of a project, as if it had sent it, and addresses to which it sends no more. */
+  makeMail(projectId: number, mail: Mail): Promise<void>
 }
 
 /** Thrown where an answer was not what it must be; the rest of the sequence would mean nothing. */

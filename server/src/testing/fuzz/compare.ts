@@ -2,6 +2,7 @@ import type { Chance } from '../random.ts'
 import { type Caller, mismatch, type Stage } from './caller.ts'
 import { parsed } from './judge.ts'
 import { auditFaults } from './model/audit.ts'
+import { messagesOf, queueOf } from './model/mail.ts'
 import { listOf, type Question } from './model/reads.ts'
 import { differences } from './model/unknown.ts'
 import { type GlobalThing, nouns, type Project, projectOnWire, type View, type World } from './model/world.ts'
@@ -24,7 +25,17 @@ export async function compareAll(stage: Stage, caller: Caller, world: World, cha
         await compareOne(stage, caller, `${noun}.show`, { ...params, id }, { view, version })
       }
     }
+    await compareMail(stage, caller, project)
     await compareAudit(stage, caller, project, chance)
+  }
+}
+
+async function compareMail(stage: Stage, caller: Caller, project: Project): Promise<void> {
+  for (const question of [queueOf(project), messagesOf(project)]) {
+    const { operation, params, expected } = question
+    if (!expected || !stage.document.has(operation)) continue
+    if ('view' in expected) await compareOne(stage, caller, operation, params, expected)
+    else mismatch(differences(expected.list, await listed(stage, caller, question), operation))
   }
 }
 
@@ -62,14 +73,17 @@ async function compareOne(
   stage: Stage,
   caller: Caller,
   id: string,
-  params: Record<string, number>,
-  { view, version }: { view: View; version: number },
+  params: Question['params'],
+  { view, version }: { view: View; version: number | null },
 ): Promise<void> {
   const operation = stage.document.operation(id)
   const answer = await caller.send(operation, plainly(operation, stage.token(), { params }))
   const found = { status: answer.status, etag: answer.headers.get('etag'), view: parsed(answer) }
-  mismatch(differences({ status: 200, etag: `"${version}"`, view }, found, id))
+  mismatch(differences({ status: 200, etag: etagOf({ version }), view }, found, id))
 }
+
+export const etagOf = ({ version }: { version: number | null }): string | undefined =>
+  version === null ? undefined : `"${version}"`
 
 const auditRows = (stage: Stage, caller: Caller, query: Record<string, string | number>): Promise<View[]> =>
   listed(stage, caller, { operation: 'audit.list', params: {}, query: { limit: 200, ...query } })

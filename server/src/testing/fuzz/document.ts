@@ -147,7 +147,10 @@ function inlined<T>(document: RawDocument, schema: T): T {
     return inlined(document, found) as T
   }
   const members = Object.entries(schema).map(([key, value]) => [key, inlined(document, value)])
-  return { ...Object.fromEntries(members), ...('format' in schema ? { pattern: instant } : {}) } as T
+  return {
+    ...Object.fromEntries(members),
+    ...(Reflect.get(schema, 'format') === 'date-time' ? { pattern: instant } : {}),
+  } as T
 }
 
 /** What any operation may answer, told once at the head of the document. */

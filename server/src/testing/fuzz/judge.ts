@@ -101,7 +101,7 @@ function contentTypeFaults(
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const forms: Record<string, RegExp> = {
   etag: /^"[1-9]\d*"$/,
-  location: /^\/v1\/admin\/[a-z0-9/-]+$/,
+  location: /^\/v1\/[a-z0-9/-]+$/,
   'idempotent-replayed': /^true$/,
   'retry-after': /^[1-9]\d*$/,
 }

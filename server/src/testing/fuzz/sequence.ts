@@ -1,7 +1,7 @@
 import { Chance } from '../random.ts'
 import { nextIntent } from './acts.ts'
 import { Caller, Found, mismatch, type Stage } from './caller.ts'
-import { compareAll, listed } from './compare.ts'
+import { compareAll, etagOf, listed } from './compare.ts'
 import { seedOf, weighted } from './draw.ts'
 import type { Answer } from './http.ts'
 import { parsed } from './judge.ts'
@@ -14,6 +14,7 @@ import {
   needsReasonAlways,
   verdictOn,
 } from './model/intent.ts'
+import { firstMail, messagesOf, newMessage } from './model/mail.ts'
 import { createPlan, type planConfiguration } from './model/plans.ts'
 import { createProject } from './model/projects.ts'
 import { ask, listOf, type Question } from './model/reads.ts'
@@ -98,6 +99,23 @@ class Play {
       const body = { name: plainText(chance), user_id: user?.id ?? 0, plan_id: plan?.id ?? 0 }
       await this.#perform(chance, createProject(world, chance, body), plainManner)
     }
+    for (const project of world.projects) await this.#sendMail(project)
+  }
+
+  async #sendMail(project: Project): Promise<void> {
+    project.mail = firstMail(`${project.id}.${this.world.mark}`)
+    const { messages } = project.mail
+    await this.#stage.makeMail(project.id, project.mail)
+    const list = await listed(this.#stage, this.#caller, messagesOf(project))
+    mismatch(
+      differences(
+        messages.map((message) => newMessage(project, message)),
+        list,
+      ),
+    )
+    list.forEach((view, n) => {
+      Object.assign(messages[n] ?? {}, { view })
+    })
   }
 
   async step(chance: Chance): Promise<void> {
@@ -222,7 +240,7 @@ class Play {
     const { status, headers, text } = answer
     if (!expected) return mismatch(differences(404, status, 'the status'))
     mismatch([
-      ...differences({ status: 200, etag: `"${expected.version}"` }, { status, etag: headers.get('etag') }),
+      ...differences({ status: 200, etag: etagOf(expected) }, { status, etag: headers.get('etag') }),
       ...(text === '' ? [] : differences(expected.view, parsed(answer))),
     ])
   }

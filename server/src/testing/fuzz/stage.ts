@@ -1,9 +1,11 @@
 import { CookieJar } from '../cookie-jar.ts'
 import type { TestDatabase } from '../database.ts'
+import { mailRows } from '../mail-rows.ts'
 import { totpCode } from '../totp.ts'
 import { Caller, type Stage } from './caller.ts'
 import { ServedDocument } from './document.ts'
 import { parsed } from './judge.ts'
+import { firstMail } from './model/mail.ts'
 import type { Service } from './service.ts'
 import { plainly } from './spoken.ts'
 import { Tally } from './tally.ts'
@@ -29,6 +31,7 @@ export async function setStage(service: Service, database: TestDatabase): Promis
   }
   const renewal = setInterval(renew, tokenRenewalMs)
   renewal.unref()
+  const { makeMail } = mailRows(database)
   const stage: Stage = {
     url: service.url,
     document: new ServedDocument(await (await fetch(`${service.url}/openapi.json`)).text()),
@@ -42,6 +45,19 @@ export async function setStage(service: Service, database: TestDatabase): Promis
         `insert into control.users (email, name)
          select $1 || '.' || n || '@example.net', 'Person ' || n from generate_series(1, $2) as n`,
         [mark, count],
+      )
+    },
+    async makeMail(projectId, { messages, suppressed }) {
+      for (const { status, address, tag } of messages.toReversed()) {
+        await makeMail(projectId, {
+          ...{ address, status, tags: [tag] },
+          ...(status === 'scheduled' ? { sendIn: '20 days' } : {}),
+          ...(status === 'queued' ? { dispatch: 'ready' } : {}),
+        })
+      }
+      await database.query(
+        `insert into mail.suppressions (project_id, address, reason) select $1, unnest($2::text[]), 'manual'`,
+        [projectId, suppressed],
       )
     },
   }
@@ -83,7 +99,14 @@ async function makeWild(stage: Stage, cookie: string): Promise<{ wild: Wild; pro
   const wild = new Wild(stage, cookie)
   wild.know('users', ...users)
   wild.know('plans', ...plans)
-  wild.know('projects', await project('Wild', plan), await project('Wilder', plan))
+  for (const name of ['Wild', 'Wilder']) {
+    const id = await project(name, plan)
+    wild.know('projects', id)
+    await stage.makeMail(id, firstMail(name.toLowerCase()))
+    const list = stage.document.operation('messages.list')
+    const page = await caller.send(list, plainly(list, stage.token(), { params: { project_id: id } }))
+    wild.know('messages', ...(parsed(page) as { data: { id: string }[] }).data.map((one) => one.id))
+  }
   wild.know('audit', 1, 2, 3)
   const projectId = await project('Still', still)
   caller.close()

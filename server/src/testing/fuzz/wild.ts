@@ -15,7 +15,7 @@ import { withLiterals, wrongValues } from './wrong-values.ts'
 export class Wild {
   readonly #stage: Stage
   /** By the word before `{id}` in a path. */
-  readonly #ids = new Map<string, number[]>()
+  readonly #ids = new Map<string, (number | string)[]>()
   readonly #cookie: string
   /** One at a time, as the service says of it. */
   #verification: Promise<unknown> = Promise.resolve()
@@ -25,7 +25,7 @@ export class Wild {
     this.#cookie = cookie
   }
 
-  know(noun: string, ...ids: number[]): void {
+  know(noun: string, ...ids: (number | string)[]): void {
     this.#ids.set(noun, [...(this.#ids.get(noun) ?? []), ...ids].slice(-mostKnown))
   }
 
@@ -68,7 +68,7 @@ export class Wild {
     return { ...request, headers: [...headers, ['cookie', cookie]] }
   }
 
-  #idFor(chance: Chance, noun: string): number {
+  #idFor(chance: Chance, noun: string): number | string {
     const known = this.#ids.get(noun) ?? []
     return known.length > 0 && !chance.happens(0.1) ? chance.pick(known) : absentId(chance)
   }
@@ -99,7 +99,7 @@ export class Wild {
     if (method === 'DELETE' && chance.happens(0.1)) return undefined
     const made = object(chance, body, (field) => {
       const noun = nounOf(field)
-      return noun === undefined ? undefined : this.#idFor(chance, noun)
+      return noun === undefined ? undefined : Number(this.#idFor(chance, noun))
     })
     const properties = Object.entries((body['properties'] ?? {}) as Record<string, { type?: string }>)
     if (!chance.happens(0.3) || properties.length === 0) return made

@@ -4,7 +4,7 @@ import type { AuditedAct, LimitException, Thing, View } from './world.ts'
 /** What a mutation is about to do, before it is known how it is asked for. */
 export interface Intent {
   operation: string
-  params: Record<string, number>
+  params: Record<string, number | string>
   /** Without the reason. */
   body: View
   /** What is looked for and not found is 404. */
@@ -25,7 +25,7 @@ export interface Outcome {
   answer: unknown
   version: number | null
   /** Makes it so in the model, with what the answer told; returns where the act is audited and of what. */
-  commit: (body: never) => { acts: AuditedAct[]; id: number; location?: string }
+  commit: (body: never) => { acts: AuditedAct[]; id: number | string; location?: string }
 }
 
 export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'ask'
@@ -34,12 +34,13 @@ const last = (operation: string): string => operation.split('.').at(-1) ?? ''
 
 export const kindOf = (operation: string): Kind => {
   const verb = last(operation)
-  if (verb === 'verify') return 'ask'
+  if (['verify', 'hold', 'release', 'cancel'].includes(verb)) return 'ask'
   return verb === 'create' || verb === 'rotate' || verb === 'delete' ? verb : 'edit'
 }
 
 export const needsReasonAlways = (operation: string): boolean =>
-  ['rotate', 'delete'].includes(kindOf(operation)) || operation === 'users.edit'
+  ['rotate', 'delete'].includes(kindOf(operation)) ||
+  ['users.edit', 'queue.hold', 'queue.release', 'messages.cancel'].includes(operation)
 
 export const isPost = (operation: string): boolean => ['create', 'rotate', 'ask'].includes(kindOf(operation))
 

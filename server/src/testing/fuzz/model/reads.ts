@@ -1,6 +1,8 @@
 import type { Chance } from '../../random.ts'
 import type { ServedDocument } from '../document.ts'
 import { absentId } from '../draw.ts'
+import { askForMail } from './mail.ts'
+import type { Question } from './question.ts'
 import { chooseThing } from './targets.ts'
 import {
   findById,
@@ -13,14 +15,7 @@ import {
   type World,
 } from './world.ts'
 
-/** A question to which the model knows the whole answer. */
-export interface Question {
-  operation: string
-  params: Record<string, number>
-  query?: Record<string, string | number | boolean>
-  /** Undefined: 404. */
-  expected: { view: View; version: number } | { list: View[] } | undefined
-}
+export type { Question }
 
 const shown = (of: { view: View; version: number } | undefined) =>
   of && { view: of.view, version: of.version }
@@ -36,6 +31,8 @@ export function ask(document: ServedDocument, world: World, chance: Chance): Que
     () => listThings(world, chance, chance.pick(nouns)),
     () => findProjects(document, world, chance),
     () => findUsers(document, world, chance),
+    () => askForMail(world, chance),
+    () => askForMail(world, chance),
   ])()
   return asked && document.has(asked.operation) ? asked : undefined
 }

@@ -116,6 +116,8 @@ export const settable: Record<string, readonly string[]> = {
   domain: ['name', 'mta_provider'],
   route: routeFields,
   api_key: apiKeyFields,
+  queue: ['is_held'],
+  message: ['is_cancel_requested'],
 }
 
 function previewFaults(

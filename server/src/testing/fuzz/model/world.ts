@@ -9,7 +9,7 @@ export type View = Record<string, unknown>
 export interface AuditedAct {
   operation: string
   type: string
-  id: number
+  id: number | string
   reason: string | null
   limit: LimitException | null
   before: View | null
@@ -43,6 +43,25 @@ export interface Project extends GlobalThing {
   things: Record<Noun, Thing[]>
   /** Ids of what was deleted. */
   gone: Record<Noun, number[]>
+  mail: Mail
+}
+
+export interface Mail {
+  /** Since when it is held; null: it is not. */
+  heldAt: string | null
+  /** Newest first. */
+  messages: Message[]
+  /** In their order. */
+  suppressed: string[]
+}
+
+export interface Message {
+  /** Of its one recipient, as it is kept. */
+  status: 'scheduled' | 'queued' | 'delivered' | 'bounced'
+  address: string
+  tag: string
+  /** Empty until it was looked at. */
+  view: View
 }
 
 export interface World {
@@ -53,10 +72,11 @@ export interface World {
   mark: string
 }
 
-export const emptyProject = (): Pick<Project, 'things' | 'gone' | 'acts'> => ({
+export const emptyProject = (): Pick<Project, 'things' | 'gone' | 'acts' | 'mail'> => ({
   things: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
   gone: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
   acts: [],
+  mail: { heldAt: null, messages: [], suppressed: [] },
 })
 
 export const findById = <T extends { id: number }>(things: readonly T[], id: unknown): T | undefined =>

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
-import type { Found, Place } from '../core/found.ts'
 import { PosternError } from '../platform/errors.ts'
+import type { Found, Place } from './found.ts'
 
 /**
  * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. The cursor is the place of the last row seen, so
@@ -53,6 +53,22 @@ export async function listed<Row extends { id: number }, Item>(
   const data = rows.slice(0, limit)
   const last = rows.length > limit ? data.at(-1) : undefined
   return { data: data.map(view), next_cursor: last ? cursorOf({ id: last.id, key: null }) : null }
+}
+
+interface Range {
+  limit: number
+  beforeId: number
+}
+
+/** A list by id, newest first, of which `fetch` gives so many before an id. */
+export function newestFirst<Row extends { id: number }, Item>(
+  query: { limit?: number; cursor?: string },
+  fetch: (range: Range) => Promise<Row[]>,
+  view: (row: Row) => Item,
+): Promise<{ data: Item[]; next_cursor: string | null }> {
+  const page = pageOf(query)
+  const beforeId = page.lastId ?? Number.MAX_SAFE_INTEGER
+  return listed(page, (limit) => fetch({ limit, beforeId }), view)
 }
 
 /** The orders of a list, the usual one first, which must be by id; and how the key in a cursor is read, if there is one. */
@@ -145,6 +161,23 @@ function cursorParts(cursor: string): CursorParts {
   }
   return { id, sort, key }
 }
+
+/** Of a list whose rows have a text for a name, by which it is sorted: a UUID, an address. */
+export function namedPageOf(
+  { limit = defaultLimit, cursor }: { limit?: number; cursor?: string },
+  form: RegExp,
+): { limit: number; last: string | undefined } {
+  if (cursor === undefined) return { limit, last: undefined }
+  const text = Buffer.from(cursor, 'base64url').toString()
+  const last = text.startsWith('after:') ? text.slice('after:'.length) : ''
+  if (!form.test(last) || Buffer.from(text).toString('base64url') !== cursor) throw foreignCursor()
+  return { limit, last }
+}
+
+export const namedPage = <Item>(data: Item[], next: string | null) => ({
+  data,
+  next_cursor: next === null ? null : Buffer.from(`after:${next}`).toString('base64url'),
+})
 
 const foreignCursor = (): PosternError =>
   new PosternError('invalid_parameter', '"cursor" is not one that this list gave out.')

@@ -1,0 +1,227 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { captureAcceptance } from './accept-script.ts'
+import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
+import { makeLetter } from './letter.ts'
+import { type LoadResult, runPgbench, runWrk } from './load.ts'
+import type { PgbenchScript } from './pgbench-script.ts'
+import { startPostern } from './postern.ts'
+import { makeSenders, type Sender } from './senders.ts'
+import { type Measured, measured, type Turn } from './turn.ts'
+
+/**
+ * `npm run bench:accept`: how many mails the API accepts per second, against pgbench writing the same rows to the same
+ * PostgreSQL in the same run. README.md beside this file says what the figures mean.
+ */
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '10' },
+    only: { type: 'string' },
+    protocol: { type: 'string', default: 'prepared' },
+    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    profile: { type: 'string' },
+    'api-alone': { type: 'boolean', default: false },
+  },
+})
+const rounds = Number(options.rounds)
+const seconds = Number(options.seconds)
+const strangersAtMost = Number(options['strangers-at-most'])
+
+// As the API's own connections.
+const sessionOptions = Object.entries({
+  role: 'postern_mail',
+  search_path: 'pg_catalog',
+  TimeZone: 'UTC',
+  jit: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_seqscan: 'off',
+})
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ')
+
+interface Scenario {
+  id: string
+  what: string
+  goal: number
+  connections: number
+  senders: number
+  /** Of a request; 0: one, and not as a batch. */
+  mails: number
+}
+
+const one = { goal: 1, connections: 64, mails: 0 }
+const many = { goal: 0.6, connections: 8, mails: 100 }
+const scenarios: Scenario[] = [
+  { id: 'S1', what: 'one by one, each connection its project', ...one, senders: 64 },
+  { id: 'S1 hot', what: 'one by one, all of one project', ...one, senders: 1 },
+  { id: 'S2', what: 'batches of 100, each connection its project', ...many, senders: 8 },
+  { id: 'S2 hot', what: 'batches of 100, all of one project', ...many, senders: 1 },
+].filter(({ id }) => options.only === undefined || options.only === id)
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const postern = await startPostern({
+  nodeOptions: process.env['BN']
+    ? process.env['BN'].split(' ')
+    : options.profile
+      ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`]
+      : [],
+})
+const lua = path.join(import.meta.dirname, 'send-messages.lua')
+const letterFile = path.join(postern.directory, 'letter.json')
+const sendersFile = path.join(postern.directory, 'senders')
+let runs = 0
+try {
+  const senders = await makeSenders(postern, Math.max(...scenarios.map((scenario) => scenario.senders)))
+  const letter = { from: 'Shop <shop@sender.invalid>', to: ['ada000000000000@example.net'], ...makeLetter() }
+  await writeFile(letterFile, JSON.stringify(letter))
+  await writeFile(sendersFile, senders.map(({ secret, domain }) => `${secret} ${domain}\n`).join(''))
+  say(`A mail is ${JSON.stringify(letter).length} bytes of JSON.`)
+
+  const rows: string[][] = []
+  for (const scenario of scenarios) {
+    const script = await prepare(scenario, senders, letter)
+    // The first seconds of a process are spent compiling.
+    await measureApi(scenario, 4)
+    const turns: Turn[] = []
+    while (turns.length < rounds) {
+      await machineAtRest(strangersAtMost)
+      const api = await measureApi(scenario, seconds)
+      const turn = {
+        api,
+        pgbench: options['api-alone'] ? api : await measurePgbench(scenario, senders, script),
+      }
+      const isDisturbed = Object.values(turn).some(({ strangersCores }) => strangersCores > strangersAtMost)
+      if (!isDisturbed) turns.push(turn)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed, does not count' : ''}`)
+    }
+    rows.push(tableRow(scenario, turns))
+  }
+  say(`\n${await circumstances(postern.superuser)};`)
+  say(`${rounds} rounds of ${seconds} s; medians (least–most); processor time in ms per mail,`)
+  say(`and in cores for whatever else ran on the machine.\n`)
+  const head = ['', 'what', 'API mails/s', 'pgbench mails/s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
+  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'strangers'], rows))
+} finally {
+  await postern.stop()
+}
+
+async function prepare(scenario: Scenario, senders: Sender[], letter: object): Promise<PgbenchScript> {
+  const script = await captureAcceptance(postern, senders, letter, Math.max(1, scenario.mails))
+  await writeFile(scriptFileOf(scenario), script.text)
+  say(`\n${scenario.id}, as pgbench sends it in the mode "${options.protocol}":\n\n${script.text}`)
+  return script
+}
+
+function scriptFileOf({ id }: Scenario): string {
+  return path.join(postern.directory, `${id.replace(' ', '-')}.sql`)
+}
+
+function measureApi(scenario: Scenario, forSeconds: number): Promise<Measured> {
+  const { connections, mails } = scenario
+  const args = [letterFile, sendersFile, String(scenario.senders), String(mails)]
+  // wrk hangs up on what is under way at its end: written, but not heard by anybody.
+  return accounted('The API', scenario, connections, () =>
+    runWrk({ seconds: forSeconds, connections }, postern.url, lua, args),
+  )
+}
+
+function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchScript): Promise<Measured> {
+  const { connections } = scenario
+  const [sender] = senders
+  if (!sender) throw new Error('nobody sends')
+  const variables = {
+    n: 0,
+    first: sender.projectId,
+    senders: scenario.senders,
+    identity_offset: sender.identityId - sender.projectId,
+    key_offset: sender.apiKeyId - sender.projectId,
+    // The time in an id, which no other run has.
+    prefix: (Date.now() + ++runs).toString(16).padStart(12, '0'),
+    ...script.constants,
+  }
+  return accounted('pgbench', scenario, 0, () =>
+    runPgbench({ seconds, connections }, postern.databaseUrl, sessionOptions, {
+      file: scriptFileOf(scenario),
+      protocol: options.protocol,
+      variables,
+    }),
+  )
+}
+
+/** Every success must be the rows of its mails, and there must be no others. Counts requests, tells mails. */
+async function accounted(
+  who: string,
+  { mails }: Scenario,
+  unheardAtMost: number,
+  run: () => Promise<LoadResult>,
+): Promise<Measured> {
+  const perRequest = Math.max(1, mails)
+  // Everybody begins with empty tables; what the last one left behind is not this one's to clear away.
+  await postern.superuser.query(
+    'truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.events, mail.usage',
+  )
+  // The first mail of a day makes these; pgbench's script was taken from a later one.
+  await postern.superuser.query(
+    `insert into mail.usage (project_id, period, starts_on)
+     select id, period, date_trunc(period, postern.now() at time zone 'UTC')::date
+       from control.projects, unnest(array['day', 'month']) as period`,
+  )
+  await postern.superuser.query('vacuum analyze')
+  await postern.superuser.query('checkpoint')
+  const result = await measured(postern, run, async ({ succeeded, failed }) => {
+    const rows = await tally()
+    const [written = 0] = rows
+    const unheard = written / perRequest - succeeded
+    if (failed > 0 || rows.some((row) => row !== written) || unheard < 0 || unheard > unheardAtMost) {
+      throw new Error(
+        `${who}'s figures do not agree: ${succeeded} successes, ${failed} failures; rows: ${rows.join(', ')}.`,
+      )
+    }
+    return written
+  })
+  return { ...result, perSecond: result.perSecond * perRequest }
+}
+
+/** Rows of each kind, counted by the superuser, past everything that the API believes. */
+async function tally(): Promise<number[]> {
+  const { rows } = await postern.superuser.query<Record<string, string>>(
+    `select (select count(*) from mail.messages) as messages, (select count(*) from mail.recipients) as recipients,
+            (select count(*) from mail.bodies) as bodies, (select count(*) from mail.dispatch) as dispatch,
+            (select count(*) from mail.events) as events,
+            (select sum(accepted) from mail.usage where period = 'day') as today,
+            (select sum(accepted) from mail.usage where period = 'month') as this_month`,
+  )
+  return Object.values(rows[0] ?? {}).map(Number)
+}
+
+function summary(turn: Turn): string {
+  const figures = ({ perSecond, succeeded, strangersCores }: Measured): string =>
+    `${perSecond.toFixed(0)}/s (${succeeded} answers, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+  const ratio = (turn.api.perSecond / turn.pgbench.perSecond).toFixed(2)
+  return `API ${figures(turn.api)}, pgbench ${figures(turn.pgbench)}: ${ratio}`
+}
+
+function tableRow({ id, what, goal }: Scenario, turns: Turn[]): string[] {
+  const [api, pgbench] = [turns.map((turn) => turn.api), turns.map((turn) => turn.pgbench)]
+  const of = (halves: Measured[], pick: (half: Measured) => number, digits: number): string =>
+    spread(halves.map(pick), digits)
+  const ratios = turns.map((turn) => turn.api.perSecond / turn.pgbench.perSecond)
+  return [
+    id,
+    what,
+    of(api, ({ perSecond }) => perSecond, 0),
+    of(pgbench, ({ perSecond }) => perSecond, 0),
+    `${spread(ratios, 2)}${median(ratios) >= goal ? '' : ' **missed**'}`,
+    `≥ ${goal}`,
+    of(api, ({ p50Ms }) => p50Ms ?? Number.NaN, 1),
+    of(api, ({ p99Ms }) => p99Ms ?? Number.NaN, 1),
+    of(api, ({ cpuMs }) => cpuMs.api, 3),
+    of(api, ({ cpuMs }) => cpuMs.postgres, 3),
+    of(pgbench, ({ cpuMs }) => cpuMs.postgres, 3),
+    of([...api, ...pgbench], ({ strangersCores }) => strangersCores, 1),
+  ]
+}

@@ -1,0 +1,81 @@
+import type { Postern } from './postern.ts'
+
+/** A project that may send as much as it likes from a domain of its own, and a key to do so. */
+export interface Sender {
+  projectId: number
+  identityId: number
+  apiKeyId: number
+  domain: string
+  secret: string
+}
+
+/** Far apart, so that no two numbers in a capture are equal by chance. */
+const first = { projects: 710_001, identities: 720_001, api_keys: 730_001, domains: 740_001 }
+
+/** As an operator makes them, through the API; but nobody asks the DNS whether the domains are theirs. */
+export async function makeSenders(postern: Postern, count: number): Promise<Sender[]> {
+  const { superuser } = postern
+  const token = await postern.token()
+  const create = async <T>(path: string, body: object): Promise<T> => {
+    const response = await fetch(`${postern.url}/v1/admin${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, reason: 'To be measured' }),
+    })
+    if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return (await response.json()) as T
+  }
+  for (const [table, id] of Object.entries(first)) {
+    await superuser.query(`select setval('control.${table}_id_seq', $1, false)`, [id])
+  }
+  const { rows } = await superuser.query<{ id: string }>(
+    `insert into control.users (email, name) values ('owner@example.com', 'Olive') returning id`,
+  )
+  const plan = await create<{ id: number }>('/plans', planWithoutLimits)
+  const senders: Sender[] = []
+  for (let number = 1; number <= count; number++) {
+    const owner = { user_id: Number(rows[0]?.id), plan_id: plan.id }
+    const project = await create<{ id: number }>('/projects', { name: `Sender ${number}`, ...owner })
+    await superuser.query('update control.projects set allow_service_mta = true where id = $1', [project.id])
+    const at = `/projects/${project.id}`
+    const name = `sender${number}.example.com`
+    const { identity } = await create<{ identity: { id: number } }>(`${at}/domains`, {
+      name,
+      mta_provider: 'service',
+    })
+    const key = await create<{ resource: { id: number }; secret: string }>(`${at}/api-keys`, keyForAll)
+    senders.push({
+      projectId: project.id,
+      identityId: identity.id,
+      apiKeyId: key.resource.id,
+      domain: name,
+      secret: key.secret,
+    })
+  }
+  await superuser.query(`update control.domains set status = 'verified', verified_at = postern.now()`)
+  await superuser.query(`update control.identities set state = 'registered', registered_at = postern.now()`)
+  return senders
+}
+
+const planWithoutLimits = {
+  name: 'Bench',
+  description: 'For measuring.',
+  support_level: 'email',
+  max_domains: 1000,
+  max_users: 1000,
+  max_mails_per_day: 1_000_000_000,
+  max_mails_per_month: 1_000_000_000,
+  billing_product_id: null,
+  price: 0,
+  is_active: true,
+}
+
+const keyForAll = {
+  name: 'Bench',
+  mode: 'live',
+  scopes: ['messages:send', 'messages:read'],
+  domain_id: null,
+  allowed_ips: [],
+  expires_at: null,
+  is_active: true,
+}

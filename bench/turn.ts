@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuSeconds, machineCpuSeconds } from './figures.ts'
+import type { LoadResult } from './load.ts'
+import type { Postern } from './postern.ts'
+
+/** One of the two that take turns, measured. */
+export interface Measured extends LoadResult {
+  /** Processor time for each of what was counted. */
+  cpuMs: { api: number; postgres: number }
+  /** Cores that were busy with something else: the more, the less the figures are worth. */
+  strangersCores: number
+}
+
+export interface Turn {
+  api: Measured
+  pgbench: Measured
+}
+
+/** `count` is how many there were, by whoever does not believe the load generator. */
+export async function measured(
+  postern: Postern,
+  run: () => Promise<LoadResult>,
+  count: (result: LoadResult) => Promise<number>,
+): Promise<Measured> {
+  const [before, startedAt] = [await cpuUsed(postern), performance.now()]
+  const result = await run()
+  await sleep(1000)
+  const [after, seconds] = [await cpuUsed(postern), (performance.now() - startedAt) / 1000]
+  const counted = await count(result)
+  const used = (who: keyof CpuUsed): number => after[who] - before[who]
+  const cpuMs = { api: (used('api') * 1000) / counted, postgres: (used('postgres') * 1000) / counted }
+  const strangers = used('machine') - used('api') - used('postgres') - used('bench')
+  return { ...result, cpuMs, strangersCores: Math.max(0, strangers / seconds) }
+}
+
+interface CpuUsed {
+  api: number
+  postgres: number
+  /** This process and the load generators it started. */
+  bench: number
+  machine: number
+}
+
+async function cpuUsed({ pids }: Postern): Promise<CpuUsed> {
+  return {
+    api: await cpuSeconds(pids.api),
+    postgres: await cpuSeconds(pids.postgres, true),
+    bench: await cpuSeconds(process.pid),
+    machine: await machineCpuSeconds(),
+  }
+}

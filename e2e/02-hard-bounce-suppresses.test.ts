@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { body, openStage } from './stage.ts'
+
+/**
+ * There is nobody of that name at the other end. Postfix hears so and reports it, the mail is bounced and the address
+ * is suppressed: the next mail to it is not sent at all, and the shop is told.
+ */
+const stage = await openStage()
+
+describe('an address that does not exist', () => {
+  it('bounces, and from then on no mail is sent to it', async () => {
+    stage.sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
+
+    const first = await stage.send({ to: ['nobody@example.net'] })
+    const bounced = await stage.settled(first, 'bounced')
+    assert.match(bounced.recipients[0]?.reply ?? '', /5\.1\.1/)
+    const events = await stage.events(first)
+    assert.ok(events.some(({ type }) => type === 'message.bounced'))
+
+    const { data } = await body<{ data: { address: string; reason: string }[] }>(
+      200,
+      stage.shop.get('/suppressions'),
+    )
+    assert.deepEqual(
+      data.map(({ address, reason }) => [address, reason]),
+      [['nobody@example.net', 'bounce']],
+    )
+
+    const second = await stage.send({ to: ['Nobody@Example.net'] })
+    await stage.settled(second, 'suppressed')
+    assert.ok((await stage.events(second)).some(({ type }) => type === 'message.suppressed'))
+
+    // Who was sent to later is there; the suppressed one was tried once, by the first mail.
+    await stage.settled(await stage.send({ to: ['anna@example.net'] }), 'delivered')
+    assert.equal(stage.sink.refused.length, 1)
+    assert.equal(stage.sink.received.length, 1)
+  })
+
+  it('leaves the other recipients of a mail alone', async () => {
+    const id = await stage.send({ to: ['nobody@example.net', 'bea@example.net'] })
+    const message = await stage.until(async () => {
+      const seen = await stage.message(id)
+      return seen.recipients.some(({ status }) => status === 'delivered') && seen
+    }, 'the other one is delivered')
+    assert.deepEqual(Object.fromEntries(message.recipients.map(({ address, status }) => [address, status])), {
+      'nobody@example.net': 'suppressed',
+      'bea@example.net': 'delivered',
+    })
+  })
+
+  it("counts in the project's figures", async () => {
+    const figures = await stage.until(async () => {
+      const { body: project } = await stage.admin.get(`/admin/projects/${stage.project.id}`)
+      return project.bounced > 0 && project
+    }, 'the project has heard of it')
+    assert.equal(figures.bounced, 1)
+    assert.equal(figures.failed, 0)
+    assert.equal(figures.complained, 0)
+  })
+})

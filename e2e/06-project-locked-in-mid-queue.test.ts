@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { body, messageIdOf, openStage } from './stage.ts'
+
+/**
+ * A newsletter is on its way when an administrator locks the project. What a worker had in its hands may still go; of
+ * the rest not one mail is handed over, however long it takes. Then the project is unlocked, and everything arrives,
+ * each mail once.
+ */
+const stage = await openStage()
+const mails = 300
+const project = `/admin/projects/${stage.project.id}`
+
+/** Which mails Postfix has taken, by its own log. */
+const handedOver = async (): Promise<string[]> =>
+  [
+    ...(await stage.postfix.log()).matchAll(/cleanup\[\d+\]: \w+: message-id=(<[^>]+@shop\.example\.org>)/g),
+  ].map(([, id = '']) => id)
+
+const inHand = async (): Promise<number> => {
+  const [row] = await stage.database.query<{ count: string }>(
+    `select count(*) from mail.dispatch where state = 'leased'`,
+  )
+  return Number(row?.count)
+}
+
+describe('a project that is locked with mail in its queue', () => {
+  it('hands nothing over while it is locked, loses nothing and sends nothing twice', async () => {
+    // Some 200 ms per mail and connection, so that the queue does not empty at once.
+    stage.line.latencyMs = 50
+    const recipients = Array.from({ length: mails }, (_, n) => `reader${n}@example.net`)
+    const ids = await inTurns(recipients, (to) => stage.send({ to: [to] }))
+    await stage.until(async () => (await handedOver()).length >= mails / 10, 'a tenth is handed over')
+
+    await body(200, stage.admin.patch(project, { is_locked: true, reason: 'Complaints about the list' }))
+    const atLock = (await handedOver()).length
+    let inFlight = 0
+    for (let n = 0; n < 10; n++) {
+      inFlight = Math.max(inFlight, await inHand())
+      await sleep(30)
+    }
+    await stage.until(async () => (await inHand()) === 0, 'nothing is in hand any more')
+    await sleep(500)
+    const whileLocked = (await handedOver()).length
+    await sleep(2000)
+    assert.equal((await handedOver()).length, whileLocked)
+    assert.ok(whileLocked < mails, 'the lock came too late to be of use')
+    assert.ok(whileLocked - atLock <= inFlight, `${whileLocked - atLock} went, of ${inFlight} in flight`)
+
+    const refused = await stage.shop.post('/messages', {
+      from: 'orders@shop.example.org',
+      to: ['anna@example.net'],
+      subject: 'Your order',
+      text: 'It is on its way.',
+    })
+    assert.deepEqual([refused.status, refused.body.error], [403, 'project_locked'])
+    const statuses = await inTurns(ids, async (id) => (await stage.message(id)).status)
+    assert.equal(statuses.filter((status) => status === 'held').length, mails - whileLocked)
+
+    stage.line.latencyMs = 0
+    await body(200, stage.admin.patch(project, { is_locked: false, reason: 'It was a mistake' }))
+    await stage.until(() => stage.sink.received.length >= mails, 'everything has arrived')
+    await inTurns(ids, (id) => stage.settled(id, 'delivered'))
+    assert.equal(stage.sink.received.length, mails)
+    assert.equal(new Set(stage.sink.received.map(({ raw }) => messageIdOf(raw))).size, mails)
+    assert.deepEqual(stage.sink.received.map(({ to }) => to[0]).sort(), recipients.toSorted())
+  })
+})
+
+/** Twenty at a time. */
+async function inTurns<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (let start = 0; start < items.length; start += 20) {
+    results.push(...(await Promise.all(items.slice(start, start + 20).map(work))))
+  }
+  return results
+}

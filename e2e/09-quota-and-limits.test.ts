@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { body, makePlan, openStage } from './stage.ts'
+
+/**
+ * A small plan: three mails a day and one domain. What is beyond is refused to the customer. An administrator may set
+ * up more with a reason, and may put another plan in force; but no reason lets a mail pass that a check at sending
+ * stops.
+ */
+const stage = await openStage({ plan: { max_mails_per_day: 3, max_domains: 1 } })
+const project = `/admin/projects/${stage.project.id}`
+const mail = {
+  from: 'orders@shop.example.org',
+  to: ['anna@example.net'],
+  subject: 'Your order',
+  text: 'It is on its way.',
+}
+
+describe('a plan of three mails a day and one domain', () => {
+  it('has room for three mails, and says when there is room again', async () => {
+    await notAtMidnight()
+    await stage.send({ to: ['anna@example.net', 'bea@example.net'] })
+    const tooMuch = await stage.shop.post('/messages', {
+      ...mail,
+      to: ['carl@example.net', 'dora@example.net'],
+    })
+    assert.deepEqual([tooMuch.status, tooMuch.body.error], [429, 'quota_exceeded'])
+    await stage.send(mail)
+
+    const beyond = await stage.shop.post('/messages', mail)
+    assert.deepEqual([beyond.status, beyond.body.error], [429, 'quota_exceeded'])
+    const retryAfter = Number(beyond.headers.get('retry-after'))
+    const toMidnight = (nextMidnight() - Date.now()) / 1000
+    assert.ok(Math.abs(retryAfter - toMidnight) < 60, `${retryAfter} s, and midnight is in ${toMidnight} s`)
+  })
+
+  it('is left behind when an administrator puts another in force, which needs a reason', async () => {
+    const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'Season', max_mails_per_day: 10 })
+    const unexplained = await stage.admin.patch(project, { admin_plan_id })
+    assert.deepEqual([unexplained.status, unexplained.body.error], [422, 'reason_required'])
+    assert.equal((await stage.shop.post('/messages', mail)).status, 429)
+
+    await body(200, stage.admin.patch(project, { admin_plan_id, reason: 'A campaign, agreed on the phone' }))
+    await stage.settled(await stage.send(mail), 'delivered')
+    const usage = await body<{ day: { accepted: number; limit: number } }>(
+      200,
+      stage.shop.get(`/projects/${stage.project.id}/usage`),
+    )
+    assert.deepEqual([usage.day.accepted, usage.day.limit], [4, 10])
+
+    await body(200, stage.admin.patch(project, { admin_plan_id: null, reason: 'The campaign is over' }))
+    assert.equal((await stage.shop.post('/messages', mail)).status, 429)
+  })
+
+  it('has room for one domain, unless an administrator gives a reason', async () => {
+    const second = { name: 'store.example.org', mta_provider: 'service' }
+    const customers = await stage.shop.post(`/projects/${stage.project.id}/domains`, second)
+    assert.deepEqual([customers.status, customers.body.error], [422, 'limit_exceeded'])
+
+    const unexplained = await stage.admin.post(`${project}/domains`, second)
+    assert.deepEqual([unexplained.status, unexplained.body.error], [422, 'limit_exceeded'])
+    const reason = 'Moving house, both names for a month'
+    const { id } = await body<{ id: number }>(
+      201,
+      stage.admin.post(`${project}/domains`, { ...second, reason }),
+    )
+
+    const { data } = await body<{ data: { limit_exception: unknown; reason: string }[] }>(
+      200,
+      stage.admin.get(
+        `/admin/audit?project_id=${stage.project.id}&operation=domains.create&resource=domain:${id}`,
+      ),
+    )
+    assert.deepEqual(
+      data.map((row) => [row.reason, row.limit_exception]),
+      [[reason, { limit: 'max_domains', value: 1, count: 2 }]],
+    )
+  })
+
+  it('lets no reason pass a check at sending', async () => {
+    const reason = 'Complaints about the list'
+    const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'Large', max_domains: 1 })
+    await body(200, stage.admin.patch(project, { is_locked: true, admin_plan_id, reason }))
+    await body(
+      201,
+      stage.admin.post(`${project}/domains`, { name: 'mall.example.org', mta_provider: 'service', reason }),
+    )
+    const locked = await stage.shop.post('/messages', mail)
+    assert.deepEqual([locked.status, locked.body.error], [403, 'project_locked'])
+    const pleading = await stage.shop.post('/messages', { ...mail, reason })
+    assert.notEqual(pleading.status, 202)
+    await stage.until(() => stage.sink.received.length >= 4, 'what was accepted has arrived')
+    assert.equal(stage.sink.received.length, 4)
+  })
+})
+
+const nextMidnight = (): number => new Date().setUTCHours(24, 0, 0, 0)
+
+/** A day that ends in the middle of a scenario would be a quota that begins anew. */
+async function notAtMidnight(): Promise<void> {
+  const leftMs = nextMidnight() - Date.now()
+  if (leftMs < 60_000) await sleep(leftMs + 1000)
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Authentication, authenticationOf } from '../server/src/testing/authentication.ts'
+import type { DnsRecord } from '../server/src/testing/dns.ts'
+import type { Delivery } from '../server/src/testing/sink.ts'
+import { type Answer, Caller } from './caller.ts'
+import { openParts, type PartOptions, type Parts } from './parts.ts'
+
+/**
+ * What a scenario begins with: the parts, an administrator, and the project of a shop with a plan, an API key and the
+ * domain shop.example.org, whose DNS records were published as the API told and found by the worker.
+ */
+export interface Stage extends Parts, Cast {
+  /** Accepted, or the scenario ends here. The id of the message. */
+  send(mail: Partial<Mail>): Promise<string>
+  message(id: string): Promise<Message>
+  events(id: string): Promise<MessageEvent[]>
+  /** The message, once what became of every recipient is this. */
+  settled(id: string, status: string, timeoutMs?: number): Promise<Message>
+  /** What the sink has of it. */
+  received(id: string): Delivery[]
+  /** What a receiver makes of it. */
+  authentication(delivery: Delivery): Promise<Authentication>
+  /** Publishes what the API told, and has it looked at until the domain is verified. */
+  verify(domain: Domain): Promise<Domain>
+  until: typeof until
+}
+
+interface Cast {
+  admin: Caller
+  /** The shop's own program. */
+  shop: Caller
+  project: { id: number; plan_id: number }
+  domain: Domain
+}
+
+export interface Domain {
+  id: number
+  name: string
+  status: string
+  identity: { id: number; state: string; selector: string }
+  dns_records: DnsRecord[]
+}
+
+export interface Mail {
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  subject: string
+  text: string
+  html: string
+  attachments: { filename: string; content_type: string; content: string }[]
+}
+
+export interface Message {
+  id: string
+  status: string
+  recipients: { address: string; kind: string; status: string; reply: string | null }[]
+}
+
+export interface MessageEvent {
+  type: string
+  recipient: string
+  data: Record<string, unknown>
+  created_at: string
+}
+
+export interface StageOptions extends PartOptions {
+  plan?: Partial<typeof plan>
+}
+
+const plan = {
+  name: 'Shop',
+  description: 'For scenarios.',
+  support_level: 'email',
+  max_domains: 10,
+  max_users: 10,
+  max_mails_per_day: 10_000,
+  max_mails_per_month: 100_000,
+  billing_product_id: null,
+  price: 10,
+  is_active: true,
+}
+
+const scopes = ['messages:send', 'messages:read', 'suppressions:read', 'domains:write', 'usage:read']
+
+export async function openStage(options: StageOptions = {}): Promise<Stage> {
+  const parts = await openParts(options)
+  const cast = await enter(parts, options)
+  const { shop, admin, project } = cast
+  const { dns, sink } = parts
+  const message = (id: string) => body<Message>(200, shop.get(`/messages/${id}`))
+  const untilTold: typeof until = (look, what, timeoutMs) =>
+    until(look, what, timeoutMs).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await troubles(parts)}`)
+    })
+  return {
+    ...parts,
+    ...cast,
+    message,
+    until: untilTold,
+    verify: (domain) => verify(parts, admin, project.id, domain),
+    async send(mail) {
+      const whole = {
+        from: 'Shop <orders@shop.example.org>',
+        subject: 'Your order',
+        text: 'It is on its way.',
+      }
+      return (await body<{ id: string }>(202, shop.post('/messages', { ...whole, ...mail }))).id
+    },
+    events: async (id) =>
+      (await body<{ data: MessageEvent[] }>(200, shop.get(`/messages/${id}/events`))).data,
+    settled: (id, status, timeoutMs) =>
+      untilTold(
+        async () => {
+          const seen = await message(id)
+          return seen.recipients.every((recipient) => recipient.status === status) && seen
+        },
+        `message ${id} is ${status}`,
+        timeoutMs,
+      ),
+    received: (id) => sink.received.filter(({ raw }) => messageIdOf(raw).startsWith(`<${id}@`)),
+    authentication: (delivery) => authenticationOf(delivery, dns.server),
+  }
+}
+
+/** Everything as an operator and an administrator do it: by commands, and by the API. */
+async function enter(parts: Parts, options: StageOptions): Promise<Cast> {
+  const email = 'ada@postern.example.net'
+  await parts.postern('admin', 'create', '--email', email)
+  const admin = new Caller(parts.apiUrl, (await parts.postern('token', '--email', email)).trim())
+  const users = await body<{ data: { id: number }[] }>(200, admin.get('/admin/users'))
+  const { id: plan_id } = await makePlan(admin, options.plan)
+  const { id } = await body<{ id: number }>(
+    201,
+    admin.post('/admin/projects', { name: 'Shop', user_id: users.data[0]?.id, plan_id }),
+  )
+  await body(
+    200,
+    admin.patch(`/admin/projects/${id}`, { allow_service_mta: true, reason: 'A customer since 2019' }),
+  )
+  const { secret } = await body<{ secret: string }>(
+    201,
+    admin.post(`/admin/projects/${id}/api-keys`, {
+      mode: 'live',
+      name: 'Web shop',
+      scopes,
+      domain_id: null,
+      allowed_ips: [],
+      expires_at: null,
+      is_active: true,
+    }),
+  )
+  const made = await body<Domain>(
+    201,
+    admin.post(`/admin/projects/${id}/domains`, { name: 'shop.example.org', mta_provider: 'service' }),
+  )
+  const domain = await verify(parts, admin, id, made)
+  return { admin, shop: new Caller(parts.apiUrl, secret), project: { id, plan_id }, domain }
+}
+
+export const makePlan = (admin: Caller, changes: Partial<typeof plan> = {}): Promise<{ id: number }> =>
+  body(201, admin.post('/admin/plans', { ...plan, ...changes }))
+
+async function verify({ dns }: Parts, admin: Caller, projectId: number, domain: Domain): Promise<Domain> {
+  await dns.publish(domain.dns_records)
+  const path = `/admin/projects/${projectId}/domains/${domain.id}`
+  const seen = (isSo: (domain: Domain) => boolean, what: string) =>
+    until(async () => {
+      const now = await body<Domain>(200, admin.get(path))
+      return isSo(now) && now
+    }, `${domain.name} is ${what}`)
+  await seen(({ identity }) => identity.state === 'registered', 'registered')
+  await body(200, admin.post(`${path}/verify`, { reason: 'The records are there' }))
+  return seen(({ status }) => status === 'verified', 'verified')
+}
+
+/** What was answered, which must have this status. */
+export async function body<Body>(status: number, request: Promise<Answer>): Promise<Body> {
+  const answer = await request
+  assert.equal(answer.status, status, JSON.stringify(answer.body))
+  return answer.body
+}
+
+/** What is looked at again and again until it is neither false nor absent. */
+export async function until<Seen>(
+  look: () => Promise<Seen | false | undefined> | Seen | false | undefined,
+  what: string,
+  timeoutMs = 15_000,
+): Promise<Seen> {
+  for (const end = performance.now() + timeoutMs; performance.now() < end; await sleep(50)) {
+    const seen = await look()
+    if (seen !== false && seen !== undefined) return seen
+  }
+  throw new Error(`in ${timeoutMs} ms it did not come true that ${what}`)
+}
+
+/** What the parts have to say for themselves. */
+async function troubles({ processes, postfix }: Parts): Promise<string> {
+  const logged = Object.entries(processes).flatMap(([name, { lines }]) =>
+    lines.filter((line) => /"level":"(warn|error|fatal)"/.test(line)).map((line) => `${name}: ${line}`),
+  )
+  return [...logged, ...(await postfix.log()).trimEnd().split('\n').slice(-20)].join('\n')
+}
+
+/** As it stands in the header, with its brackets. */
+export const messageIdOf = (raw: Buffer): string =>
+  /^Message-ID:\s*(<[^>]+>)/im.exec(raw.toString('latin1'))?.[1] ?? ''

@@ -1,0 +1,18 @@
+import Type from 'typebox'
+import { listMessageEvents } from '../../core/messages/messages.ts'
+import { MessageEvent } from '../../core/messages/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectMessageParams } from './parameters.ts'
+
+export const listMessageEventsQuery = adminQuery({
+  id: 'messages.events',
+  path: '/admin/projects/:project_id/messages/:id/events',
+  summary: 'List the events of a message',
+  description: 'Everything that happened to a message, in its order.',
+  params: ProjectMessageParams,
+  query: {},
+  answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
+  run: async ({ db, params }) => ({
+    answer: { data: await db.read((tx) => listMessageEvents(tx, params.project_id, params.id)) },
+  }),
+})

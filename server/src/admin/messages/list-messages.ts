@@ -1,0 +1,21 @@
+import { listMessages } from '../../core/messages/messages.ts'
+import { Message, messageFilter } from '../../core/messages/wire.ts'
+import { PageQuery, searchOf } from '../../core/page.ts'
+import { findProject } from '../../core/projects/projects.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
+import { adminQuery } from '../operation.ts'
+
+export const listMessagesQuery = adminQuery({
+  id: 'messages.list',
+  path: '/admin/projects/:project_id/messages',
+  summary: 'List the messages of a project',
+  description: 'Messages, newest first, each with its recipients and what became of them.',
+  params: ProjectParams,
+  query: { ...PageQuery, ...messageFilter },
+  answer: searchOf(Message),
+  run: ({ db, params, query }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      return { answer: await listMessages(tx, id, query) }
+    }),
+})

@@ -1,0 +1,17 @@
+import { showMessage } from '../../core/messages/messages.ts'
+import { Message } from '../../core/messages/wire.ts'
+import { adminQuery } from '../operation.ts'
+import { ProjectMessageParams } from './parameters.ts'
+
+export const showMessageQuery = adminQuery({
+  id: 'messages.show',
+  path: '/admin/projects/:project_id/messages/:id',
+  summary: 'Show a message',
+  description: 'A message with its recipients and what became of them. Its content is not shown.',
+  params: ProjectMessageParams,
+  query: {},
+  answer: Message,
+  run: async ({ db, params }) => ({
+    answer: await db.read((tx) => showMessage(tx, params.project_id, params.id)),
+  }),
+})

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Queue } from '../../core/dispatch/queue.ts'
+import { startApi } from '../../testing/api.ts'
+import { auditRowOf } from '../../testing/audit-row.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { mailRows } from '../../testing/mail-rows.ts'
+import { assertProblem } from '../../testing/problem.ts'
+import { inDays, senders } from '../../testing/senders.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeSender, makeProject, claimedOf } = senders(api, database, admin)
+const { makeMail } = mailRows(database)
+const reason = 'Customer asked us to stop a mailing'
+
+const hold = (path: string, query = '') => admin.post(`${path}/queue/hold${query}`, { reason })
+const statusOf = async (path: string, id: string) => (await admin.get(`${path}/messages/${id}`)).body.status
+
+describe('queue.hold', () => {
+  test('keeps what waits from being claimed, and shows it as held', async () => {
+    const sender = await makeSender()
+    const id = await sender.send()
+    const answer = await hold(sender.path)
+    assert.equal(answer.status, 200, answer.text)
+    const { held_at, ...rest } = answer.body
+    assert.deepEqual(rest, { project_id: sender.id, is_held: true, waiting: 1, scheduled: 0, leaving: 0 })
+    assert.ok(Math.abs(Date.parse(held_at) - Date.now()) < 60_000)
+    assert.deepEqual((await admin.get(`${sender.path}/queue`)).body, answer.body)
+
+    assert.deepEqual(await claimedOf(sender.id), [])
+    const message = (await admin.get(`${sender.path}/messages/${id}`)).body
+    assert.deepEqual([message.status, message.recipients[0].status], ['held', 'held'])
+    const { operation, project_id, before, after, ...row } =
+      (await auditRowOf(database, answer)) ?? assert.fail()
+    assert.deepEqual(
+      [operation, project_id, row.reason, before, after],
+      ['queue.hold', sender.id, reason, { is_held: false }, { is_held: true }],
+    )
+  })
+
+  test('lets new mail in, which is held as well, and shows what is scheduled as it is', async () => {
+    const sender = await makeSender()
+    await hold(sender.path)
+    const [id, later] = [await sender.send(), await sender.send({ send_at: inDays(1) })]
+    assert.deepEqual(await claimedOf(sender.id), [])
+    assert.equal(await statusOf(sender.path, id), 'held')
+    assert.equal(await statusOf(sender.path, later), 'scheduled')
+    const { waiting, scheduled } = (await admin.get(`${sender.path}/queue`)).body
+    assert.deepEqual([waiting, scheduled], [1, 1])
+  })
+
+  test('is about one project', async () => {
+    const [held, other] = [await makeSender(), await makeSender()]
+    await hold(held.path)
+    const id = await other.send()
+    assert.equal(await statusOf(other.path, id), 'queued')
+    assert.deepEqual(await claimedOf(other.id), [id])
+  })
+
+  test('is not undone by a lock that comes and goes, and the preview of an unlock says so', async () => {
+    const sender = await makeSender()
+    await sender.send()
+    await hold(sender.path)
+    await admin.patch(sender.path, { is_locked: true, reason })
+    const preview = await admin.patch(`${sender.path}?dry_run=true`, { is_locked: false })
+    assert.deepEqual(preview.body.effects, [
+      'New mail is accepted. Mails that wait: 1. The queue is still held.',
+    ])
+    await admin.patch(sender.path, { is_locked: false, reason })
+    assert.deepEqual(await claimedOf(sender.id), [])
+    assert.equal((await admin.get(`${sender.path}/queue`)).body.is_held, true)
+  })
+
+  test('for seven days makes mail fail, and no sooner', async () => {
+    const sender = await makeSender()
+    const [old, young] = [await sender.send(), await sender.send()]
+    await hold(sender.path)
+    for (const [id, age] of [
+      [old, '7 days 1 minute'],
+      [young, '6 days 23 hours'],
+    ]) {
+      await database.query('update mail.dispatch set due_at = due_at - $2::interval where message_id = $1', [
+        id,
+        age,
+      ])
+    }
+    await new Queue(api.context.db.mail).expire()
+    assert.equal(await statusOf(sender.path, old), 'failed')
+    assert.equal(await statusOf(sender.path, young), 'held')
+    const { data } = (await admin.get(`${sender.path}/messages/${old}/events`)).body
+    assert.equal(data.at(-1).type, 'message.failed')
+  })
+
+  test('of a queue that is held changes nothing', async () => {
+    const { path } = await makeSender()
+    const first = await hold(path)
+    const again = await hold(path)
+    assert.deepEqual([again.status, again.text], [200, first.text])
+    assert.equal(await auditRowOf(database, again), undefined)
+    const preview = await hold(path, '?dry_run=true')
+    assert.deepEqual([preview.body.changes, preview.body.effects], [[], []])
+  })
+
+  test('asked for by many at once is done once', async () => {
+    const { id } = await makeProject()
+    const answers = await Promise.all(Array.from({ length: 12 }, () => hold(`/projects/${id}`)))
+    assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
+    const rows = await Promise.all(answers.map((answer) => auditRowOf(database, answer)))
+    assert.equal(rows.filter((row) => row !== undefined).length, 1)
+  })
+
+  test('beforehand tells what waits and what cannot be stopped, and holds nothing', async () => {
+    const sender = await makeSender()
+    const id = await sender.send()
+    await makeMail(sender.id, { status: 'deferred', dispatch: 'deferred' })
+    await makeMail(sender.id, { status: 'queued', dispatch: 'leased' })
+    const { body } = await admin.post(`${sender.path}/queue/hold?dry_run=true`, {})
+    assert.deepEqual(body, {
+      operation: 'queue.hold',
+      reason_required: true,
+      changes: [{ resource: 'queue', id: sender.id, field: 'is_held', before: false, after: true }],
+      effects: [
+        'Mails that wait: 2. They are held until the queue is released; one that is held for 7 days fails.',
+        'New mail is accepted as before, and held.',
+      ],
+      warnings: ['Mails that are leaving just now and cannot be stopped: 1.'],
+    })
+    assert.equal((await admin.get(`${sender.path}/queue`)).body.is_held, false)
+    assert.deepEqual(await claimedOf(sender.id), [id])
+  })
+
+  test('beforehand does not promise a locked project that its mail is accepted', async () => {
+    const { path } = await makeSender()
+    await admin.patch(path, { is_locked: true, reason })
+    const { body } = await hold(path, '?dry_run=true')
+    assert.equal(body.effects.length, 1)
+    assert.deepEqual(body.warnings, ['The project is locked, so its mail waits all the same.'])
+  })
+
+  test('needs a reason, and nothing else', async () => {
+    const { path } = await makeSender()
+    assertProblem(await admin.post(`${path}/queue/hold`), 422, 'reason_required')
+    assertProblem(await admin.post(`${path}/queue/hold`, { reason, until: 'x' }), 422, 'validation_failed')
+    assertProblem(await hold('/projects/999999999'), 404, 'not_found')
+    assert.equal((await admin.get(`${path}/queue`)).body.is_held, false)
+  })
+})

@@ -1,0 +1,54 @@
+import { countText } from '../../core/counts.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { holdQueue, ProjectQueue, showQueue } from '../../core/queue/queue.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { otherObstacles } from './consequences.ts'
+
+export const holdQueueOperation = adminOperation({
+  id: 'queue.hold',
+  kind: 'ask',
+  path: '/admin/projects/:project_id/queue/hold',
+  summary: 'Hold the mail of a project',
+  description:
+    'Keeps what waits, and what is accepted from now on, from being handed over, until it is released; mail is accepted as before. What is held for 7 days fails. Mail that is leaving at this moment cannot be stopped. Where it is held already, nothing changes.',
+  params: ProjectParams,
+  body: {},
+  reason: 'always',
+  example: { reason: 'Customer asked us to stop a mailing' },
+  answer: ProjectQueue,
+  hasVersion: false,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, target }) {
+    const hasChanged = await holdQueue(tx, target.id)
+    const queue = await showQueue(tx, target.id)
+    const obstacles = otherObstacles(target)
+    return {
+      audit: hasChanged
+        ? {
+            projectId: target.id,
+            change: {
+              resource: 'queue',
+              id: target.id,
+              before: { is_held: false },
+              after: { is_held: true },
+            },
+          }
+        : unchanged,
+      effects: hasChanged
+        ? [
+            `Mails that wait: ${countText(queue.waiting)}. They are held until the queue is released; one that is held for 7 days fails.`,
+            ...(obstacles.length === 0 ? ['New mail is accepted as before, and held.'] : []),
+          ]
+        : [],
+      warnings: [
+        ...obstacles,
+        ...(queue.leaving > 0
+          ? [`Mails that are leaving just now and cannot be stopped: ${countText(queue.leaving)}.`]
+          : []),
+      ],
+      answer: queue,
+      version: null,
+    }
+  },
+})

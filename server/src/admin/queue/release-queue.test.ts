@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { auditRowOf } from '../../testing/audit-row.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { senders } from '../../testing/senders.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeSender, claimedOf } = senders(api, database, admin)
+const reason = 'The customer has corrected the mailing'
+
+const release = (path: string, query = '') => admin.post(`${path}/queue/release${query}`, { reason })
+
+/** A project with one mail that an administrator holds. */
+async function heldSender() {
+  const sender = await makeSender()
+  const messageId = await sender.send()
+  const { status } = await admin.post(`${sender.path}/queue/hold`, { reason })
+  assert.equal(status, 200)
+  return { ...sender, messageId }
+}
+
+describe('queue.release', () => {
+  test('lets the mail go on that was held', async () => {
+    const { id, path, messageId } = await heldSender()
+    const answer = await release(path)
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.body, {
+      project_id: id,
+      is_held: false,
+      held_at: null,
+      waiting: 1,
+      scheduled: 0,
+      leaving: 0,
+    })
+    const row = await auditRowOf(database, answer)
+    assert.deepEqual(
+      [row?.operation, row?.project_id, row?.reason, row?.before, row?.after],
+      ['queue.release', id, reason, { is_held: true }, { is_held: false }],
+    )
+    assert.equal((await admin.get(`${path}/messages/${messageId}`)).body.status, 'queued')
+    assert.deepEqual(await claimedOf(id), [messageId])
+    assert.equal((await admin.get(`${path}/queue`)).body.leaving, 1)
+  })
+
+  test('of a queue that is not held changes nothing', async () => {
+    const { path } = await makeSender()
+    const shown = await admin.get(`${path}/queue`)
+    const answer = await release(path)
+    assert.deepEqual([answer.status, answer.text], [200, shown.text])
+    assert.equal(await auditRowOf(database, answer), undefined)
+  })
+
+  test('after which it is held again is another hold, from then on', async () => {
+    const { path } = await heldSender()
+    const { held_at } = (await admin.get(`${path}/queue`)).body
+    await release(path)
+    const again = await admin.post(`${path}/queue/hold`, { reason })
+    assert.ok(again.body.held_at > held_at)
+    assert.ok(await auditRowOf(database, again))
+  })
+
+  const obstacles = {
+    'The project is locked, so its mail waits all the same.': { is_locked: true },
+    'With the status "paused" in force its mail waits all the same.': { admin_subscription_status: 'paused' },
+    'With the status "canceled" in force its mail waits all the same.': {
+      admin_subscription_status: 'canceled',
+    },
+  }
+  for (const [warning, change] of Object.entries(obstacles)) {
+    test(`lets nothing go where something else stands in the way, and says so beforehand: ${warning}`, async () => {
+      const { id, path, messageId } = await heldSender()
+      await admin.patch(path, { ...change, reason })
+      const { body } = await release(path, '?dry_run=true')
+      assert.deepEqual([body.effects, body.warnings], [['Mails that still wait: 1.'], [warning]])
+      assert.equal((await release(path)).body.is_held, false)
+      assert.equal((await admin.get(`${path}/messages/${messageId}`)).body.status, 'held')
+      assert.deepEqual(await claimedOf(id), [])
+    })
+  }
+
+  test('beforehand tells how much goes on, and releases nothing', async () => {
+    const { id, path } = await heldSender()
+    const { body } = await release(path, '?dry_run=true')
+    assert.deepEqual(body, {
+      operation: 'queue.release',
+      reason_required: true,
+      changes: [{ resource: 'queue', id, field: 'is_held', before: true, after: false }],
+      effects: ['Mails that go on: 1.'],
+      warnings: [],
+    })
+    assert.equal((await admin.get(`${path}/queue`)).body.is_held, true)
+    assert.deepEqual(await claimedOf(id), [])
+  })
+})

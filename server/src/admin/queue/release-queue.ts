@@ -1,0 +1,45 @@
+import { countText } from '../../core/counts.ts'
+import { lockProject } from '../../core/projects/projects.ts'
+import { ProjectQueue, releaseQueue, showQueue } from '../../core/queue/queue.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+import { otherObstacles } from './consequences.ts'
+
+export const releaseQueueOperation = adminOperation({
+  id: 'queue.release',
+  kind: 'ask',
+  path: '/admin/projects/:project_id/queue/release',
+  summary: 'Release the mail of a project',
+  description:
+    'Lets the mail of a project go on that was held. A lock, or a subscription that is not in force, holds it all the same. Where it is not held, nothing changes.',
+  params: ProjectParams,
+  body: {},
+  reason: 'always',
+  example: { reason: 'The customer has corrected the mailing' },
+  answer: ProjectQueue,
+  hasVersion: false,
+  target: (tx, { project_id }) => lockProject(tx, project_id),
+  async run({ tx, target }) {
+    const hasChanged = await releaseQueue(tx, target.id)
+    const queue = await showQueue(tx, target.id)
+    const obstacles = otherObstacles(target)
+    const become = obstacles.length === 0 ? 'go on' : 'still wait'
+    return {
+      audit: hasChanged
+        ? {
+            projectId: target.id,
+            change: {
+              resource: 'queue',
+              id: target.id,
+              before: { is_held: true },
+              after: { is_held: false },
+            },
+          }
+        : unchanged,
+      effects: hasChanged ? [`Mails that ${become}: ${countText(queue.waiting)}.`] : [],
+      warnings: obstacles,
+      answer: queue,
+      version: null,
+    }
+  },
+})

@@ -1,0 +1,19 @@
+import { findProject } from '../../core/projects/projects.ts'
+import { ProjectQueue, showQueue } from '../../core/queue/queue.ts'
+import { ProjectParams } from '../../platform/http/parameters.ts'
+import { adminQuery } from '../operation.ts'
+
+export const showQueueQuery = adminQuery({
+  id: 'queue.show',
+  path: '/admin/projects/:project_id/queue',
+  summary: 'Show the queue of a project',
+  description: 'How much mail of a project is still to be handed over, and whether it is held.',
+  params: ProjectParams,
+  query: {},
+  answer: ProjectQueue,
+  run: ({ db, params }) =>
+    db.read(async (tx) => {
+      const { id } = await findProject(tx, params.project_id)
+      return { answer: await showQueue(tx, id) }
+    }),
+})

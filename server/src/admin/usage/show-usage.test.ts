@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertProblem } from '../../testing/problem.ts'
+import { senders } from '../../testing/senders.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeSender, makePlan } = senders(api, database, admin)
+
+/** A day before today, in UTC. */
+const daysAgo = (days: number): string =>
+  new Date(Date.now() - days * 24 * 3600_000).toISOString().slice(0, 10)
+
+const nothing = {
+  accepted: 0,
+  sent: 0,
+  delivered: 0,
+  deferred: 0,
+  bounced: 0,
+  failed: 0,
+  complained: 0,
+  suppressed: 0,
+}
+
+describe('usage.show', () => {
+  test('tells what was accepted today and this month against the plan in force', async () => {
+    const { path, send } = await makeSender()
+    const idle = (await admin.get(`${path}/usage`)).body
+    const [today, month] = [daysAgo(0), `${daysAgo(0).slice(0, 7)}-01`]
+    assert.deepEqual(idle.day, { starts_on: today, accepted: 0, limit: 10_000 })
+    assert.deepEqual(idle.month, { starts_on: month, accepted: 0, limit: 100_000 })
+    await send({ to: ['a@example.net', 'b@example.net'] })
+    await send()
+    const plan = await makePlan({ max_mails_per_day: 20, max_mails_per_month: 30 })
+    await admin.patch(path, { admin_plan_id: plan.id, reason: 'Asked for' })
+    const { status, body, headers } = await admin.get(`${path}/usage`)
+    assert.equal(status, 200)
+    assert.equal(headers.get('etag'), null)
+    assert.deepEqual(Object.keys(body), ['day', 'month', 'days'])
+    assert.deepEqual(body.day, { starts_on: today, accepted: 3, limit: 20 })
+    assert.deepEqual(body.month, { starts_on: month, accepted: 3, limit: 30 })
+    assert.deepEqual(body.days[0], { day: today, ...nothing, accepted: 3 })
+  })
+
+  test('tells of the last thirty days, today first, with those on which nothing happened', async () => {
+    const [{ id, path }, other] = [await makeSender(), await makeSender()]
+    for (const [projectId, days, bounced] of [
+      [id, 29, 7],
+      [id, 30, 9],
+      [other.id, 3, 11],
+    ] as const) {
+      await database.query(
+        `insert into mail.daily (project_id, day, sent, delivered, bounced)
+         values ($1, $2::date, 5000000001, 3, $3)`,
+        [projectId, daysAgo(days), bounced],
+      )
+    }
+    const { days } = (await admin.get(`${path}/usage`)).body
+    assert.deepEqual(
+      days.map(({ day }: { day: string }) => day),
+      Array.from({ length: 30 }, (_, n) => daysAgo(n)),
+    )
+    assert.deepEqual(days.at(-1), {
+      day: daysAgo(29),
+      ...nothing,
+      sent: 5_000_000_001,
+      delivered: 3,
+      bounced: 7,
+    })
+    for (const { day, ...counts } of days.slice(0, -1)) assert.deepEqual(counts, nothing, day)
+  })
+
+  test('is of no project that does not exist', async () => {
+    assertProblem(await admin.get('/projects/999999999/usage'), 404, 'not_found')
+  })
+})

@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import type { ProviderName } from '../../providers/mta-provider.ts'
+import type { LaneKey } from './lanes.sql.ts'
+
+export interface Claimed {
+  message_id: string
+  recipient_no: number
+  project_id: number
+  shard: number
+  identity_id: number
+  provider: ProviderName
+  recipient: string
+  attempt: number
+  first_attempt_at: Date
+  due_at: Date
+}
+
+export interface LaneToClaim extends LaneKey {
+  /** Nothing that is ready is older than this. */
+  watermark: Date
+}
+
+/**
+ * Up to `perLane` mails of each lane, `limit` in all, the oldest of each first, leased to the caller.
+ *
+ * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing.
+ * The rows are taken by their place on disk, which the lock keeps true, so that the planner has nothing to choose.
+ */
+export async function claimRows(
+  tx: Tx,
+  lanes: readonly LaneToClaim[],
+  { perLane, limit, leaseSeconds }: { perLane: number; limit: number; leaseSeconds: number },
+): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    with lane as materialized (
+      select lane.* from unnest(${lanes.map(({ shard }) => shard)}::smallint[],
+                                ${lanes.map(({ project_id }) => project_id)}::bigint[],
+                                ${lanes.map(({ provider }) => provider)}::text[],
+                                ${lanes.map(({ watermark }) => watermark)}::timestamptz[])
+                         with ordinality as lane (shard, project_id, provider, watermark, place)
+        join control.projects as projects on projects.id = lane.project_id
+       where not projects.is_locked
+         and coalesce(coalesce(projects.admin_subscription_status, projects.billing_subscription_status)
+                        in ('trialing', 'active', 'past_due'), true)
+         and not exists (select from control.queue_holds as holds where holds.project_id = lane.project_id)
+    )
+    update mail.dispatch
+       set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
+           first_attempt_at = coalesce(first_attempt_at, postern.now())
+     where ctid = any(array(
+             select ready.ctid from (select * from lane order by place) as lane
+              cross join lateral (
+                select dispatch.ctid from mail.dispatch as dispatch
+                 where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
+                   and dispatch.provider = lane.provider and dispatch.state = 'ready'
+                   and dispatch.due_at >= lane.watermark
+                 order by dispatch.due_at limit ${perLane}
+                   for update skip locked) as ready
+              limit ${limit}))
+    returning message_id, recipient_no, project_id, shard, identity_id, provider, recipient, attempt,
+              first_attempt_at, due_at`.execute(tx)
+  return rows
+}
+
+export interface Letter {
+  message_id: string
+  is_test: boolean
+  size_bytes: number
+  created_at: Date
+  format: 'json' | 'mime'
+  /** Null where it is large, and is read by itself when it is sent. */
+  content: Buffer | null
+}
+
+/** What is to be sent, once for each message. */
+export async function findLetters(
+  tx: ReadTx,
+  claimed: readonly Claimed[],
+  maxContentBytes: number,
+): Promise<Map<string, Letter>> {
+  const shardOf = new Map(claimed.map(({ message_id, shard }) => [message_id, shard]))
+  const { rows } = await sql<Letter>`
+    select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, bodies.format,
+           case when octet_length(bodies.content) <= ${maxContentBytes} then bodies.content end as content
+      from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
+      cross join lateral (select * from mail.messages where shard = wanted.shard and id = wanted.id) as messages
+      cross join lateral (
+        select * from mail.bodies where shard = wanted.shard and message_id = wanted.id) as bodies`.execute(
+    tx,
+  )
+  return new Map(rows.map((row) => [row.message_id, row]))
+}
+
+export async function findContent(tx: ReadTx, { shard, message_id }: Claimed): Promise<Buffer> {
+  const { content } = await tx
+    .selectFrom('mail.bodies')
+    .select('content')
+    .where('shard', '=', shard)
+    .where('message_id', '=', message_id)
+    .executeTakeFirstOrThrow()
+  return content
+}

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db/db.ts'
+import type { RecipientStatus } from '../messages/wire.ts'
+
+/** What became of an attempt, as it is written down. */
+export interface Result {
+  shard: number
+  message_id: string
+  recipient_no: number
+  project_id: number
+  attempt: number
+  provider: string
+  host: string | null
+  queueId: string | null
+  outcome: 'sent' | 'deferred' | 'refused' | 'unreachable'
+  reply: string | null
+  startedAt: Date
+  /** Null: there is nothing more to do. Otherwise, when it is tried again. */
+  retrySeconds: number | null
+  /** What the recipient becomes; null: what it is. */
+  status: Extract<RecipientStatus, 'sent' | 'deferred' | 'bounced' | 'failed' | 'delivered'> | null
+}
+
+export interface Finished {
+  message_id: string
+  recipient_no: number
+  /** Whether the recipient's status is another one now. */
+  has_changed: boolean
+}
+
+/**
+ * Only what is still leased under the attempt that it was given for: whoever lost the lease has nothing to say any
+ * more. A word that the intake has heard meanwhile is not taken back.
+ */
+export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Finished[]> {
+  const each = <T>(value: (result: Result) => T): T[] => results.map(value)
+  const { rows } = await sql<Finished>`
+    with result as materialized (
+      select * from unnest(
+        ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
+        ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ project_id }) => project_id)}::bigint[],
+        ${each(({ attempt }) => attempt)}::smallint[], ${each(({ provider }) => provider)}::text[],
+        ${each(({ host }) => host)}::text[], ${each(({ queueId }) => queueId)}::text[],
+        ${each(({ outcome }) => outcome)}::text[], ${each(({ reply }) => reply)}::text[],
+        ${each(({ startedAt }) => startedAt)}::timestamptz[],
+        ${each(({ retrySeconds }) => retrySeconds)}::float8[], ${each(({ status }) => status)}::text[])
+        as result (shard, message_id, recipient_no, project_id, attempt, provider, host, queue_id, outcome, reply,
+                   started_at, retry_seconds, status)
+    ), held as materialized (
+      select dispatch.ctid, result.* from result
+        cross join lateral (
+          select dispatch.ctid from mail.dispatch as dispatch
+           where dispatch.shard = result.shard and dispatch.message_id = result.message_id
+             and dispatch.recipient_no = result.recipient_no
+             and dispatch.attempt = result.attempt and dispatch.state = 'leased'
+             for update) as dispatch
+    ), gone as (
+      delete from mail.dispatch where ctid = any(array(select ctid from held where retry_seconds is null))
+    ), again as (
+      update mail.dispatch as dispatch
+         set state = 'deferred', leased_until = null,
+             due_at = postern.now() + interval '1 second' *
+                        (select retry_seconds from held where held.ctid = dispatch.ctid)
+       where ctid = any(array(select ctid from held where retry_seconds is not null))
+    ), noted as (
+      insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply,
+                                 started_at, finished_at)
+      select message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at,
+             postern.now()
+        from held
+      on conflict do nothing
+    ), changed as (
+      update mail.recipients as recipients
+         set status = held.status, reply = held.reply, updated_at = postern.now()
+        from held
+       where recipients.shard = held.shard and recipients.message_id = held.message_id
+         and recipients.recipient_no = held.recipient_no and held.status is not null
+         and recipients.status in ('queued', 'scheduled', 'deferred') and recipients.status <> held.status
+      returning recipients.message_id, recipients.recipient_no
+    )
+    select held.message_id, held.recipient_no, changed.message_id is not null as has_changed
+      from held left join changed using (message_id, recipient_no)`.execute(tx)
+  return rows
+}

@@ -1,0 +1,42 @@
+import type { Composers } from '../../mail/composers.ts'
+import type { Content } from '../../mail/content.ts'
+import type { VerpKeys } from '../../mail/verp.ts'
+import type { Mail } from '../../providers/carrier.ts'
+import type { Signer } from '../domains/signing.ts'
+import { returnPathOf } from '../feedback/return-path.ts'
+import type { Claimed, Letter } from './claim.sql.ts'
+
+/**
+ * A stored message as it is handed over to one recipient: composed and signed, under a return path that says which
+ * mail, which recipient and which attempt comes back.
+ */
+export async function mailOf(
+  claimed: Claimed,
+  { created_at, content }: Letter & { content: Buffer },
+  { name, dkim }: Signer,
+  { composers, returnPathKeys }: { composers: Composers; returnPathKeys: VerpKeys },
+): Promise<Mail> {
+  const { shard, message_id: messageId, recipient_no: recipientNo, attempt, recipient } = claimed
+  const returnPath = returnPathOf(returnPathKeys, { shard, messageId, recipientNo, attempt }, name)
+  const said = JSON.parse(content.toString()) as Content
+  const raw = await composers.make({
+    content: said,
+    composition: {
+      messageId,
+      domain: name,
+      date: created_at,
+      ref: returnPath.slice(0, returnPath.indexOf('@')),
+    },
+    key: dkim && { domain: name, ...dkim },
+  })
+  return {
+    envelope: { from: returnPath, to: recipient },
+    dsn: { envid: `${messageId}.${recipientNo}.${attempt}` },
+    raw,
+    needsUtf8: isInternational(said),
+  }
+}
+
+/** RFC 6531: addresses that only an MTA with SMTPUTF8 can carry. */
+const isInternational = ({ from, to, cc, reply_to }: Content): boolean =>
+  [from, ...to, ...cc, ...reply_to].some(({ address }) => /[^\x20-\x7e]/.test(address))

@@ -1,0 +1,110 @@
+import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
+import type { ProviderName } from '../../providers/mta-provider.ts'
+import { countDaily } from '../messages/daily.ts'
+import { writeRecipientEvents } from '../messages/events.ts'
+import { type Claimed, claimRows, findContent, findLetters, type Letter } from './claim.sql.ts'
+import { findLanes, type LaneRow } from './lanes.sql.ts'
+import { Lanes, shareOf } from './lanes.ts'
+import { expireReady, promoteDue, recoverLeases } from './sweep.sql.ts'
+
+export type { Claimed, Letter }
+
+/**
+ * The queue as one worker sees it. A claim is a lease of a minute, committed before anything is sent, so no transaction
+ * stays open while the network is spoken with; time is the database's alone.
+ */
+export const leaseSeconds = 60
+
+/** Mail of a project that may not send, or of a provider that is away, waits this long and is then given up. */
+const keptReadyDays = 7
+/** More lanes than that at once, and the rest is found when some of these are empty. */
+const maxLanes = 10_000
+/** Larger bodies are read one by one, when they are sent. */
+const maxContentBytes = 1024 * 1024
+const sweptAtOnce = 1_000
+
+export class Queue {
+  readonly #db: UnscopedDb
+  readonly #lanes = new Lanes()
+
+  constructor(db: UnscopedDb) {
+    this.#db = db
+  }
+
+  /** Looks at the whole queue for lanes with mail. */
+  async look(): Promise<void> {
+    const found = await this.#db.glance((tx) => findLanes(tx, maxLanes))
+    this.#lanes.learn(found)
+  }
+
+  get hasLanes(): boolean {
+    return this.#lanes.size > 0
+  }
+
+  /** Up to `free` mails, from as many lanes as have their turn. */
+  async claim(
+    free: number,
+    takesMail: (provider: ProviderName) => boolean,
+  ): Promise<{ claimed: Claimed; letter: Letter }[]> {
+    const round = this.#lanes.nextRound(takesMail)
+    if (round.length === 0) return []
+    const { claimed, letters } = await this.#db.transaction(async (tx) => {
+      const claimed = await claimRows(tx, round, {
+        perLane: shareOf(free, round.length),
+        limit: free,
+        leaseSeconds,
+      })
+      const letters =
+        claimed.length > 0 ? await findLetters(tx, claimed, maxContentBytes) : new Map<string, Letter>()
+      return { claimed, letters }
+    })
+    this.#lanes.note(round, claimed)
+    return claimed.map((one) => {
+      const letter = letters.get(one.message_id)
+      if (!letter) throw new Error(`message ${one.message_id} is to be sent and is not there`)
+      return { claimed: one, letter }
+    })
+  }
+
+  contentOf(claimed: Claimed): Promise<Buffer> {
+    return this.#db.glance((tx) => findContent(tx, claimed))
+  }
+
+  /** What was put off and is due, and what somebody left behind. */
+  async sweep(): Promise<void> {
+    for (const step of [promoteDue, recoverLeases]) {
+      while ((await this.#db.transaction((tx) => step(tx, sweptAtOnce))) === sweptAtOnce);
+    }
+  }
+
+  /** What has waited for too long. */
+  async expire(): Promise<void> {
+    const lanes = await this.#db.glance((tx) => findLanes(tx, maxLanes))
+    for (const lane of lanes) {
+      while ((await this.#db.transaction((tx) => expireLane(tx, lane))) === sweptAtOnce);
+    }
+  }
+}
+
+const gaveUp = `It could not be sent for ${keptReadyDays} days: the project was locked or held, or no mail server took it.`
+
+async function expireLane(tx: Tx, lane: LaneRow): Promise<number> {
+  const expired = await expireReady(tx, lane, keptReadyDays, gaveUp, sweptAtOnce)
+  await writeRecipientEvents(
+    tx,
+    expired.map(({ project_id, message_id, recipient_no, recipient }) => ({
+      projectId: project_id,
+      messageId: message_id,
+      recipientNo: recipient_no,
+      type: 'message.failed',
+      recipient,
+      status: null,
+      diagnostic: gaveUp,
+    })),
+  )
+  await countDaily(
+    tx,
+    expired.map(({ project_id }) => ({ projectId: project_id, failed: 1 })),
+  )
+  return expired.length
+}

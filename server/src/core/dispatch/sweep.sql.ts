@@ -1,0 +1,74 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db/db.ts'
+import type { LaneKey } from './lanes.sql.ts'
+
+// Whatever becomes ready is due from now on, not from the time it was put off to: a claim looks for nothing older than
+// what it has seen already.
+
+/** Deferred mails whose time has come, and scheduled ones. Returns how many. */
+export async function promoteDue(tx: Tx, limit: number): Promise<number> {
+  const { rows } = await sql<{ is_scheduled: boolean }>`
+    with due as materialized (
+      select ctid, state from mail.dispatch
+       where state in ('deferred', 'scheduled') and due_at <= postern.now()
+       order by due_at limit ${limit} for update skip locked
+    ), started as (
+      update mail.recipients as recipients set status = 'queued', updated_at = postern.now()
+        from mail.dispatch as dispatch
+       where dispatch.ctid = any(array(select ctid from due where state = 'scheduled'))
+         and recipients.shard = dispatch.shard and recipients.message_id = dispatch.message_id
+         and recipients.recipient_no = dispatch.recipient_no and recipients.status = 'scheduled'
+    )
+    update mail.dispatch set state = 'ready', due_at = postern.now()
+     where ctid = any(array(select ctid from due))
+    returning true`.execute(tx)
+  return rows.length
+}
+
+/** Leased by somebody who is gone. Whether the mail was handed over nobody knows, so it is tried again. */
+export async function recoverLeases(tx: Tx, limit: number): Promise<number> {
+  const { rows } = await sql`
+    update mail.dispatch set state = 'ready', due_at = postern.now(), leased_until = null
+     where ctid = any(array(
+             select ctid from mail.dispatch where state = 'leased' and leased_until < postern.now()
+              order by leased_until limit ${limit} for update skip locked))
+    returning true`.execute(tx)
+  return rows.length
+}
+
+export interface Expired {
+  message_id: string
+  recipient_no: number
+  project_id: number
+  recipient: string
+}
+
+/** What has been ready for so long, and was not claimed: its project is locked or held, or its provider away. */
+export async function expireReady(
+  tx: Tx,
+  { shard, project_id, provider }: LaneKey,
+  days: number,
+  reply: string,
+  limit: number,
+): Promise<Expired[]> {
+  const { rows } = await sql<Expired>`
+    with expired as (
+      delete from mail.dispatch
+       where ctid = any(array(
+               select ctid from mail.dispatch
+                where shard = ${shard} and project_id = ${project_id} and provider = ${provider} and state = 'ready'
+                  and due_at < postern.now() - ${days} * interval '1 day'
+                order by due_at limit ${limit} for update skip locked))
+      returning shard, message_id, recipient_no, project_id, recipient
+    ), changed as (
+      update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
+        from expired
+       where recipients.shard = expired.shard and recipients.message_id = expired.message_id
+         and recipients.recipient_no = expired.recipient_no
+         and recipients.status in ('queued', 'scheduled', 'deferred')
+      returning recipients.message_id, recipients.recipient_no
+    )
+    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient
+      from expired join changed using (message_id, recipient_no)`.execute(tx)
+  return rows
+}

@@ -1,0 +1,79 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+
+/** Which recipient of which message. The shard is told by the return path, so that one cell need be asked. */
+export interface RecipientKey {
+  shard: number
+  messageId: string
+  recipientNo: number
+}
+
+export interface RecipientRow {
+  project_id: number
+  address: string
+  status: string
+}
+
+const isThisOne = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
+  shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}`
+
+/** False when it was noted before, or nobody knows the recipient. Whoever notes the same at once is waited for. */
+export async function noteSeen(tx: Tx, recipient: RecipientKey, digest: Buffer): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    insert into mail.feedback_seen (project_id, digest)
+    select project_id, ${digest} from mail.recipients where ${isThisOne(recipient)}
+    on conflict do nothing`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<string | undefined> {
+  const { rows } = await sql<{ address: string }>`
+    select address from mail.recipients where ${isThisOne(recipient)}`.execute(tx)
+  return rows[0]?.address
+}
+
+/** Whether there was something left to do. */
+export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    delete from mail.dispatch where ${isThisOne(recipient)}`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function lock(tx: Tx, recipient: RecipientKey): Promise<RecipientRow | undefined> {
+  const { rows } = await sql<RecipientRow>`
+    select project_id, address, status from mail.recipients where ${isThisOne(recipient)}
+    for no key update`.execute(tx)
+  return rows[0]
+}
+
+export async function setStatus(
+  tx: Tx,
+  recipient: RecipientKey,
+  status: string,
+  reply: string | null,
+): Promise<void> {
+  await sql`
+    update mail.recipients set status = ${status}, reply = ${reply}, updated_at = postern.now()
+    where ${isThisOne(recipient)}`.execute(tx)
+}
+
+/** An address that has its reason already keeps it. */
+export async function suppress(
+  tx: Tx,
+  { project_id, address }: Pick<RecipientRow, 'project_id' | 'address'>,
+  reason: 'bounce' | 'complaint',
+  messageId: string,
+): Promise<void> {
+  await sql`
+    insert into mail.suppressions (project_id, address, reason, message_id)
+    values (${project_id}, lower(${address}), ${reason}, ${messageId})
+    on conflict do nothing`.execute(tx)
+}
+
+export async function deleteSeen(tx: Tx, days: number, atMost: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from mail.feedback_seen where ctid = any(array(
+      select ctid from mail.feedback_seen where seen_at < postern.now() - make_interval(days => ${days})
+      order by seen_at limit ${atMost}))`.execute(tx)
+  return Number(numAffectedRows ?? 0n)
+}

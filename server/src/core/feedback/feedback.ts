@@ -1,0 +1,126 @@
+import type { Tx } from '../../platform/db/db.ts'
+import { countDaily } from '../messages/daily.ts'
+import { type RecipientEvent, storable, writeRecipientEvents } from '../messages/events.ts'
+import {
+  deleteDispatch,
+  deleteSeen,
+  findAddress,
+  lock,
+  noteSeen,
+  type RecipientKey,
+  type RecipientRow,
+  setStatus,
+  suppress,
+} from './feedback.sql.ts'
+
+export type FeedbackKind = 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
+
+/** What somebody told us of mail that we handed over. */
+export interface Feedback extends RecipientKey {
+  /** Under which it was handed over. */
+  attempt: number
+  kind: FeedbackKind
+  /** RFC 3463, such as 5.1.1. */
+  status: string | null
+  /** What a machine said, in its own words. */
+  diagnostic: string | null
+  /** SHA-256 of the report as it came: the same report again is nothing new. */
+  digest: Buffer
+}
+
+export type Outcome =
+  | 'applied'
+  /** The very same report was here before. */
+  | 'repeated'
+  /** No such message, or one that is so old that it was forgotten. */
+  | 'unknown'
+  /** True, perhaps, but nothing that changes what the mail has become. */
+  | 'overtaken'
+
+/**
+ * From which statuses a word leads on; all others it leaves as they are (server/migrations/000008_mail.sql has the whole
+ * picture). The worker may not have written down yet that the mail is gone, hence `scheduled` and `queued`.
+ */
+const underway = ['scheduled', 'queued', 'sent', 'deferred']
+const movesFrom: Record<FeedbackKind, readonly string[]> = {
+  delivered: underway,
+  // A second delay is told, too.
+  deferred: underway,
+  // One machine took it, and another, further on, did not.
+  bounced: [...underway, 'delivered'],
+  failed: underway,
+  complained: [...underway, 'delivered'],
+}
+
+/**
+ * Applies one report, in one transaction, exactly once however often it comes, and in whatever order reports come.
+ *
+ * Locks in the order in which the worker does: dispatch, recipient, and the count of the day last.
+ */
+export async function applyFeedback(
+  tx: Tx,
+  feedback: Feedback,
+  suppressOn: ReadonlySet<string>,
+): Promise<Outcome> {
+  if (!(await noteSeen(tx, feedback, feedback.digest))) {
+    return (await findAddress(tx, feedback)) === undefined ? 'unknown' : 'repeated'
+  }
+  const { kind, status } = feedback
+  // The last word of any attempt is the mail's: whoever still means to hand it over would send it twice.
+  const isHandedOver = kind !== 'deferred' && (await deleteDispatch(tx, feedback))
+  const before = await lock(tx, feedback)
+  if (!before) return 'unknown'
+  const isMoved = movesFrom[kind].includes(before.status)
+  if (isMoved) {
+    const said = feedback.diagnostic ?? status
+    await setStatus(tx, feedback, kind, said === null ? null : storable(said))
+  }
+  await tell(tx, feedback, before, { isHandedOver, isMoved })
+  if (kind === 'complained') await suppress(tx, before, 'complaint', feedback.messageId)
+  if (kind === 'bounced' && isMoved && status !== null && suppressOn.has(status)) {
+    await suppress(tx, before, 'bounce', feedback.messageId)
+  }
+  if (isHandedOver || isMoved) {
+    const counts = { ...(isHandedOver && { sent: 1 }), ...(isMoved && { [kind]: 1 }) }
+    await countDaily(tx, [{ projectId: before.project_id, ...counts }])
+  }
+  return isMoved ? 'applied' : 'overtaken'
+}
+
+interface Changes {
+  /** Nobody had written down yet that it was sent; nobody else will, now that the dispatch row is gone. */
+  isHandedOver: boolean
+  isMoved: boolean
+}
+
+async function tell(
+  tx: Tx,
+  { messageId, recipientNo, kind, status, diagnostic }: Feedback,
+  { project_id, address }: RecipientRow,
+  { isHandedOver, isMoved }: Changes,
+): Promise<void> {
+  const about = { projectId: project_id, messageId, recipientNo, recipient: address }
+  await writeRecipientEvents(tx, [
+    ...(isHandedOver ? [{ ...about, type: 'message.sent' as const, status: null, diagnostic: null }] : []),
+    ...(isMoved ? [{ ...about, type: `message.${kind}` as const, status, diagnostic }] : []),
+  ])
+}
+
+/** The same of bounces that were told at the hand-over: many at once. */
+export async function suppressBounced(
+  tx: Tx,
+  events: readonly RecipientEvent[],
+  suppressOn: ReadonlySet<string>,
+): Promise<void> {
+  for (const { type, projectId, recipient, status, messageId } of events) {
+    if (type !== 'message.bounced' || !suppressOn.has(status ?? '')) continue
+    await suppress(tx, { project_id: projectId, address: recipient }, 'bounce', messageId)
+  }
+}
+
+// An MTA gives up on a report that it cannot deliver after five days or so; nobody brings one again after that.
+const seenDays = 14
+const forgottenAtMost = 50_000
+
+/** Once a minute. */
+export const forgetSeenFeedback = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, forgottenAtMost)

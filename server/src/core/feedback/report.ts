@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { type FeedbackReport, readFeedbackReport } from '../../mail/arf.ts'
+import { readDsn } from '../../mail/dsn.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { Logger } from '../../platform/log.ts'
+import { findAddress } from './feedback.sql.ts'
+import { applyFeedback } from './feedback.ts'
+import { type Heard, hearComplaint, hearDelivery } from './hear.ts'
+import { mailOf, type VerpKeys, type VerpToken } from './return-path.ts'
+
+export interface FeedbackDeps {
+  /** The mail plane's. */
+  db: Db
+  keys: VerpKeys
+  suppressOn: ReadonlySet<string>
+  log: Logger
+}
+
+/**
+ * Takes in what was sent to a return path (`mail` is what that says), or to an address for complaints. What is no
+ * report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
+ */
+export async function takeReport(
+  deps: FeedbackDeps,
+  raw: Buffer,
+  mail: VerpToken | undefined,
+): Promise<void> {
+  const { db, log, suppressOn } = deps
+  const told = await understand(deps, raw, mail)
+  if (!told) {
+    log.info({ message_id: mail?.messageId, size: raw.length }, 'mail that is no report was ignored')
+    return
+  }
+  const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, raw) }
+  const outcome = await db.transaction((tx) => applyFeedback(tx, feedback, suppressOn))
+  const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
+  const line = { message_id, recipient_no, attempt, kind, outcome }
+  if (outcome === 'unknown') log.warn(line, 'a report about mail that nobody knows was ignored')
+  else log.debug(line, 'a report was taken in')
+}
+
+interface Told {
+  mail: VerpToken
+  heard: Heard
+}
+
+async function understand(
+  deps: FeedbackDeps,
+  raw: Buffer,
+  mail: VerpToken | undefined,
+): Promise<Told | undefined> {
+  const complaint = await readFeedbackReport(raw)
+  if (complaint) {
+    const about = mail ?? reportedMail(deps.keys, complaint)
+    const heard = hearComplaint(complaint.feedbackType)
+    return about && heard && { mail: about, heard }
+  }
+  const dsn = mail && (await readDsn(raw))
+  if (!dsn) return undefined
+  // Who the mail went to matters only where the report speaks of several.
+  const address = dsn.recipients.length > 1 ? await deps.db.read((tx) => findAddress(tx, mail)) : undefined
+  const heard = hearDelivery(dsn.recipients, address ?? '')
+  return heard && { mail, heard }
+}
+
+/** Whichever of the places that a reporter may leave it in holds a return path of ours, or its local part alone. */
+function reportedMail(
+  keys: VerpKeys,
+  { originalMailFrom, reportedHeaders: { returnPath, ref } }: FeedbackReport,
+): VerpToken | undefined {
+  for (const text of [originalMailFrom, returnPath, ref]) {
+    const mail = text === null ? undefined : mailOf(keys, text.includes('@') ? text : `${text}@`)
+    if (mail) return mail
+  }
+  return undefined
+}
+
+/** The mail is part of it: two recipients may be told the same to the byte. */
+const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, raw: Buffer): Buffer =>
+  createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(raw).digest()

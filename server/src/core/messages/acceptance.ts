@@ -1,0 +1,282 @@
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { uuid7 } from '../../platform/ids.ts'
+import {
+  addUsage,
+  type Facts,
+  findFacts,
+  findSuppressed,
+  insertMessages,
+  lockNames,
+  lockUsage,
+  type MessageRow,
+} from './acceptance.sql.ts'
+import { countDaily } from './daily.ts'
+import type { Draft, ReadDraft } from './draft.ts'
+import { writeEvents } from './events.ts'
+import { Quota } from './quota.ts'
+import { Repetitions } from './repetition.ts'
+import type { Answer, Outcome, Submission } from './submission.ts'
+import { refusalOf, type Sender } from './verdict.ts'
+import type { Accepted } from './wire.ts'
+
+interface Waiting {
+  submission: Submission
+  bytes: number
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
+
+// Batches of 100 take a tenth less of both processors than in groups of 200, and a fifth less than in groups of 100.
+const maxGroupMails = 400
+const maxGroupBytes = 8 * 1024 * 1024
+/** While one group commits, the next is gathered; a third would only make them smaller. */
+const groupsAtOnce = 2
+
+/**
+ * Mail is accepted in groups: whatever arrives while a transaction is under way goes together into the next one, so
+ * that a commit, which is what takes the time, is shared. Nobody is told of success before it.
+ *
+ * Each mail has a verdict of its own, and a mail that the database itself refuses takes nobody with it: a group that
+ * fails is halved and tried again until the culprit is alone.
+ */
+export class Acceptance {
+  readonly #db: Db
+  #waiting: Waiting[] = []
+  #running = 0
+
+  /** Of the role that writes mail. */
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  accept(submission: Submission): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ submission, bytes: bytesOf(submission), resolve, reject })
+      // Once this turn of the event loop is over: what was read from the network in it comes along.
+      if (this.#waiting.length === 1) setImmediate(() => this.#next())
+    })
+  }
+
+  #next(): void {
+    while (this.#running < groupsAtOnce && this.#waiting.length > 0) {
+      const group = this.#take()
+      this.#running++
+      void this.#commit(group).finally(() => {
+        this.#running--
+        this.#next()
+      })
+    }
+  }
+
+  #take(): Waiting[] {
+    let mails = 0
+    let bytes = 0
+    let count = 0
+    for (const { submission, bytes: own } of this.#waiting) {
+      mails += submission.mails.length
+      bytes += own
+      if (count > 0 && (mails > maxGroupMails || bytes > maxGroupBytes)) break
+      count++
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    try {
+      const submissions = group.map(({ submission }) => submission)
+      const answers = await this.#db.transaction((tx) => acceptAll(tx, submissions))
+      group.forEach(({ resolve }, place) => {
+        resolve(answers[place] as Answer)
+      })
+    } catch (error) {
+      // A database that is away is so for all of them.
+      if (group.length === 1 || error instanceof PosternError) {
+        for (const { reject } of group) reject(error)
+        return
+      }
+      const middle = Math.ceil(group.length / 2)
+      await this.#commit(group.slice(0, middle))
+      await this.#commit(group.slice(middle))
+    }
+  }
+}
+
+const bytesOf = ({ mails }: Submission): number =>
+  mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)
+
+interface Candidate {
+  sender: Sender
+  read: ReadDraft
+  outcome: Outcome | undefined
+}
+
+async function acceptAll(tx: Tx, submissions: readonly Submission[]): Promise<Answer[]> {
+  const repetitions = await Repetitions.claim(tx, submissions)
+  const candidates = submissions.map((submission, place): Candidate[] =>
+    repetitions.answerOf(place)
+      ? []
+      : submission.mails.map((read) => ({ sender: submission.sender, read, outcome: undefined })),
+  )
+  await decide(tx, candidates.flat())
+  const answers = candidates.map(
+    (mails, place): Answer => repetitions.answerOf(place) ?? { outcomes: mails.map(outcomeOf) },
+  )
+  await repetitions.remember(tx, answers)
+  return answers
+}
+
+function outcomeOf({ outcome }: Candidate): Outcome {
+  if (!outcome) throw new Error('a mail was left without a verdict')
+  return outcome
+}
+
+async function decide(tx: Tx, candidates: readonly Candidate[]): Promise<void> {
+  if (candidates.length === 0) return
+  const places = candidates.map(placeOf)
+  await lockNames(tx, places)
+  const found = new Map(
+    (await findFacts(tx, places)).map((facts) => [keyOf(facts.project_id, facts.name), facts]),
+  )
+  const factsOf = (candidate: Candidate) => {
+    const { projectId, name } = placeOf(candidate)
+    return found.get(keyOf(projectId, name))
+  }
+  for (const candidate of candidates) {
+    const { sender, read } = candidate
+    const refused =
+      refusalOf(sender, read.senderDomain, factsOf(candidate)) ?? ('fault' in read ? read.fault : undefined)
+    if (refused) candidate.outcome = { refused }
+  }
+  const sendable = candidates.flatMap((candidate) => {
+    const facts = factsOf(candidate)
+    if (candidate.outcome || !facts || !('draft' in candidate.read)) return []
+    return [{ candidate, facts, draft: candidate.read.draft }]
+  })
+  await write(tx, sendable)
+}
+
+interface Sendable {
+  candidate: Candidate
+  facts: Facts
+  draft: Draft
+}
+
+/** What is left is well formed and may be sent, but for those who do not want it and for the quota. */
+async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
+  const [first] = sendable
+  if (!first) return
+  const { now } = first.facts
+  const suppressed = await suppressedAmong(tx, sendable)
+  const quotas = await quotasOf(tx, sendable)
+  const rows: MessageRow[] = []
+  for (const { candidate, facts, draft } of sendable) {
+    const { projectId } = candidate.sender
+    const recipients = draft.recipients.map(({ kind, address }) => ({
+      kind,
+      address,
+      isSuppressed: suppressed.has(keyOf(projectId, address)),
+    }))
+    const refused = quotas.get(projectId)?.take(recipients.filter(({ isSuppressed }) => !isSuppressed).length)
+    if (refused) {
+      candidate.outcome = { refused }
+      continue
+    }
+    const row = rowOf(candidate.sender, facts, draft, recipients)
+    rows.push(row)
+    candidate.outcome = { accepted: { id: row.id, status: statusOf(row), created_at: now.toISOString() } }
+  }
+  if (rows.length === 0) return
+  await insertMessages(tx, rows)
+  await addUsage(tx, new Map([...quotas].flatMap(([id, { taken }]) => (taken > 0 ? [[id, taken]] : []))))
+  await tell(tx, rows)
+}
+
+function rowOf(
+  { projectId, apiKey, userId }: Sender,
+  { identity_id, provider, now }: Facts,
+  { content, tags, metadata, sizeBytes, sendAt }: Draft,
+  recipients: MessageRow['recipients'],
+): MessageRow {
+  if (identity_id === null || provider === null) throw new Error('a verified domain without an identity')
+  return {
+    id: uuid7(now.getTime()),
+    projectId,
+    identityId: identity_id,
+    provider,
+    apiKeyId: apiKey?.id ?? null,
+    userId,
+    isTest: apiKey?.isTest ?? false,
+    from: content.from.address,
+    subject: content.subject,
+    tags,
+    metadata,
+    recipients,
+    sizeBytes,
+    sendAt,
+    content: Buffer.from(JSON.stringify(content)),
+  }
+}
+
+const statusOf = ({ recipients, sendAt }: MessageRow): Accepted['status'] => {
+  if (recipients.every(({ isSuppressed }) => isSuppressed)) return 'suppressed'
+  return sendAt === null ? 'queued' : 'scheduled'
+}
+
+async function tell(tx: Tx, rows: readonly MessageRow[]): Promise<void> {
+  const suppressed = rows.flatMap(({ id, projectId, recipients }) =>
+    recipients.flatMap(({ address, isSuppressed }, no) =>
+      isSuppressed ? [{ projectId, messageId: id, recipientNo: no, recipient: address }] : [],
+    ),
+  )
+  await writeEvents(tx, [
+    ...rows.map(({ id, projectId, recipients }) => ({
+      type: 'message.accepted' as const,
+      projectId,
+      messageId: id,
+      recipientNo: null,
+      data: { recipients: recipients.length },
+    })),
+    ...suppressed.map(({ recipient, ...rest }) => ({
+      type: 'message.suppressed' as const,
+      ...rest,
+      data: { recipient },
+    })),
+  ])
+  await countDaily(
+    tx,
+    suppressed.map(({ projectId }) => ({ projectId, suppressed: 1 })),
+  )
+}
+
+async function suppressedAmong(tx: Tx, sendable: readonly Sendable[]): Promise<Set<string>> {
+  const asked = sendable.flatMap(({ candidate, draft }) =>
+    draft.recipients.map(({ address }) => ({
+      projectId: candidate.sender.projectId,
+      address,
+    })),
+  )
+  const found = await findSuppressed(tx, asked)
+  return new Set(found.map(({ projectId, address }) => keyOf(projectId, address)))
+}
+
+async function quotasOf(tx: Tx, sendable: readonly Sendable[]): Promise<Map<number, Quota>> {
+  const facts = new Map(sendable.map(({ facts }) => [facts.project_id, facts]))
+  const rows = await lockUsage(tx, [...facts.keys()])
+  return new Map(
+    [...facts].map(([id, of]) => [
+      id,
+      new Quota(
+        rows.filter(({ project_id }) => project_id === id),
+        of,
+      ),
+    ]),
+  )
+}
+
+const placeOf = ({ sender, read }: Candidate) => ({
+  projectId: sender.projectId,
+  name: read.senderDomain ?? '',
+})
+
+const keyOf = (projectId: number, name: string): string => `${projectId} ${name}`

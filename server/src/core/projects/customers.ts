@@ -1,0 +1,51 @@
+import type { Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { plainName } from '../text.ts'
+import { insertOwn, listOfUser, type Remains, remains, removeOwn, rename } from './customers.sql.ts'
+import type { ProjectRow } from './projects.ts'
+
+/** What customers do with projects themselves; all else about them is an administrator's. */
+
+export async function createOwnProject(
+  tx: Tx,
+  { name, userId, planId }: { name: string; userId: number; planId: number },
+): Promise<ProjectRow> {
+  const row = await insertOwn(tx, plainName(name, 'name'), userId, planId)
+  if (!row) {
+    throw new PosternError(
+      'plan_inactive',
+      'The plan that new projects have here cannot be assigned at present. Ask an administrator.',
+    )
+  }
+  return row
+}
+
+export const listProjectsOf = listOfUser
+
+/** The row as it was when the name is the same. */
+export async function renameProject(tx: Tx, before: ProjectRow, name: string): Promise<ProjectRow> {
+  const wanted = plainName(name, 'name')
+  return wanted === before.name ? before : rename(tx, before.id, wanted)
+}
+
+const words: Record<keyof Remains, string> = {
+  domains: 'domains',
+  endpoints: 'endpoints',
+  routes: 'routes',
+  apiKeys: 'API keys',
+  identities: 'identities that a provider is still being asked to forget, which takes some minutes',
+  mail: 'mail that waits to be sent',
+}
+
+/**
+ * The transaction's own project, with its members. Its lock is held, and whoever adds to a project takes that first: what
+ * is not there now does not come.
+ */
+export async function deleteProject(tx: Tx, { id }: ProjectRow): Promise<void> {
+  const left = await remains(tx, id)
+  const names = Object.entries(words).flatMap(([key, word]) => (left[key as keyof Remains] ? [word] : []))
+  if (names.length > 0) {
+    throw new PosternError('in_use', `Project ${id} still has: ${names.join('; ')}. These go first.`)
+  }
+  await removeOwn(tx)
+}

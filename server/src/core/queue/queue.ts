@@ -1,0 +1,41 @@
+import Type, { type Static } from 'typebox'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { countCap } from '../counts.ts'
+import { nullable, Timestamp } from '../wire.ts'
+import { countMails, deleteHold, findHold, insertHold } from './queue.sql.ts'
+
+/**
+ * The mail of a project that is still to be handed over, as an administrator sees it. A hold is a row in control that
+ * the worker looks at when it claims: nothing in the queue is written, so it takes effect at once, whatever waits.
+ */
+const count = (of: string) => Type.Integer({ description: `${of}, counted up to ${countCap + 1}.` })
+
+export const ProjectQueue = Type.Object(
+  {
+    project_id: Type.Integer(),
+    is_held: Type.Boolean({
+      description: 'By an administrator. Mail of a locked project waits, too, without this.',
+    }),
+    held_at: nullable(Timestamp),
+    waiting: count('Mails that wait for their turn, or to be tried again'),
+    scheduled: count('Mails whose time has not come'),
+    leaving: count('Mails in the hands of a worker at this moment'),
+  },
+  { title: 'ProjectQueue', additionalProperties: false },
+)
+
+export async function showQueue(tx: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> {
+  const heldAt = await findHold(tx, projectId)
+  return {
+    project_id: projectId,
+    is_held: heldAt !== undefined,
+    held_at: heldAt?.toISOString() ?? null,
+    ...(await countMails(tx, projectId, countCap + 1)),
+  }
+}
+
+/** The project must be locked by the caller. False when it is held already. */
+export const holdQueue = (tx: Tx, projectId: number): Promise<boolean> => insertHold(tx, projectId)
+
+/** False when it was not held. */
+export const releaseQueue = (tx: Tx, projectId: number): Promise<boolean> => deleteHold(tx, projectId)

@@ -1,0 +1,55 @@
+import { type Selectable, sql } from 'kysely'
+import type { ReadTx, Schema, Tx } from '../../platform/db/db.ts'
+
+export type SuppressionRow = Pick<
+  Selectable<Schema['mail.suppressions']>,
+  'address' | 'reason' | 'message_id' | 'created_at'
+>
+
+const columns = sql`address, reason, message_id, created_at`
+const ofProject = (projectId: number) => sql<boolean>`
+  shard = postern.shard_of(${projectId}) and project_id = ${projectId}`
+
+/** In the order of the primary key. */
+export async function listByProject(
+  tx: ReadTx,
+  projectId: number,
+  limit: number,
+  after: string | undefined,
+): Promise<SuppressionRow[]> {
+  const { rows } = await sql<SuppressionRow>`
+    select ${columns} from mail.suppressions
+    where ${ofProject(projectId)} ${after === undefined ? sql`` : sql`and address > ${after}`}
+    order by address limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** The database's own small letters: in JavaScript's, some letters of other scripts come out differently. */
+export async function insert(tx: Tx, projectId: number, address: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    insert into mail.suppressions (project_id, address, reason)
+    values (${projectId}, lower(${address}), 'manual') on conflict do nothing`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function find(
+  tx: ReadTx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow | undefined> {
+  const { rows } = await sql<SuppressionRow>`
+    select ${columns} from mail.suppressions
+    where ${ofProject(projectId)} and address = lower(${address})`.execute(tx)
+  return rows[0]
+}
+
+export async function remove(
+  tx: Tx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow | undefined> {
+  const { rows } = await sql<SuppressionRow>`
+    delete from mail.suppressions
+    where ${ofProject(projectId)} and address = lower(${address}) returning ${columns}`.execute(tx)
+  return rows[0]
+}

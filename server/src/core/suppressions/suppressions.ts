@@ -1,0 +1,70 @@
+import type { Static } from 'typebox'
+import { addressText, readInternationalAddress } from '../../mail/address.ts'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { namedPage, namedPageOf } from '../page.ts'
+import { find, insert, listByProject, remove, type SuppressionRow } from './suppressions.sql.ts'
+import type { Suppression } from './wire.ts'
+
+export type { SuppressionRow }
+
+/**
+ * Addresses to which a project sends no more: because of a bounce or a complaint (core/feedback), or because somebody
+ * of the project said so. Kept in small letters; nobody has two mailboxes that differ in case alone.
+ */
+export const listSuppressions = (
+  tx: ReadTx,
+  projectId: number,
+  { limit, after }: { limit: number; after?: string | undefined },
+): Promise<SuppressionRow[]> => listByProject(tx, projectId, limit, after)
+
+/** An address that is there already stays as it is, with its reason. */
+export async function addSuppression(
+  tx: Tx,
+  projectId: number,
+  address: string,
+): Promise<{ row: SuppressionRow; isNew: boolean }> {
+  const wanted = plainAddress(address)
+  for (;;) {
+    const isNew = await insert(tx, projectId, wanted)
+    const row = await find(tx, projectId, wanted)
+    // Missing when it was removed in between: then it is to be added after all.
+    if (row) return { row, isNew }
+  }
+}
+
+export async function removeSuppression(tx: Tx, projectId: number, address: string): Promise<SuppressionRow> {
+  const removed = await remove(tx, projectId, plainAddress(address))
+  if (!removed) throw new PosternError('not_found', 'This address is not suppressed in the project.')
+  return removed
+}
+
+function plainAddress(text: string): string {
+  const read = readInternationalAddress(text)
+  if ('fault' in read) throw new PosternError('validation_failed', `"address" ${read.fault}.`)
+  return addressText(read)
+}
+
+export const suppressionView = ({
+  address,
+  reason,
+  message_id,
+  created_at,
+}: SuppressionRow): Static<typeof Suppression> => ({
+  address,
+  reason: reason as 'bounce' | 'complaint' | 'manual',
+  message_id,
+  created_at: created_at.toISOString(),
+})
+
+/** A page of them, in alphabetical order. */
+export async function suppressionsPage(
+  tx: ReadTx,
+  projectId: number,
+  query: { limit?: number; cursor?: string },
+): Promise<{ data: Static<typeof Suppression>[]; next_cursor: string | null }> {
+  const { limit, last } = namedPageOf(query, /^[^\s\0]{3,320}$/)
+  const rows = await listSuppressions(tx, projectId, { limit: limit + 1, after: last })
+  const shown = rows.slice(0, limit)
+  return namedPage(shown.map(suppressionView), rows.length > limit ? (shown.at(-1)?.address ?? null) : null)
+}

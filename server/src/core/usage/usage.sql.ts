@@ -1,0 +1,55 @@
+import { sql } from 'kysely'
+import type { ReadTx } from '../../platform/db/db.ts'
+
+interface Period {
+  starts_on: string
+  accepted: number
+}
+
+/** Mails accepted today and this month, both in UTC; a period without mail has no row. */
+export async function findPeriods(tx: ReadTx, projectId: number): Promise<{ day: Period; month: Period }> {
+  const { rows } = await sql<Period & { period: string }>`
+    select current.period, current.starts_on::text, coalesce(usage.accepted, 0) as accepted
+      from (select period, date_trunc(period, postern.now() at time zone 'UTC')::date as starts_on
+              from unnest(array['day', 'month']) as period) as current
+      left join mail.usage as usage
+        on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
+       and usage.period = current.period and usage.starts_on = current.starts_on`.execute(tx)
+  const of = (period: string): Period => {
+    const { starts_on, accepted } = rows.find((row) => row.period === period) ?? {
+      starts_on: '',
+      accepted: 0,
+    }
+    return { starts_on, accepted }
+  }
+  return { day: of('day'), month: of('month') }
+}
+
+export interface DayRow {
+  day: string
+  accepted: number
+  sent: number
+  delivered: number
+  deferred: number
+  bounced: number
+  failed: number
+  complained: number
+  suppressed: number
+}
+
+export async function findDays(tx: ReadTx, projectId: number, days: number): Promise<DayRow[]> {
+  const { rows } = await sql<DayRow>`
+    select days.day::text, coalesce(usage.accepted, 0) as accepted, coalesce(daily.sent, 0) as sent,
+           coalesce(daily.delivered, 0) as delivered, coalesce(daily.deferred, 0) as deferred,
+           coalesce(daily.bounced, 0) as bounced, coalesce(daily.failed, 0) as failed,
+           coalesce(daily.complained, 0) as complained, coalesce(daily.suppressed, 0) as suppressed
+      from (select (postern.now() at time zone 'UTC')::date - ago as day
+              from generate_series(0, ${days}::int - 1) as ago) as days
+      left join mail.usage as usage
+        on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
+       and usage.period = 'day' and usage.starts_on = days.day
+      left join mail.daily as daily
+        on daily.shard = postern.shard_of(${projectId}) and daily.project_id = ${projectId} and daily.day = days.day
+     order by days.day desc`.execute(tx)
+  return rows
+}

@@ -1,0 +1,20 @@
+import { deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const deleteApiKeyOperation = customerOperation({
+  id: 'api-keys.delete',
+  kind: 'delete',
+  path: '/projects/:project_id/api-keys/:id',
+  summary: 'Remove an API key',
+  description:
+    'Deletes an API key for good: its secret opens nothing from the commit on. Mail that was accepted with it is still sent.',
+  params: ItemParams,
+  body: {},
+  example: {},
+  target: ({ tx, project, params }) => lockApiKey(tx, project.id, params.id),
+  async run({ tx, target: before }) {
+    await deleteApiKey(tx, before)
+    return { answer: null, version: null }
+  },
+})

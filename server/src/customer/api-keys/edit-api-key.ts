@@ -1,0 +1,23 @@
+import { apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { ApiKey, ApiKeyFields, apiKeyExamples } from '../../core/api-keys/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const editApiKeyOperation = customerOperation({
+  id: 'api-keys.edit',
+  kind: 'edit',
+  path: '/projects/:project_id/api-keys/:id',
+  summary: 'Edit an API key',
+  description:
+    'Replaces the complete editable configuration; the secret and its mode stay. `name`, `scopes`, `domain_id`, `allowed_ips`, `expires_at` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A key bound to a domain that awaits verification sends nothing.',
+  params: ItemParams,
+  body: ApiKeyFields,
+  isCompleteConfiguration: true,
+  example: apiKeyExamples.edit,
+  answer: ApiKey,
+  target: ({ tx, project, params }) => lockApiKey(tx, project.id, params.id),
+  async run({ tx, target: before, body }) {
+    const row = await editApiKey(tx, before, body)
+    return { answer: apiKeyView(row), version: row.version }
+  },
+})

@@ -1,0 +1,19 @@
+import { apiKeyView, findApiKey } from '../../core/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/api-keys/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showApiKey = customerQuery({
+  id: 'api-keys.show',
+  path: '/projects/:project_id/api-keys/:id',
+  summary: 'Show an API key',
+  description: 'One API key. Its secret is never shown, only its readable beginning.',
+  params: ItemParams,
+  query: {},
+  answer: ApiKey,
+  hasVersion: true,
+  async run({ tx, projectId, params }) {
+    const row = await findApiKey(tx, projectId, params.id)
+    return { answer: apiKeyView(row), version: row.version }
+  },
+})

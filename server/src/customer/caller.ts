@@ -1,0 +1,66 @@
+import type { User } from '../core/access/bearer.ts'
+import type { ApiKeyRow } from '../core/api-keys/api-keys.ts'
+import { requireLivingKey } from '../core/api-keys/recognise.ts'
+import { memberRole } from '../core/members/members.ts'
+import type { Role } from '../core/members/wire.ts'
+import { missingProject } from '../core/projects/projects.ts'
+import type { ReadTx } from '../platform/db/db.ts'
+import { type OperationId, requireRole } from './roles.ts'
+import { requireScope } from './scopes.ts'
+
+/** Who calls, and the project that they may speak of: authorisation yields the project. */
+export interface MemberCaller {
+  kind: 'member'
+  user: User
+  role: Role
+  projectId: number
+}
+
+export interface KeyCaller {
+  kind: 'key'
+  key: ApiKeyRow
+  projectId: number
+}
+
+export type Caller = MemberCaller | KeyCaller
+
+/** The person; for operations that no key may call. */
+export function userOf(caller: Caller): User {
+  if (caller.kind === 'key') throw new Error('an API key came where only members may')
+  return caller.user
+}
+
+/** Of an operation that is about no project. */
+export interface UserCaller {
+  kind: 'user'
+  user: User
+}
+
+/** Somebody who is known, but not in the project they ask about; for them it does not exist. */
+export interface Stranger {
+  kind: 'stranger'
+  of: { user: User } | { key: ApiKeyRow }
+}
+
+/** As what a caller's keys for repetition are kept, and their requests counted. */
+export const actorOf = (caller: Caller | UserCaller | Stranger): string => {
+  const who = caller.kind === 'stranger' ? caller.of : caller
+  return 'key' in who ? `key:${who.key.id}` : `user:${who.user.id}`
+}
+
+/**
+ * The caller as they are now, in the operation's own transaction. Whoever changes the project holds its lock by now, as
+ * does whoever changes members or keys: what was taken away while the lock was waited for is gone here.
+ */
+export async function confirmed(tx: ReadTx, operation: OperationId, caller: Caller): Promise<Caller> {
+  const { projectId } = caller
+  if (caller.kind === 'key') {
+    const key = await requireLivingKey(tx, caller.key)
+    requireScope(operation, key.scopes)
+    return { ...caller, key }
+  }
+  const role = await memberRole(tx, projectId, caller.user.id)
+  if (role === undefined) throw missingProject(projectId)
+  requireRole(operation, role)
+  return { ...caller, role }
+}

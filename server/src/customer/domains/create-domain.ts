@@ -1,0 +1,28 @@
+import { createDomain, domainView } from '../../core/domains/domains.ts'
+import { Domain, DomainFields } from '../../core/domains/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { requireRoom } from '../limits.ts'
+import { customerOperation } from '../operation.ts'
+
+export const createDomainOperation = customerOperation({
+  id: 'domains.create',
+  kind: 'create',
+  path: '/projects/:project_id/domains',
+  summary: 'Add a domain',
+  description:
+    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force.',
+  params: NoParams,
+  body: DomainFields,
+  refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
+  example: { name: 'mail.example.com', mta_provider: 'ses' },
+  answer: Domain,
+  async run({ tx, project, deps, body }) {
+    const { row, count } = await createDomain(tx, deps.domains, project, body)
+    await requireRoom(tx, project.id, 'max_domains', count)
+    return {
+      answer: domainView(row),
+      version: row.version,
+      location: `/v1/projects/${project.id}/domains/${row.id}`,
+    }
+  },
+})

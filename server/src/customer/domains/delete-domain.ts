@@ -1,0 +1,21 @@
+import { deleteDomain, lockDomain } from '../../core/domains/domains.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const deleteDomainOperation = customerOperation({
+  id: 'domains.delete',
+  kind: 'delete',
+  path: '/projects/:project_id/domains/:id',
+  summary: 'Remove a domain',
+  description:
+    'Deletes a domain for good; its identity is deregistered with the provider once the mail accepted under it is gone. Refused with `in_use` while a route or an API key names the domain.',
+  params: ItemParams,
+  body: {},
+  refusals: ['in_use'],
+  example: {},
+  target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
+  async run({ tx, deps, target: before }) {
+    await deleteDomain(tx, deps.domains, before)
+    return { answer: null, version: null }
+  },
+})

@@ -1,0 +1,18 @@
+import { domainView, listDomains } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const listDomainsQuery = customerQuery({
+  id: 'domains.list',
+  path: '/projects/:project_id/domains',
+  summary: 'List domains',
+  description: 'Domains, newest first, each with its records and what was seen of them.',
+  params: NoParams,
+  query: PageQuery,
+  answer: listOf(Domain),
+  async run({ tx, projectId, query }) {
+    return { answer: await newestFirst(query, (range) => listDomains(tx, projectId, range), domainView) }
+  },
+})

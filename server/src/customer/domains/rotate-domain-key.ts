@@ -1,0 +1,26 @@
+import { domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
+import { RotatedDomain } from '../../core/domains/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const rotateDomainKeyOperation = customerOperation({
+  id: 'domains.rotate',
+  kind: 'rotate',
+  path: '/projects/:project_id/domains/:id/rotate',
+  summary: 'Rotate the DKIM key of a domain',
+  description:
+    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. The private key is never shown. Refused where the provider keeps the keys itself.',
+  params: ItemParams,
+  body: {},
+  example: {},
+  answer: RotatedDomain,
+  target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
+  async run({ tx, project, deps, target: before }) {
+    const row = await rotateDomainKey(tx, deps.domains, before)
+    return {
+      answer: { resource: domainView(row) },
+      version: row.version,
+      location: `/v1/projects/${project.id}/domains/${row.id}`,
+    }
+  },
+})

@@ -1,0 +1,19 @@
+import { domainView, findDomain } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showDomain = customerQuery({
+  id: 'domains.show',
+  path: '/projects/:project_id/domains/:id',
+  summary: 'Show a domain',
+  description: 'One domain, with its identity, its records and what was last seen of them.',
+  params: ItemParams,
+  query: {},
+  answer: Domain,
+  hasVersion: true,
+  async run({ tx, projectId, params }) {
+    const row = await findDomain(tx, projectId, params.id)
+    return { answer: domainView(row), version: row.version }
+  },
+})

@@ -1,0 +1,22 @@
+import { domainView, lockDomain, requestCheck } from '../../core/domains/domains.ts'
+import { Domain } from '../../core/domains/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const verifyDomainOperation = customerOperation({
+  id: 'domains.verify',
+  kind: 'ask',
+  path: '/projects/:project_id/domains/:id/verify',
+  summary: 'Look at the DNS records of a domain now',
+  description:
+    'Has the DNS records looked at now instead of at the next time that is due. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells when it was and `last_check_error` what it missed. No version moves.',
+  params: ItemParams,
+  body: {},
+  example: {},
+  answer: Domain,
+  target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
+  async run({ tx, deps, target: before }) {
+    const row = await requestCheck(tx, deps.domains, before)
+    return { answer: domainView(row), version: row.version }
+  },
+})

@@ -1,0 +1,20 @@
+import { deleteEndpoint, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const deleteEndpointOperation = customerOperation({
+  id: 'endpoints.delete',
+  kind: 'delete',
+  path: '/projects/:project_id/endpoints/:id',
+  summary: 'Remove an endpoint',
+  description: 'Deletes an endpoint for good. Refused with `in_use` while a route sends it inbound mail.',
+  params: ItemParams,
+  body: {},
+  refusals: ['in_use'],
+  example: {},
+  target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
+  async run({ tx, target: before }) {
+    await deleteEndpoint(tx, before)
+    return { answer: null, version: null }
+  },
+})

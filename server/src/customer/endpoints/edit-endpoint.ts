@@ -1,0 +1,23 @@
+import { editEndpoint, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { Endpoint, EndpointFields, endpointExamples } from '../../core/endpoints/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const editEndpointOperation = customerOperation({
+  id: 'endpoints.edit',
+  kind: 'edit',
+  path: '/projects/:project_id/endpoints/:id',
+  summary: 'Edit an endpoint',
+  description:
+    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`.',
+  params: ItemParams,
+  body: EndpointFields,
+  isCompleteConfiguration: true,
+  example: endpointExamples.edit,
+  answer: Endpoint,
+  target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
+  async run({ tx, target: before, body }) {
+    const row = await editEndpoint(tx, before, body)
+    return { answer: endpointView(row), version: row.version }
+  },
+})

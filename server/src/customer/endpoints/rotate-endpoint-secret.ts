@@ -1,0 +1,27 @@
+import { endpointView, lockEndpoint, rotateEndpointSecret } from '../../core/endpoints/endpoints.ts'
+import { EndpointWithSecret } from '../../core/endpoints/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const rotateEndpointOperation = customerOperation({
+  id: 'endpoints.rotate',
+  kind: 'rotate',
+  path: '/projects/:project_id/endpoints/:id/rotate',
+  summary: 'Rotate the secret of an endpoint',
+  description:
+    'Makes a new signing secret and tells it this once. The previous one signs nothing from the commit on, retries that are already queued included.',
+  params: ItemParams,
+  body: {},
+  example: {},
+  answer: EndpointWithSecret,
+  revealsSecret: true,
+  target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
+  async run({ tx, project, deps, target: before }) {
+    const { row, secret } = await rotateEndpointSecret(tx, deps.domains.vault, before)
+    return {
+      answer: { resource: endpointView(row), secret },
+      version: row.version,
+      location: `/v1/projects/${project.id}/endpoints/${row.id}`,
+    }
+  },
+})

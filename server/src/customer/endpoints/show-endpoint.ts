@@ -1,0 +1,19 @@
+import { endpointView, findEndpoint } from '../../core/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/endpoints/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showEndpoint = customerQuery({
+  id: 'endpoints.show',
+  path: '/projects/:project_id/endpoints/:id',
+  summary: 'Show an endpoint',
+  description: 'One endpoint. Its secret is never shown, only its last four characters.',
+  params: ItemParams,
+  query: {},
+  answer: Endpoint,
+  hasVersion: true,
+  async run({ tx, projectId, params }) {
+    const row = await findEndpoint(tx, projectId, params.id)
+    return { answer: endpointView(row), version: row.version }
+  },
+})

@@ -1,0 +1,31 @@
+import { deleteMember, lockMember } from '../../core/members/members.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { userOf } from '../caller.ts'
+import { customerOperation } from '../operation.ts'
+import { isManager } from '../roles.ts'
+
+export const deleteMemberOperation = customerOperation({
+  id: 'members.delete',
+  kind: 'delete',
+  path: '/projects/:project_id/members/:id',
+  summary: 'Remove a member, or leave',
+  description:
+    'Takes a person out of the project, or withdraws an invitation; that is for owners and admins. Everybody may take themselves out. The owner stays (`last_owner`).',
+  params: ItemParams,
+  body: {},
+  refusals: ['last_owner'],
+  example: {},
+  target: ({ tx, project, params }) => lockMember(tx, project.id, params.id),
+  async run({ tx, caller, target: before }) {
+    const isSelf = userOf(caller).id === before.user_id
+    if (!isSelf && !(caller.kind === 'member' && isManager(caller.role))) {
+      throw new PosternError(
+        'insufficient_role',
+        'This takes the role owner or admin in the project. Without it you can leave, but remove nobody else.',
+      )
+    }
+    await deleteMember(tx, before)
+    return { answer: null, version: null }
+  },
+})

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { customers } from '../../testing/customers.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const { admin, make, ownProject, member, stranger } = await customers(api, database)
+
+async function team() {
+  const { owner, project } = await ownProject()
+  const path = `/projects/${project.id}/members`
+  const ownerId = (await owner.get(path)).body.data[0].id as number
+  return { owner, ownerId, project, path, manager: await member(project.id, 'admin') }
+}
+
+describe('members.create by a customer', () => {
+  test('makes somebody with an account a member at once', async () => {
+    const { manager, path, project } = await team()
+    const grace = await stranger()
+    const answer = await manager.post(path, { email: grace.user.email.toUpperCase(), role: 'developer' })
+    assert.equal(answer.status, 201, answer.text)
+    const { user_id, email, name, role, joined_at } = answer.body
+    assert.deepEqual(
+      [user_id, email, name, role],
+      [grace.user.id, grace.user.email, grace.user.name, 'developer'],
+    )
+    assert.ok(joined_at)
+    assert.equal(answer.headers.get('location'), `/v1${path}/${answer.body.id}`)
+    assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
+    assertProblem(
+      await manager.post(path, { email: grace.user.email, role: 'viewer' }),
+      409,
+      'already_exists',
+    )
+  })
+
+  test('invites an address without an account, and sends a job about it', async () => {
+    const { owner, path } = await team()
+    const answer = await owner.post(path, { email: 'nobody-yet@example.org', role: 'viewer' })
+    assert.equal(answer.status, 201, answer.text)
+    assert.deepEqual([answer.body.user_id, answer.body.joined_at], [null, null])
+    const jobs = await database.query(
+      `select from jobs.job where name = 'invitations.send' and data->>'member_id' = $1`,
+      [String(answer.body.id)],
+    )
+    assert.equal(jobs.length, 1)
+  })
+
+  test('gives out no ownership, and stops at the limit of the plan', async () => {
+    const plan = await make.makePlan({ max_users: 2 })
+    const { owner, project } = await ownProject({ plan_id: plan.id })
+    const path = `/projects/${project.id}/members`
+    assertProblem(await owner.post(path, { email: 'a@example.org', role: 'owner' }), 422, 'validation_failed')
+    assert.equal((await owner.post(path, { email: 'a@example.org', role: 'viewer' })).status, 201)
+    const refused = await owner.post(path, { email: 'b@example.org', role: 'viewer' })
+    assertProblem(refused, 422, 'limit_exceeded')
+    assert.match(refused.body.message, /max_users/)
+    assert.equal((await owner.get(path)).body.data.length, 2)
+    const jobs = await database.query(
+      `select from jobs.job where name = 'invitations.send' and data->>'project_id' = $1`,
+      [String(project.id)],
+    )
+    assert.equal(jobs.length, 1)
+  })
+})
+
+describe('members.edit by a customer', () => {
+  test('changes roles below the owner, from the next request on', async () => {
+    const { manager, path, project } = await team()
+    const grace = await member(project.id, 'viewer')
+    assertProblem(await grace.post(`/projects/${project.id}/endpoints`, {}), 403, 'insufficient_role')
+    const answer = await manager.patch(`${path}/${grace.memberId}`, { role: 'developer' })
+    assert.deepEqual([answer.status, answer.body.role, answer.headers.get('etag')], [200, 'developer', '"2"'])
+    assertProblem(await grace.post(`/projects/${project.id}/endpoints`, {}), 422, 'validation_failed')
+  })
+
+  test('lets nobody rise above their own role, and nobody touch the owner', async () => {
+    const { owner, ownerId, manager, path, project } = await team()
+    assertProblem(
+      await manager.patch(`${path}/${manager.memberId}`, { role: 'owner' }),
+      422,
+      'validation_failed',
+    )
+    assertProblem(await manager.patch(`${path}/${ownerId}`, { role: 'viewer' }), 409, 'last_owner')
+    assertProblem(await owner.patch(`${path}/${ownerId}`, { role: 'admin' }), 409, 'last_owner')
+    const developer = await member(project.id, 'developer')
+    assertProblem(
+      await developer.patch(`${path}/${developer.memberId}`, { role: 'admin' }),
+      403,
+      'insufficient_role',
+    )
+    assert.equal((await manager.patch(`${path}/${manager.memberId}`, { role: 'viewer' })).status, 200)
+    assertProblem(
+      await manager.patch(`${path}/${manager.memberId}`, { role: 'admin' }),
+      403,
+      'insufficient_role',
+    )
+  })
+})
+
+describe('members.delete by a customer', () => {
+  test('lets everybody leave, and only owners and admins remove somebody else', async () => {
+    const { manager, path, project } = await team()
+    const [ada, grace] = [await member(project.id, 'viewer'), await member(project.id, 'developer')]
+    for (const one of [ada, grace]) {
+      const refused = await one.delete(`${path}/${manager.memberId}`)
+      assertProblem(refused, 403, 'insufficient_role')
+    }
+    assert.equal((await ada.delete(`${path}/${ada.memberId}`)).status, 204)
+    assertProblem(await ada.get(`/projects/${project.id}`), 404, 'not_found')
+    assert.equal((await manager.delete(`${path}/${grace.memberId}`)).status, 204)
+    assertProblem(await grace.get(path), 404, 'not_found')
+  })
+
+  test('keeps the owner, and withdraws invitations', async () => {
+    const { owner, ownerId, manager, path } = await team()
+    assertProblem(await owner.delete(`${path}/${ownerId}`), 409, 'last_owner')
+    assertProblem(await manager.delete(`${path}/${ownerId}`), 409, 'last_owner')
+    const { body } = await manager.post(path, { email: 'gone@example.org', role: 'viewer' })
+    assert.equal((await manager.delete(`${path}/${body.id}`)).status, 204)
+    assertProblem(await owner.get(`${path}/${body.id}`), 404, 'not_found')
+  })
+})
+
+describe('members.list and members.show by a customer', () => {
+  test('show every member what an administrator sees', async () => {
+    const { path, project } = await team()
+    const viewer = await member(project.id, 'viewer')
+    const list = await viewer.get(path)
+    assert.deepEqual(list.body, (await admin.get(path)).body)
+    const [first] = list.body.data
+    assert.deepEqual((await viewer.get(`${path}/${first.id}`)).body, first)
+  })
+})

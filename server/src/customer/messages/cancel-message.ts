@@ -1,0 +1,24 @@
+import { cancelMessage } from '../../core/messages/messages.ts'
+import { Message, MessageParams } from '../../core/messages/wire.ts'
+import { asAnswer } from '../../platform/http/answer.ts'
+import { ownOperation } from '../operation.ts'
+
+export const cancelMessageOperation = ownOperation({
+  id: 'messages.cancel',
+  method: 'POST',
+  path: '/projects/:project_id/messages/:id/cancel',
+  pathOfKey: '/messages/:id/cancel',
+  summary: 'Cancel a scheduled message',
+  description:
+    'Keeps a message that is still scheduled from being sent. Refused with `in_use` once it is on its way. What it took of the quota is not given back.',
+  params: MessageParams,
+  query: {},
+  body: {},
+  example: {},
+  refusals: ['in_use'],
+  success: { status: 200, means: 'Canceled.' },
+  answer: Message,
+  async handle({ projectId, params }, { mail }) {
+    return asAnswer(200, await mail.transaction((tx) => cancelMessage(tx, projectId, params.id)))
+  },
+})

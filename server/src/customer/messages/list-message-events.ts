@@ -1,0 +1,18 @@
+import Type from 'typebox'
+import { listMessageEvents } from '../../core/messages/messages.ts'
+import { MessageEvent, MessageParams } from '../../core/messages/wire.ts'
+import { customerQuery } from '../operation.ts'
+
+export const listMessageEventsQuery = customerQuery({
+  id: 'messages.events',
+  path: '/projects/:project_id/messages/:id/events',
+  pathOfKey: '/messages/:id/events',
+  summary: 'List the events of a message',
+  description: 'Everything that happened to a message, in its order.',
+  params: MessageParams,
+  query: {},
+  answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
+  run: async ({ tx, projectId, params }) => ({
+    answer: { data: await listMessageEvents(tx, projectId, params.id) },
+  }),
+})

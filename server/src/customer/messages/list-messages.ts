@@ -1,0 +1,17 @@
+import { listMessages } from '../../core/messages/messages.ts'
+import { Message, messageFilter } from '../../core/messages/wire.ts'
+import { PageQuery, searchOf } from '../../core/page.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const listMessagesQuery = customerQuery({
+  id: 'messages.list',
+  path: '/projects/:project_id/messages',
+  pathOfKey: '/messages',
+  summary: 'List messages',
+  description: 'Messages, newest first, each with its recipients and what became of them.',
+  params: NoParams,
+  query: { ...PageQuery, ...messageFilter },
+  answer: searchOf(Message),
+  run: async ({ tx, projectId, query }) => ({ answer: await listMessages(tx, projectId, query) }),
+})

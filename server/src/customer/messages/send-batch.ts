@@ -1,0 +1,58 @@
+import Type from 'typebox'
+import { readDraft } from '../../core/messages/draft.ts'
+import type { Outcome } from '../../core/messages/submission.ts'
+import { Accepted, MessageRequest, messageExample } from '../../core/messages/wire.ts'
+import { asAnswer } from '../../platform/http/answer.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { ownOperation } from '../operation.ts'
+import { messageBodyLimitBytes, sendingRefusals } from './send-message.ts'
+import { repeatableOf, repeated, senderOf } from './sender.ts'
+
+export const sendBatchOperation = ownOperation({
+  id: 'messages.send-batch',
+  method: 'POST',
+  path: '/projects/:project_id/messages/batch',
+  pathOfKey: '/messages/batch',
+  summary: 'Send many messages',
+  description:
+    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it. A body that is not of the right shape is refused as a whole.',
+  params: NoParams,
+  query: {},
+  body: { messages: Type.Array(MessageRequest, { minItems: 1, maxItems: 500 }) },
+  bodyLimitBytes: messageBodyLimitBytes,
+  example: { messages: [messageExample] },
+  refusals: sendingRefusals,
+  success: { status: 202, means: 'Decided: each message is stored, or refused.' },
+  answer: Type.Object(
+    { data: Type.Array(Type.Union([Accepted, Problem])) },
+    { title: 'BatchAnswer', additionalProperties: false },
+  ),
+  takesIdempotencyKey: true,
+  async handle({ caller, body, idempotencyKey }, { acceptance }) {
+    const now = Date.now()
+    const answer = await acceptance.accept({
+      sender: senderOf(caller),
+      mails: body.messages.map((message) => readDraft(message, now)),
+      repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, decidedAnswer),
+    })
+    const refused = 'outcomes' in answer ? answer.outcomes.map(wholeRefusal).find(Boolean) : undefined
+    if (refused) throw refused
+    return repeated(answer) ?? decidedAnswer('outcomes' in answer ? answer.outcomes : [])
+  },
+})
+
+/** What is about the request and not about a message. */
+const wholeRefusal = (outcome: Outcome) =>
+  'refused' in outcome && ['request_in_progress', 'idempotency_key_reused'].includes(outcome.refused.code)
+    ? outcome.refused
+    : undefined
+
+const decidedAnswer = (outcomes: Outcome[]) =>
+  asAnswer(202, {
+    data: outcomes.map((outcome) =>
+      'accepted' in outcome
+        ? outcome.accepted
+        : { error: outcome.refused.code, message: outcome.refused.message },
+    ),
+  })

@@ -1,0 +1,54 @@
+import { readDraft } from '../../core/messages/draft.ts'
+import type { Outcome } from '../../core/messages/submission.ts'
+import { Accepted, messageExample, messageFields } from '../../core/messages/wire.ts'
+import { type Answer, asAnswer } from '../../platform/http/answer.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { ownOperation } from '../operation.ts'
+import { repeatableOf, repeated, senderOf } from './sender.ts'
+
+// 25 MiB of mail, whose attachments are in Base64 here as they are there, and room for the JSON around it.
+export const messageBodyLimitBytes = 36 * 1024 * 1024
+
+/** The codes of the sending checks, in the order in which they are made. */
+export const sendingRefusals = [
+  'project_locked',
+  'subscription_inactive',
+  'domain_not_verified',
+  'provider_not_allowed',
+  'quota_exceeded',
+] as const
+
+export const sendMessageOperation = ownOperation({
+  id: 'messages.send',
+  method: 'POST',
+  path: '/projects/:project_id/messages',
+  pathOfKey: '/messages',
+  summary: 'Send a message',
+  description:
+    "Accepts a message for sending; the answer comes once it is stored. Checked in this order: the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the key's, if the key is bound to one), the provider is allowed, the message is well formed with at most 50 recipients and 25 MiB. Suppressed recipients are left out, and an event tells so. Each other recipient is one mail of the day's and the month's quota.",
+  params: NoParams,
+  query: {},
+  body: messageFields,
+  bodyLimitBytes: messageBodyLimitBytes,
+  example: messageExample,
+  refusals: sendingRefusals,
+  success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
+  answer: Accepted,
+  takesIdempotencyKey: true,
+  async handle({ caller, body, idempotencyKey }, { acceptance }) {
+    const answer = await acceptance.accept({
+      sender: senderOf(caller),
+      mails: [readDraft(body, Date.now())],
+      repeatable: repeatableOf('messages.send', caller, idempotencyKey, body, acceptedAnswer),
+    })
+    if ('repeated' in answer) return repeated(answer) as Answer
+    const [outcome] = answer.outcomes
+    if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('a mail without a verdict')
+    return asAnswer(202, outcome.accepted)
+  },
+})
+
+/** A refusal is not kept: it may be mended and sent again under the same key. */
+function acceptedAnswer([outcome]: Outcome[]): Answer | undefined {
+  return outcome && 'accepted' in outcome ? asAnswer(202, outcome.accepted) : undefined
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { Answer, Outcome, Repeatable } from '../../core/messages/submission.ts'
+import type { Sender } from '../../core/messages/verdict.ts'
+import type { Answer as HttpAnswer } from '../../platform/http/answer.ts'
+import { actorOf, type Caller } from '../caller.ts'
+
+/** Between the door and acceptance: who sends, and what is kept for a repetition. */
+export const senderOf = (caller: Caller): Sender => ({
+  projectId: caller.projectId,
+  apiKey:
+    caller.kind === 'key'
+      ? { id: caller.key.id, isTest: caller.key.is_test, domainId: caller.key.domain_id }
+      : null,
+  userId: caller.kind === 'member' ? caller.user.id : null,
+})
+
+export function repeatableOf(
+  operation: string,
+  caller: Caller,
+  key: string | undefined,
+  body: object,
+  answerOf: (outcomes: Outcome[]) => HttpAnswer | undefined,
+): Repeatable | undefined {
+  if (key === undefined) return undefined
+  return {
+    actor: actorOf(caller),
+    operation,
+    key,
+    requestHash: createHash('sha256')
+      .update(canonicalize(body) ?? '')
+      .digest(),
+    answerOf(answer) {
+      const said = 'outcomes' in answer ? answerOf(answer.outcomes) : undefined
+      return said && { status: said.status, body: said.body ?? '' }
+    },
+  }
+}
+
+/** The first answer, where the request was answered before. */
+export const repeated = (answer: Answer): HttpAnswer | undefined =>
+  'repeated' in answer
+    ? {
+        status: answer.repeated.status,
+        body: answer.repeated.body,
+        etag: null,
+        location: null,
+        isRepeated: true,
+      }
+    : undefined

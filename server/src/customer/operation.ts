@@ -1,0 +1,238 @@
+import type { Static, TObject, TProperties, TSchema } from 'typebox'
+import type { User } from '../core/access/bearer.ts'
+import type { DomainDeps } from '../core/domains/domains.ts'
+import type { Acceptance } from '../core/messages/acceptance.ts'
+import type { ProjectRow } from '../core/projects/projects.ts'
+import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
+import type { ErrorCode } from '../platform/errors.ts'
+import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
+import type { Kind, Versioned } from '../platform/http/kinds.ts'
+import type { Caller } from './caller.ts'
+import type { OperationId } from './roles.ts'
+
+/**
+ * The shapes of the customers' plane. An operation says what it is and what it does; who may call it is in roles.ts and
+ * scopes.ts, and everything that holds for all of them (the door, the project's lock, the caller looked at once more
+ * behind it, versions, repetition, the transaction) is done once, in pipeline.ts.
+ *
+ *   customerOperation  changes something of a project, in one transaction of that project's
+ *   customerQuery      reads something of a project
+ *   ownOperation       is let in by the same door, and brings its own handling
+ *   userOperation      what a signed-in user does outside of every project
+ *   userQuery          what a signed-in user reads across projects
+ */
+export interface CustomerDeps {
+  customer: CustomerDb
+  /** Reads across projects. */
+  everywhere: UnscopedDb
+  /** Of the role that writes mail. */
+  mail: UnscopedDb
+  acceptance: Acceptance
+  domains: DomainDeps
+  /** The plan of projects that customers make themselves; undefined: they make none. */
+  planId: number | undefined
+}
+
+interface Described {
+  /** Noun first: `endpoints.rotate`. The word to search for; the same as that of the administrators. */
+  id: OperationId
+  /** Below /v1, in Fastify's spelling: `/projects/:project_id/domains/:id`. */
+  path: string
+  /** Where a key reaches it without naming its project: `/messages`. Members have the other one. */
+  pathOfKey?: string
+  summary: string
+  description: string
+}
+
+interface Bodied<Body extends TProperties> {
+  /** The fields of the body. */
+  body: Body
+  example: Record<string, unknown>
+  /** A body that lacks fields is `incomplete_configuration`, naming them. */
+  isCompleteConfiguration?: true
+  /** Where the body may be larger than others. */
+  bodyLimitBytes?: number
+  /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
+  refusals?: readonly ErrorCode[]
+}
+
+export interface Outcome<Answer> {
+  answer: Answer
+  /** Of the resource as it is now; null when it is gone. */
+  version: number | null
+  /** Where a created thing is, or the thing a secret belongs to. */
+  location?: string
+}
+
+type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : null
+
+export interface MutationCall<Params, Body, Target> {
+  tx: Tx
+  /** Locked. */
+  project: ProjectRow
+  caller: Caller
+  deps: CustomerDeps
+  params: Params
+  body: Body
+  target: Target
+}
+
+export interface Mutation<
+  Params extends TProperties = TProperties,
+  Body extends TProperties = TProperties,
+  Answer extends TSchema = TSchema,
+  Target = unknown,
+> extends Described,
+    Bodied<Body> {
+  kind: Kind
+  /** Those of the path besides `project_id`. */
+  params: TObject<Params>
+  /** Absent: the answer is empty. */
+  answer?: Answer
+  /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
+  revealsSecret?: true
+  /** What is acted upon, locked, or 404. Absent: the project itself. */
+  target?(
+    call: Pick<MutationCall<Static<TObject<Params>>, never, never>, 'tx' | 'project' | 'params'>,
+  ): Promise<Target>
+  run(
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target>,
+  ): Promise<Outcome<AnswerOf<Answer>>>
+}
+
+export interface QueryCall<Params, Query> {
+  tx: ReadTx
+  projectId: number
+  caller: Caller
+  params: Params
+  query: Query
+}
+
+export interface Query<
+  Params extends TProperties = TProperties,
+  Parameters extends TProperties = TProperties,
+  Answer extends TSchema = TSchema,
+> extends Described {
+  /** Those of the path besides `project_id`. */
+  params: TObject<Params>
+  /** Query parameters; any other is refused. */
+  query: Parameters
+  answer: Answer
+  /** The answer is one resource, with its version in the ETag. */
+  hasVersion?: true
+  run(
+    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
+  ): Promise<{ answer: Static<Answer>; version?: number }>
+}
+
+/** By the door alone: who calls was looked up a moment ago, and no transaction is open. */
+export interface OwnCall<Params, Query, Body> {
+  caller: Caller
+  projectId: number
+  params: Params
+  query: Query
+  body: Body
+  idempotencyKey: string | undefined
+  requestId: string
+  ip: string
+  userAgent: string | null
+  /** Aborted when the caller hangs up. */
+  signal: AbortSignal
+}
+
+export interface Own<
+  Params extends TProperties = TProperties,
+  Parameters extends TProperties = TProperties,
+  Body extends TProperties = TProperties,
+  Answer extends TSchema = TSchema,
+> extends Described,
+    Bodied<Body> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  success: { status: 200 | 201 | 202 | 204; means: string }
+  params: TObject<Params>
+  query: Parameters
+  /** Absent: the answer is empty. */
+  answer?: Answer
+  takesIdempotencyKey?: true
+  handle(
+    call: OwnCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>>,
+    deps: CustomerDeps,
+  ): Promise<HttpAnswer>
+}
+
+export interface UserMutation<Body extends TProperties = TProperties, Answer extends TSchema = TSchema>
+  extends Omit<Described, 'pathOfKey'>,
+    Bodied<Body> {
+  kind: 'create' | 'ask'
+  answer: Answer
+  run(call: {
+    tx: Tx
+    user: User
+    deps: CustomerDeps
+    body: Static<TObject<Body>>
+  }): Promise<Outcome<Static<Answer>>>
+}
+
+export interface UserQuery<Parameters extends TProperties = TProperties, Answer extends TSchema = TSchema>
+  extends Omit<Described, 'pathOfKey'> {
+  query: Parameters
+  answer: Answer
+  run(call: {
+    tx: ReadTx
+    user: User
+    query: Static<TObject<Parameters>>
+  }): Promise<{ answer: Static<Answer> }>
+}
+
+export type CustomerOperation =
+  | ({ shape: 'mutation' } & Mutation)
+  | ({ shape: 'query' } & Query)
+  | ({ shape: 'own' } & Own)
+  | ({ shape: 'user mutation' } & UserMutation)
+  | ({ shape: 'user query' } & UserQuery)
+
+type Shaped<Shape extends CustomerOperation['shape']> = Extract<CustomerOperation, { shape: Shape }>
+
+export function customerOperation<
+  Params extends TProperties,
+  Body extends TProperties,
+  Answer extends TSchema,
+  Target = ProjectRow,
+>(
+  operation: Mutation<Params, Body, Answer, Target> &
+    (
+      | { kind: 'create' | 'ask' }
+      | { kind: Exclude<Kind, 'create' | 'ask'>; target?(...args: never[]): Promise<Versioned<Target>> }
+    ),
+): Shaped<'mutation'> {
+  return { shape: 'mutation', ...operation } as unknown as Shaped<'mutation'>
+}
+
+export function customerQuery<
+  Params extends TProperties,
+  Parameters extends TProperties,
+  Answer extends TSchema,
+>(query: Query<Params, Parameters, Answer>): Shaped<'query'> {
+  return { shape: 'query', ...query } as unknown as Shaped<'query'>
+}
+
+export function ownOperation<
+  Params extends TProperties,
+  Parameters extends TProperties,
+  Body extends TProperties,
+  Answer extends TSchema,
+>(operation: Own<Params, Parameters, Body, Answer>): Shaped<'own'> {
+  return { shape: 'own', ...operation } as unknown as Shaped<'own'>
+}
+
+export function userOperation<Body extends TProperties, Answer extends TSchema>(
+  operation: UserMutation<Body, Answer>,
+): Shaped<'user mutation'> {
+  return { shape: 'user mutation', ...operation } as unknown as Shaped<'user mutation'>
+}
+
+export function userQuery<Parameters extends TProperties, Answer extends TSchema>(
+  query: UserQuery<Parameters, Answer>,
+): Shaped<'user query'> {
+  return { shape: 'user query', ...query } as unknown as Shaped<'user query'>
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { compile, sourceFolder } from '../testing/compiler.ts'
+
+/** What must not compile: an operation that the tables do not know, a read that writes, an edit without a version. */
+const imports = `
+import Type from 'typebox'
+import { customerOperation, customerQuery } from '${sourceFolder}/customer/operation.ts'
+import { neededScopes } from '${sourceFolder}/customer/scopes.ts'
+import type { ReadTx, Tx } from '${sourceFolder}/platform/db/db.ts'
+
+declare const read: (tx: ReadTx) => Promise<number>
+declare const write: (tx: Tx) => Promise<number>
+const description = {
+  path: '/projects/:project_id/things/:id',
+  summary: 'Try',
+  description: 'To be compiled.',
+  params: Type.Object({ id: Type.Integer() }),
+  answer: Type.Object({ id: Type.Integer() }),
+}
+`
+
+const operation = ({
+  id = 'domains.edit',
+  target = 'target: async () => ({ id: 1, version: 1 }),',
+  kind = 'edit',
+} = {}) =>
+  `${imports}
+export const anOperation = customerOperation({
+  ...description,
+  id: '${id}',
+  kind: '${kind}',
+  body: {},
+  example: {},
+  ${target}
+  run: async ({ target }) => ({ answer: { id: target.id }, version: 2 }),
+})
+`
+
+const query = (access: string) => `${imports}
+export const aQuery = customerQuery({
+  ...description,
+  id: 'domains.show',
+  query: {},
+  run: async ({ tx }) => ({ answer: { id: await ${access}(tx) } }),
+})
+`
+
+const table = (lines: string) => `${imports}
+export const scopes: typeof neededScopes = { ...neededScopes, ${lines} }
+`
+
+const right: Record<string, string> = {
+  'an operation that the tables know': operation(),
+  'an operation on the project itself': operation({ target: '' }),
+  'a create below what has no version': operation({
+    kind: 'create',
+    target: 'target: async () => ({ id: 1 }),',
+  }),
+  'a query that reads': query('read'),
+  'a scope for what there is': table(`'domains.show': 'domains:read'`),
+}
+
+const wrong: Record<string, [text: string, complaint: RegExp]> = {
+  'an operation that is in no table': [operation({ id: 'things.edit' }), /things\.edit/],
+  'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
+  'a query that writes': [query('write'), /ReadTx/],
+  'a scope for what there is not': [table(`'things.show': 'domains:read'`), /things\.show/],
+  'a scope that there is not': [table(`'domains.show': 'things:read'`), /things:read/],
+}
+
+const cases = [
+  ...Object.entries(right).map(([what, text]) => ({ what, text, complaint: null })),
+  ...Object.entries(wrong).map(([what, [text, complaint]]) => ({ what, text, complaint })),
+].map((entry, index) => ({ ...entry, file: `case${index}.ts` }))
+
+const complaints = await compile(new Map(cases.map(({ file, text }) => [file, text])))
+
+describe('the compiler', () => {
+  for (const { what, file, complaint } of cases) {
+    const said = complaints.get(file) ?? assert.fail()
+    if (complaint) test(`refuses ${what}`, () => assert.match(said, complaint))
+    else test(`accepts ${what}`, () => assert.equal(said, ''))
+  }
+})

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { Client, signedIn } from '../../testing/client.ts'
+import { customers } from '../../testing/customers.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const closed = await startApi(database)
+const plan = await fixtures(database, await signedIn(closed)).makePlan({ max_users: 3 })
+const api = await startApi(database, { POSTERN_CUSTOMER_PLAN_ID: String(plan.id) })
+const { admin, stranger, as, make } = await customers(api, database)
+
+describe('projects.create by a customer', () => {
+  test('makes a project whose owner they are, on the plan that the operator has set', async () => {
+    const ada = await stranger()
+    const answer = await ada.post('/projects', { name: '  Web shop ' })
+    assert.equal(answer.status, 201, answer.text)
+    const { id } = answer.body
+    assert.equal(answer.headers.get('location'), `/v1/projects/${id}`)
+    assert.equal(answer.headers.get('etag'), '"1"')
+
+    const seen = await admin.get(`/projects/${id}`)
+    assert.deepEqual(answer.body, seen.body)
+    assert.deepEqual(
+      [seen.body.name, seen.body.user_id, seen.body.plan_id, seen.body.reputation_score],
+      ['Web shop', ada.user.id, plan.id, 100],
+    )
+    const { data } = (await ada.get(`/projects/${id}/members`)).body
+    assert.deepEqual(
+      data.map(({ user_id, email, role }: Record<string, unknown>) => [user_id, email, role]),
+      [[ada.user.id, ada.user.email, 'owner']],
+    )
+    assert.deepEqual((await ada.get(`/projects/${id}`)).body, answer.body)
+  })
+
+  test('takes a name and nothing else', async () => {
+    const ada = await stranger()
+    for (const field of ['user_id', 'plan_id', 'allow_service_mta', 'is_locked', 'admin_plan_id']) {
+      assertProblem(await ada.post('/projects', { name: 'Shop', [field]: 1 }), 422, 'validation_failed')
+    }
+    assertProblem(await ada.post('/projects', { name: '   ' }), 422, 'validation_failed')
+    assertProblem(await ada.post('/projects', {}), 422, 'validation_failed')
+    assert.deepEqual((await ada.get('/projects')).body.data, [])
+  })
+
+  test('acts once for one Idempotency-Key of one user', async () => {
+    const [ada, grace] = [await stranger(), await stranger()]
+    const headers = { 'idempotency-key': 'one-shop' }
+    const first = await ada.post('/projects', { name: 'Shop' }, headers)
+    const again = await ada.post('/projects', { name: 'Shop' }, headers)
+    assert.deepEqual([again.status, again.text], [201, first.text])
+    assert.equal(again.headers.get('idempotent-replayed'), 'true')
+    assertProblem(await ada.post('/projects', { name: 'Other' }, headers), 422, 'idempotency_key_reused')
+    const hers = await grace.post('/projects', { name: 'Shop' }, headers)
+    assert.notEqual(hers.body.id, first.body.id)
+    assert.equal((await ada.get('/projects')).body.data.length, 1)
+  })
+
+  test('is refused where the operator has set no plan, and says who makes projects', async () => {
+    const ada = await stranger()
+    const here = new Client(closed.url, ada.headers.authorization.slice('Bearer '.length), '/v1')
+    const answer = await here.post('/projects', { name: 'Shop' })
+    assertProblem(answer, 403, 'insufficient_role')
+    assert.match(answer.body.message, /administrator/)
+  })
+
+  test('is refused when the plan may not be assigned any more', async () => {
+    const ada = await stranger()
+    assert.equal((await admin.patch(`/plans/${plan.id}`, { is_active: false })).status, 200)
+    assertProblem(await ada.post('/projects', { name: 'Shop' }), 422, 'plan_inactive')
+    assert.equal((await admin.patch(`/plans/${plan.id}`, { is_active: true })).status, 200)
+  })
+
+  test('is not for a disabled user', async () => {
+    const disabled = await as(await make.makeUser({ is_active: false }))
+    assertProblem(await disabled.post('/projects', { name: 'Shop' }), 401, 'unauthenticated')
+  })
+})

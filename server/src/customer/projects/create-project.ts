@@ -1,0 +1,28 @@
+import { createOwnProject } from '../../core/projects/customers.ts'
+import { projectView } from '../../core/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { userOperation } from '../operation.ts'
+
+export const createProjectOperation = userOperation({
+  id: 'projects.create',
+  kind: 'create',
+  path: '/projects',
+  summary: 'Make a project of your own',
+  description:
+    'Makes a project whose owner you are, on the plan that the operator has set for this. Where none is set, only administrators make projects: `insufficient_role`.',
+  body: { name: ProjectFields.name },
+  refusals: ['insufficient_role', 'plan_inactive'],
+  example: { name: 'Web shop' },
+  answer: Project,
+  async run({ tx, user, deps: { planId }, body }) {
+    if (planId === undefined) {
+      throw new PosternError(
+        'insufficient_role',
+        'Here an administrator makes the projects. Ask for one of your own.',
+      )
+    }
+    const row = await createOwnProject(tx, { name: body.name, userId: user.id, planId })
+    return { answer: projectView(row), version: row.version, location: `/v1/projects/${row.id}` }
+  },
+})

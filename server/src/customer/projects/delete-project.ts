@@ -1,0 +1,20 @@
+import { deleteProject } from '../../core/projects/customers.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const deleteProjectOperation = customerOperation({
+  id: 'projects.delete',
+  kind: 'delete',
+  path: '/projects/:project_id',
+  summary: 'Give a project up',
+  description:
+    'Deletes the project and its memberships for good. Refused with `in_use`, naming what is still there, while it has domains, endpoints, routes or API keys, while a provider still has an identity of it, or while mail waits.',
+  params: NoParams,
+  body: {},
+  refusals: ['in_use'],
+  example: {},
+  async run({ tx, project }) {
+    await deleteProject(tx, project)
+    return { answer: null, version: null }
+  },
+})

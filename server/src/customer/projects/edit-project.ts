@@ -1,0 +1,22 @@
+import { renameProject } from '../../core/projects/customers.ts'
+import { projectView } from '../../core/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const editProjectOperation = customerOperation({
+  id: 'projects.edit',
+  kind: 'edit',
+  path: '/projects/:project_id',
+  summary: 'Rename a project',
+  description:
+    'Gives the project another `name`. Everything else about it is for an administrator to change.',
+  params: NoParams,
+  body: { name: ProjectFields.name },
+  example: { name: 'Web shop' },
+  answer: Project,
+  async run({ tx, project, body }) {
+    const row = await renameProject(tx, project, body.name)
+    return { answer: projectView(row), version: row.version }
+  },
+})

@@ -1,0 +1,19 @@
+import { findProject, projectView } from '../../core/projects/projects.ts'
+import { Project } from '../../core/projects/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showProject = customerQuery({
+  id: 'projects.show',
+  path: '/projects/:project_id',
+  summary: 'Show a project',
+  description: 'A project in which you are a member, with the plan in force.',
+  params: NoParams,
+  query: {},
+  answer: Project,
+  hasVersion: true,
+  async run({ tx, projectId }) {
+    const row = await findProject(tx, projectId)
+    return { answer: projectView(row), version: row.version }
+  },
+})

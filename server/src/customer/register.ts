@@ -1,0 +1,149 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { missingProject } from '../core/projects/projects.ts'
+import { type Answer, asAnswer, sendAnswer, sendJson } from '../platform/http/answer.ts'
+import {
+  bodyFault,
+  checks,
+  idempotencyKeyOf,
+  ordinaryBodyLimitBytes,
+  requireBody,
+} from '../platform/http/checks.ts'
+import type { HttpServer } from '../platform/http/server.ts'
+import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
+import type { Caller, UserCaller } from './caller.ts'
+import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './document.ts'
+import type { CustomerDeps, CustomerOperation, Own } from './operation.ts'
+import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
+
+/** The operations as routes: from HTTP to `run` and back. */
+export function registerOperations(
+  plane: HttpServer,
+  operations: readonly CustomerOperation[],
+  deps: CustomerDeps,
+): void {
+  for (const operation of operations) {
+    for (const place of placesOf(operation)) {
+      plane.route({
+        method: methodOf(operation),
+        url: place.url,
+        schema: schemaOf(operation, place),
+        config: { access: { operation: operation.id, project: place.project }, allowsEmptyBody: true },
+        ...bodyChecks(operation),
+        handler: (request, reply) => answer(operation, request, reply, deps),
+      })
+    }
+  }
+}
+
+function bodyChecks(operation: CustomerOperation): Partial<RouteOptions> {
+  if (methodOf(operation) === 'GET' || !('body' in operation)) {
+    return { bodyLimit: ordinaryBodyLimitBytes, preValidation: checks }
+  }
+  return {
+    bodyLimit: operation.bodyLimitBytes ?? ordinaryBodyLimitBytes,
+    preValidation: [requireBody(operation), ...checks],
+    schemaErrorFormatter: bodyFault(operation),
+  }
+}
+
+async function answer(
+  operation: CustomerOperation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CustomerDeps,
+): Promise<FastifyReply> {
+  switch (operation.shape) {
+    case 'mutation':
+      return sendAnswer(
+        reply,
+        await perform(operation, callerOf(request), mutationOf(operation, request), deps),
+      )
+    case 'query': {
+      const { query } = request as { query: Record<string, unknown> }
+      const asked = { params: paramsOf(request), query }
+      const { answer, version } = await answerQuery(operation, callerOf(request), asked, deps)
+      if (version !== undefined) reply.header('etag', etagOf(version))
+      return sendJson(reply, JSON.stringify(answer))
+    }
+    case 'own':
+      return sendAnswer(reply, await handleOwn(operation, request, reply, deps))
+    case 'user mutation':
+      return sendAnswer(
+        reply,
+        await performForUser(operation, userOf(request), mutationOf(operation, request), deps),
+      )
+    case 'user query': {
+      const { user } = userOf(request)
+      const { answer } = await deps.everywhere.read((tx) =>
+        operation.run({ tx, user, query: request.query as never }),
+      )
+      return sendAnswer(reply, asAnswer(200, answer))
+    }
+  }
+}
+
+function handleOwn(
+  operation: Own,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CustomerDeps,
+): Promise<Answer> {
+  const caller = callerOf(request)
+  const { headers } = request
+  return operation.handle(
+    {
+      caller,
+      projectId: caller.projectId,
+      params: paramsOf(request) as never,
+      query: request.query as never,
+      body: request.body as never,
+      idempotencyKey: operation.takesIdempotencyKey
+        ? idempotencyKeyOf(headers['idempotency-key'])
+        : undefined,
+      requestId: request.id,
+      ip: request.ip,
+      userAgent: headers['user-agent'] ?? null,
+      // Made for those who ask for it: every answer ends in a close.
+      get signal() {
+        return signalOf(reply)
+      },
+    },
+    deps,
+  )
+}
+
+function signalOf({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  if (raw.closed) gone.abort()
+  else raw.once('close', () => gone.abort())
+  return gone.signal
+}
+
+const mutationOf = (operation: CustomerOperation, request: FastifyRequest): MutationRequest => ({
+  params: paramsOf(request),
+  body: request.body as Record<string, unknown>,
+  ifMatch: ifMatchOf(request.headers['if-match']),
+  idempotencyKey: takesIdempotencyKey(operation)
+    ? idempotencyKeyOf(request.headers['idempotency-key'])
+    : undefined,
+})
+
+/** The project is not among them: operations get the one that the door has allowed. */
+function paramsOf({ params }: FastifyRequest): Record<string, unknown> {
+  const { project_id: _allowed, ...own } = params as Record<string, unknown>
+  return own
+}
+
+/** Strangers come this far, so that they are told in its turn that there is no such project. */
+function callerOf({ customer, params }: FastifyRequest): Caller {
+  if (customer?.kind === 'stranger') throw missingProject((params as { project_id: number }).project_id)
+  if (customer === null || customer.kind === 'user') throw pastTheDoor()
+  return customer
+}
+
+function userOf({ customer }: FastifyRequest): UserCaller {
+  if (customer?.kind !== 'user') throw pastTheDoor()
+  return customer
+}
+
+const pastTheDoor = (): Error => new Error('an operation was reached without passing the door')

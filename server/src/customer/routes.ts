@@ -1,0 +1,118 @@
+import type { HttpServer } from '../platform/http/server.ts'
+import { createApiKeyOperation } from './api-keys/create-api-key.ts'
+import { deleteApiKeyOperation } from './api-keys/delete-api-key.ts'
+import { editApiKeyOperation } from './api-keys/edit-api-key.ts'
+import { listApiKeysQuery } from './api-keys/list-api-keys.ts'
+import { rotateApiKeyOperation } from './api-keys/rotate-api-key.ts'
+import { showApiKey } from './api-keys/show-api-key.ts'
+import { createDomainOperation } from './domains/create-domain.ts'
+import { deleteDomainOperation } from './domains/delete-domain.ts'
+import { editDomainOperation } from './domains/edit-domain.ts'
+import { listDomainsQuery } from './domains/list-domains.ts'
+import { rotateDomainKeyOperation } from './domains/rotate-domain-key.ts'
+import { showDomain } from './domains/show-domain.ts'
+import { verifyDomainOperation } from './domains/verify-domain.ts'
+import { type DoorDeps, guardDoor } from './door.ts'
+import { createEndpointOperation } from './endpoints/create-endpoint.ts'
+import { deleteEndpointOperation } from './endpoints/delete-endpoint.ts'
+import { editEndpointOperation } from './endpoints/edit-endpoint.ts'
+import { listEndpointsQuery } from './endpoints/list-endpoints.ts'
+import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
+import { showEndpoint } from './endpoints/show-endpoint.ts'
+import { acceptInvitationOperation } from './invitations/accept-invitation.ts'
+import { createMemberOperation } from './members/create-member.ts'
+import { deleteMemberOperation } from './members/delete-member.ts'
+import { editMemberOperation } from './members/edit-member.ts'
+import { listMembersQuery } from './members/list-members.ts'
+import { showMember } from './members/show-member.ts'
+import { cancelMessageOperation } from './messages/cancel-message.ts'
+import { listMessageEventsQuery } from './messages/list-message-events.ts'
+import { listMessagesQuery } from './messages/list-messages.ts'
+import { sendBatchOperation } from './messages/send-batch.ts'
+import { sendMessageOperation } from './messages/send-message.ts'
+import { showMessageQuery } from './messages/show-message.ts'
+import type { CustomerDeps, CustomerOperation } from './operation.ts'
+import { createProjectOperation } from './projects/create-project.ts'
+import { deleteProjectOperation } from './projects/delete-project.ts'
+import { editProjectOperation } from './projects/edit-project.ts'
+import { listProjectsQuery } from './projects/list-projects.ts'
+import { showProject } from './projects/show-project.ts'
+import { registerOperations } from './register.ts'
+import { createRouteOperation } from './routing/create-route.ts'
+import { deleteRouteOperation } from './routing/delete-route.ts'
+import { editRouteOperation } from './routing/edit-route.ts'
+import { listRoutesQuery } from './routing/list-routes.ts'
+import { showRoute } from './routing/show-route.ts'
+import { createSuppressionOperation } from './suppressions/create-suppression.ts'
+import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
+import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
+import { showUsageQuery } from './usage/show-usage.ts'
+
+/** Every operation of customers, by noun: the table of contents of the plane. */
+export const customerOperations: readonly CustomerOperation[] = [
+  listProjectsQuery,
+  createProjectOperation,
+  showProject,
+  editProjectOperation,
+  deleteProjectOperation,
+
+  listMembersQuery,
+  createMemberOperation,
+  showMember,
+  editMemberOperation,
+  deleteMemberOperation,
+
+  listDomainsQuery,
+  createDomainOperation,
+  showDomain,
+  editDomainOperation,
+  verifyDomainOperation,
+  rotateDomainKeyOperation,
+  deleteDomainOperation,
+
+  sendMessageOperation,
+  sendBatchOperation,
+  listMessagesQuery,
+  showMessageQuery,
+  listMessageEventsQuery,
+  cancelMessageOperation,
+
+  listSuppressionsQuery,
+  createSuppressionOperation,
+  deleteSuppressionOperation,
+
+  showUsageQuery,
+
+  listEndpointsQuery,
+  createEndpointOperation,
+  showEndpoint,
+  editEndpointOperation,
+  rotateEndpointOperation,
+  deleteEndpointOperation,
+
+  listRoutesQuery,
+  createRouteOperation,
+  showRoute,
+  editRouteOperation,
+  deleteRouteOperation,
+
+  listApiKeysQuery,
+  createApiKeyOperation,
+  showApiKey,
+  editApiKeyOperation,
+  rotateApiKeyOperation,
+  deleteApiKeyOperation,
+
+  acceptInvitationOperation,
+]
+
+export function customerRoutes(app: HttpServer, deps: CustomerDeps & DoorDeps): void {
+  app.register(
+    (plane, _options, done) => {
+      guardDoor(plane, deps)
+      registerOperations(plane, customerOperations, deps)
+      done()
+    },
+    { prefix: '/v1' },
+  )
+}

@@ -1,0 +1,27 @@
+import { createRoute, routeView } from '../../core/routes/routes.ts'
+import { NewRouteFields, Route, routeExamples } from '../../core/routes/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const createRouteOperation = customerOperation({
+  id: 'routing.create',
+  kind: 'create',
+  path: '/projects/:project_id/routing',
+  summary: 'Create a route',
+  description:
+    'Decides what happens to inbound mail for one address of a domain, or as its catch-all for all the others. The complete configuration is given, with null for what does not apply; only `is_active` may be left out, and is then true. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+  params: NoParams,
+  body: NewRouteFields,
+  isCompleteConfiguration: true,
+  refusals: ['already_exists'],
+  example: routeExamples.create,
+  answer: Route,
+  async run({ tx, project, body }) {
+    const row = await createRoute(tx, project.id, { ...body, is_active: body.is_active ?? true })
+    return {
+      answer: routeView(row),
+      version: row.version,
+      location: `/v1/projects/${project.id}/routing/${row.id}`,
+    }
+  },
+})

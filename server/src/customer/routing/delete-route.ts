@@ -1,0 +1,20 @@
+import { deleteRoute, lockRoute } from '../../core/routes/routes.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const deleteRouteOperation = customerOperation({
+  id: 'routing.delete',
+  kind: 'delete',
+  path: '/projects/:project_id/routing/:id',
+  summary: 'Remove a route',
+  description:
+    "Deletes a route for good. Mail for the address of an address route falls to the domain's catch-all; mail that no route takes is refused.",
+  params: ItemParams,
+  body: {},
+  example: {},
+  target: ({ tx, project, params }) => lockRoute(tx, project.id, params.id),
+  async run({ tx, target: before }) {
+    await deleteRoute(tx, before)
+    return { answer: null, version: null }
+  },
+})

@@ -1,0 +1,24 @@
+import { editRoute, lockRoute, routeView } from '../../core/routes/routes.ts'
+import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const editRouteOperation = customerOperation({
+  id: 'routing.edit',
+  kind: 'edit',
+  path: '/projects/:project_id/routing/:id',
+  summary: 'Edit a route',
+  description:
+    'Replaces the complete editable configuration: `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+  params: ItemParams,
+  body: RouteFields,
+  isCompleteConfiguration: true,
+  refusals: ['already_exists'],
+  example: routeExamples.edit,
+  answer: Route,
+  target: ({ tx, project, params }) => lockRoute(tx, project.id, params.id),
+  async run({ tx, target: before, body }) {
+    const row = await editRoute(tx, before, body)
+    return { answer: routeView(row), version: row.version }
+  },
+})

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { customers } from '../../testing/customers.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { routeConfiguration } from '../../testing/fixtures.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const { admin, make, ownProject, member } = await customers(api, database)
+const { project } = await ownProject()
+const { project: other } = await ownProject()
+const developer = await member(project.id, 'developer')
+const path = `/projects/${project.id}/routing`
+
+describe('routing.create by a customer', () => {
+  test('makes a route of a domain of the project, one for each address', async () => {
+    const domain = await make.makeDomain(project.id)
+    const wanted = {
+      ...routeConfiguration,
+      domain_id: domain.id,
+      match: 'address',
+      address: `a@${domain.name}`,
+    }
+    const answer = await developer.post(path, wanted)
+    assert.equal(answer.status, 201, answer.text)
+    assert.equal(answer.headers.get('location'), `/v1${path}/${answer.body.id}`)
+    assert.deepEqual((await admin.get(`${path}/${answer.body.id}`)).body, answer.body)
+    assertProblem(await developer.post(path, wanted), 409, 'already_exists')
+    const { action: _left, ...incomplete } = wanted
+    assertProblem(await developer.post(path, incomplete), 422, 'incomplete_configuration')
+  })
+
+  test('says the same of a domain or an endpoint of another project as of one that never was', async () => {
+    const mine = await make.makeDomain(project.id)
+    const theirs = await make.makeDomain(other.id)
+    const endpoint = await make.makeEndpoint(other.id)
+    const ask = (domain_id: number, endpoint_id: number | null) =>
+      developer.post(path, {
+        ...routeConfiguration,
+        domain_id,
+        ...(endpoint_id === null ? {} : { action: 'endpoint', endpoint_id }),
+      })
+    for (const [foreign, never] of [
+      [await ask(theirs.id, null), await ask(987_654, null)],
+      [await ask(mine.id, endpoint.resource.id), await ask(mine.id, 987_654)],
+    ]) {
+      assertProblem(foreign ?? assert.fail(), 422, 'validation_failed')
+      assert.equal(foreign?.text, never?.text)
+    }
+  })
+})
+
+describe('routing.edit and routing.delete by a customer', () => {
+  test('replace a route and take it away', async () => {
+    const domain = await make.makeDomain(project.id)
+    const { id } = await make.makeRoute(project.id, { domain_id: domain.id })
+    const wanted = { ...routeConfiguration, domain_id: domain.id, action: 'drop' }
+    const edited = await developer.patch(`${path}/${id}`, wanted)
+    assert.deepEqual([edited.status, edited.body.action, edited.headers.get('etag')], [200, 'drop', '"2"'])
+    const again = await developer.patch(`${path}/${id}`, wanted)
+    assert.deepEqual([again.text, again.headers.get('etag')], [edited.text, '"2"'])
+    assert.equal((await developer.delete(`${path}/${id}`)).status, 204)
+    assertProblem(await developer.get(`${path}/${id}`), 404, 'not_found')
+  })
+})

@@ -1,0 +1,19 @@
+import { findRoute, routeView } from '../../core/routes/routes.ts'
+import { Route } from '../../core/routes/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showRoute = customerQuery({
+  id: 'routing.show',
+  path: '/projects/:project_id/routing/:id',
+  summary: 'Show a route',
+  description: 'One route.',
+  params: ItemParams,
+  query: {},
+  answer: Route,
+  hasVersion: true,
+  async run({ tx, projectId, params }) {
+    const row = await findRoute(tx, projectId, params.id)
+    return { answer: routeView(row), version: row.version }
+  },
+})

@@ -1,0 +1,78 @@
+import type { ApiKeyScope } from '../core/api-keys/scopes.ts'
+import { PosternError } from '../platform/errors.ts'
+import type { OperationId } from './roles.ts'
+
+/**
+ * The scope that lets an API key do what, by the id of the operation. `null`: no key may, whatever its scopes. The check
+ * at the door and the test of it go by this table; an operation that is not in it does not compile.
+ *
+ * No scope includes another: a key that writes and reads names both.
+ */
+export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
+  'projects.create': null,
+  'projects.list': null,
+  'projects.show': null,
+  'projects.edit': null,
+  'projects.delete': null,
+
+  'members.list': null,
+  'members.show': null,
+  'members.create': null,
+  'members.edit': null,
+  'members.delete': null,
+
+  'domains.list': 'domains:read',
+  'domains.show': 'domains:read',
+  'domains.create': 'domains:write',
+  'domains.edit': 'domains:write',
+  'domains.verify': 'domains:write',
+  'domains.rotate': 'domains:write',
+  'domains.delete': 'domains:write',
+
+  'endpoints.list': 'endpoints:read',
+  'endpoints.show': 'endpoints:read',
+  'endpoints.create': 'endpoints:write',
+  'endpoints.edit': 'endpoints:write',
+  'endpoints.rotate': 'endpoints:write',
+  'endpoints.delete': 'endpoints:write',
+
+  'routing.list': 'routing:read',
+  'routing.show': 'routing:read',
+  'routing.create': 'routing:write',
+  'routing.edit': 'routing:write',
+  'routing.delete': 'routing:write',
+
+  // A key must not give away more than it holds.
+  'api-keys.list': null,
+  'api-keys.show': null,
+  'api-keys.create': null,
+  'api-keys.edit': null,
+  'api-keys.rotate': null,
+  'api-keys.delete': null,
+
+  'messages.send': 'messages:send',
+  'messages.send-batch': 'messages:send',
+  'messages.list': 'messages:read',
+  'messages.show': 'messages:read',
+  'messages.events': 'messages:read',
+  'messages.cancel': 'messages:send',
+
+  'suppressions.list': 'suppressions:read',
+  'suppressions.create': 'suppressions:write',
+  'suppressions.delete': 'suppressions:write',
+
+  'usage.show': 'usage:read',
+
+  'invitations.accept': null,
+}
+
+export function requireScope(operation: OperationId, scopes: readonly string[]): void {
+  const needed = neededScopes[operation]
+  if (needed !== null && scopes.includes(needed)) return
+  throw new PosternError(
+    'insufficient_scope',
+    needed === null
+      ? 'No scope lets an API key do this. Use the access token of a member of the project.'
+      : `This takes an API key with the scope ${needed}.`,
+  )
+}

@@ -1,0 +1,17 @@
+import { listOf, PageQuery } from '../../core/page.ts'
+import { suppressionsPage } from '../../core/suppressions/suppressions.ts'
+import { Suppression } from '../../core/suppressions/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const listSuppressionsQuery = customerQuery({
+  id: 'suppressions.list',
+  path: '/projects/:project_id/suppressions',
+  pathOfKey: '/suppressions',
+  summary: 'List suppressed addresses',
+  description: 'Addresses to which the project sends no more, in alphabetical order.',
+  params: NoParams,
+  query: PageQuery,
+  answer: listOf(Suppression),
+  run: async ({ tx, projectId, query }) => ({ answer: await suppressionsPage(tx, projectId, query) }),
+})

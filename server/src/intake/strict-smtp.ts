@@ -1,0 +1,75 @@
+import type { Socket } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+
+/**
+ * smtp-server, stricter: lines end in CRLF and in nothing else, commands and mail alike, and nobody stays for ever.
+ *
+ * smtp-server itself ends a mail at CRLF.CRLF alone, but takes a lone LF as the end of a command. What one machine
+ * reads as one line and the next as two is how mail is smuggled past the first (RFC 5321 §2.3.8: a lone CR or LF must
+ * not be sent, and must not be taken for a line end).
+ */
+const lifetimeMs = 10 * 60_000
+/** Mail that is larger than it may be is read to its end, to be refused in the proper way; but not for ever. */
+const readBeyond = 4
+
+class StrictConnection extends SMTPConnection {
+  override init(): void {
+    // Whoever sends a byte a minute never meets the time-out of an idle connection.
+    const timer = setTimeout(() => this.send(421, 'You have been here for ten minutes'), lifetimeMs)
+    timer.unref()
+    this._socket.once('close', () => clearTimeout(timer))
+    super.init()
+  }
+
+  /** The one place through which everything that a client says comes, in the clear and after STARTTLS. */
+  override _createParser() {
+    const parser = super._createParser()
+    const take = parser.write.bind(parser) as (chunk: Buffer) => boolean
+    const lines = new LineEnds()
+    const most = (this._server.options.size ?? Number.POSITIVE_INFINITY) * readBeyond
+    parser.write = (chunk: Buffer) => {
+      if (!lines.areCrlf(chunk)) return this.#end(521, '5.5.2 Lines end in CRLF, not in CR or LF alone')
+      if (parser.dataBytes > most) return this.#end(552, '5.3.4 That is far too much')
+      return take(chunk)
+    }
+    return parser
+  }
+
+  #end(code: number, text: string): true {
+    this.send(code, text)
+    this.close()
+    return true
+  }
+}
+
+export class StrictSmtpServer extends SMTPServer {
+  override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
+    const connection = new StrictConnection(this, socket, options)
+    this.connections.add(connection)
+    connection.on('error', (error) => this._onError(error))
+    connection.on('connect', (info) => this._onClientConnect(info))
+    connection.init()
+  }
+}
+
+const [lf, cr] = [0x0a, 0x0d]
+
+/** Looks at a stream chunk by chunk; a CR may be the last byte of one and its LF the first of the next. */
+export class LineEnds {
+  #isAfterCr = false
+
+  areCrlf(chunk: Uint8Array): boolean {
+    if (chunk.length === 0) return true
+    if (this.#isAfterCr && chunk[0] !== lf) return false
+    if (!this.#isAfterCr && chunk[0] === lf) return false
+    for (let at = chunk.indexOf(lf, 1); at >= 0; at = chunk.indexOf(lf, at + 1)) {
+      if (chunk[at - 1] !== cr) return false
+    }
+    for (let at = chunk.indexOf(cr); at >= 0 && at < chunk.length - 1; at = chunk.indexOf(cr, at + 1)) {
+      if (chunk[at + 1] !== lf) return false
+    }
+    this.#isAfterCr = chunk[chunk.length - 1] === cr
+    return true
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * What a mail says: how it is accepted, stored and composed. The envelope is another thing, and those who get a
+ * blind copy are nowhere but in the envelope.
+ */
+export interface Content {
+  from: Mailbox
+  to: Mailbox[]
+  cc: Mailbox[]
+  reply_to: Mailbox[]
+  subject: string
+  text: string | null
+  html: string | null
+  headers: Header[]
+  attachments: Attachment[]
+}
+
+export interface Mailbox {
+  name: string | null
+  /** As in the envelope: the domain in lower-case A-labels, what is before the @ perhaps in UTF-8 (RFC 6531). */
+  address: string
+}
+
+export interface Header {
+  name: string
+  value: string
+}
+
+export interface Attachment {
+  filename: string
+  content_type: string
+  /** In base64. */
+  content: string
+  /** What `cid:` addresses in the HTML name. */
+  content_id: string | null
+}
+
+/** `fault` is the rest of a sentence that begins with the name of the field. */
+type Fault = { fault: string }
+
+const maxHeaders = 50
+const maxNameLength = 100
+const maxValueLength = 2000
+// A line is folded at spaces only, and has at most 998 octets (RFC 5322 §2.1.1), name and all.
+const maxWordLength = 800
+// A line of nothing but spaces, which folding could make of a long run of them, ends the header for some readers.
+const maxSpaces = 20
+
+// Those that composing writes itself; those that tell of a mail's way, which others write; those that a provider takes
+// for orders; and those that make the recipient's side send mail to whomever they name.
+const reserved = new RegExp(
+  [
+    '^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*)$',
+    '^(?:return-path|received|received-spf|delivered-to|delivery-date|apparently-to|envelope-(?:to|from))$',
+    '^(?:x-original-to|x-envelope-(?:to|from)|original-recipient|original-from|original-subject)$',
+    '^(?:dkim-signature|domainkey-signature|authentication-results|arc-.*|resent-.*|x-postern-.*|x-ses-.*)$',
+    '^(?:errors-to|return-receipt-to|disposition-notification-.*|generate-delivery-report|x-confirm-reading-to)$',
+  ].join('|'),
+  'i',
+)
+
+// These hold identifiers and addresses, not text: an encoded word (RFC 2047 §5) would be read as part of them.
+const structured =
+  /^(?:in-reply-to|references|list-.*|feedback-id|precedence|auto-submitted|importance|priority|otp-token)$/i
+
+/**
+ * The headers that a sender adds, checked; with RFC 8058's second half where the first is there.
+ *
+ * Names of headers that may stand once only are refused the second time (RFC 5322 §3.6).
+ */
+export function checkHeaders(headers: readonly Header[]): Header[] | Fault {
+  if (headers.length > maxHeaders) return { fault: `must be at most ${maxHeaders}` }
+  const seen = new Set<string>()
+  for (const { name, value } of headers) {
+    const fault = nameFault(name, seen) ?? valueFault(name, value)
+    if (fault !== undefined) return { fault }
+    seen.add(name.toLowerCase())
+  }
+  return withOneClick(headers)
+}
+
+function nameFault(name: string, seen: ReadonlySet<string>): string | undefined {
+  // RFC 5322 §3.6.8: printable ASCII without the colon.
+  if (name === '' || name.length > maxNameLength || !/^[\x21-\x39\x3b-\x7e]+$/.test(name)) {
+    return `must have names of 1 to ${maxNameLength} printable ASCII characters without spaces and colons`
+  }
+  if (reserved.test(name)) return `must not set "${name}", which is not the sender's to set here`
+  if (structured.test(name) && seen.has(name.toLowerCase())) return `must not set "${name}" twice`
+  return undefined
+}
+
+function valueFault(name: string, value: string): string | undefined {
+  const fault = (why: string) => `has a value of "${name}" that ${why}`
+  if (value.trim() === '') return fault('is empty')
+  if (value.length > maxValueLength) return fault(`has more than ${maxValueLength} characters`)
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return fault('has a line break or a control character')
+  if (/ {21}/.test(value)) return fault(`has more than ${maxSpaces} spaces on end`)
+  const isAscii = /^[\x20-\x7e]*$/.test(value)
+  if (!isAscii && structured.test(name)) return fault('is not ASCII')
+  if (isAscii && /[^ ]{801}/.test(value))
+    return fault(`has more than ${maxWordLength} characters without a space`)
+  return undefined
+}
+
+/** RFC 8058 §3.1: without this header nobody offers to unsubscribe by one click, and some refuse bulk mail. */
+function withOneClick(headers: readonly Header[]): Header[] {
+  const has = (name: string) => headers.find((header) => header.name.toLowerCase() === name)
+  const canPost = /<https:\/\/[^\s<>]+>/i.test(has('list-unsubscribe')?.value ?? '')
+  if (!canPost || has('list-unsubscribe-post')) return [...headers]
+  return [...headers, { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }]
+}
+
+const maxAttachments = 50
+const maxFilenameLength = 200
+// RFC 2045 §5.1, with parameters that are plain tokens or quoted without escapes.
+const token = "[\\w!#$%&'*+.^`{|}~-]{1,80}"
+const contentType = new RegExp(
+  `^${token}/${token}(?: ?; ?${token}=(?:${token}|"[^"\\\\\\p{C}\\P{ASCII}]{0,80}")){0,8}$`,
+  'u',
+)
+const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+
+/** Undefined when all of them can be sent as they are. */
+export function attachmentsFault(attachments: readonly Attachment[]): string | undefined {
+  if (attachments.length > maxAttachments) return `must be at most ${maxAttachments}`
+  for (const { filename, content_type, content, content_id } of attachments) {
+    if (filename === '' || filename.length > maxFilenameLength || /[\p{Cc}\p{Cs}/\\]/u.test(filename)) {
+      return `must have file names of 1 to ${maxFilenameLength} characters without slashes and control characters`
+    }
+    const fault = (why: string) => `has "${filename}", whose ${why}`
+    if (!contentType.test(content_type)) return fault('content type is not like application/pdf')
+    if (/^(?:multipart|message)\//i.test(content_type)) {
+      return fault('content type is made of parts; send it as application/octet-stream')
+    }
+    if (!isBase64(content)) return fault('content is not base64')
+    if (content_id !== null && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,200}$/.test(content_id)) {
+      return fault('content id is not 1 to 200 printable ASCII characters without <, > and spaces')
+    }
+  }
+  return undefined
+}
+
+/** Whether the mail can only travel where RFC 6531 is spoken: an address in its header is not ASCII. */
+export function needsUtf8({ from, to, cc, reply_to }: Content): boolean {
+  return [from, ...to, ...cc, ...reply_to].some(({ address }) => /[^\x20-\x7e]/.test(address))
+}

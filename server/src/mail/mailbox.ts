@@ -1,0 +1,63 @@
+import { addressText, readInternationalAddress } from './address.ts'
+import type { Mailbox } from './content.ts'
+
+/** `fault` is the rest of a sentence that begins with the name of the field. */
+export type ReadMailbox = Mailbox | { fault: string }
+
+const maxLength = 1000
+// Twice as long with every character escaped, and still far from the 998 octets of a line (RFC 5322 §2.1.1).
+const maxNameLength = 320
+
+// RFC 5322 §3.2.3: these mean something in a list of addresses. A dot in a name is only frowned upon (obs-phrase).
+const needsQuotes = /["(),:;<>@[\\\]]/
+// Line ends of every kind, and what is half a character.
+const neverInName = /[\p{Cc}\p{Cs}\u2028\u2029]/u
+
+/**
+ * A mailbox as people write it (RFC 5322 §3.4): `a@b`, `Name <a@b>` or `"Name, quoted" <a@b>`.
+ *
+ * One mailbox and nothing else: no list, no group, no comment. Nothing is guessed; only the spaces of a name, which
+ * mean one space however many there are, become one.
+ */
+export function readMailbox(text: string): ReadMailbox {
+  if (text.length > maxLength) return { fault: `must be at most ${maxLength} characters long` }
+  if (!text.endsWith('>')) return mailbox(null, text)
+  const open = text.lastIndexOf('<')
+  if (open < 0) return { fault: 'has a ">" without a "<"; write it like Ada <ada@example.com>' }
+  const name = readName(text.slice(0, open))
+  if (typeof name !== 'string') return name
+  return mailbox(name === '' ? null : name, text.slice(open + 1, -1))
+}
+
+function mailbox(name: string | null, address: string): ReadMailbox {
+  const read = readInternationalAddress(address)
+  return 'fault' in read ? read : { name, address: addressText(read) }
+}
+
+function readName(text: string): string | { fault: string } {
+  if (neverInName.test(text)) return { fault: 'has a control character or a line break in its name' }
+  const phrase = text.replace(/ +/g, ' ').trim()
+  const name = phrase.startsWith('"') ? unquoted(phrase) : needsQuotes.test(phrase) ? undefined : phrase
+  if (name === undefined) {
+    return { fault: 'has a name with signs in it that need quotes: "Lovelace, Ada" <ada@example.com>' }
+  }
+  if (name.length > maxNameLength) {
+    return { fault: `must have a name of at most ${maxNameLength} characters` }
+  }
+  return name
+}
+
+/** RFC 5322 §3.2.4. Undefined when the quotes do not close, or close before the end. */
+function unquoted(phrase: string): string | undefined {
+  let name = ''
+  for (let at = 1; at < phrase.length; at++) {
+    const sign = phrase[at]
+    if (sign === '"') return at === phrase.length - 1 ? name.trim() : undefined
+    if (sign !== '\\') {
+      name += sign
+    } else {
+      name += phrase[++at] ?? ''
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,29 @@
+import type { FastifyReply } from 'fastify'
+
+/** What a mutation answers, ready to be sent and to be kept for a repetition. */
+export interface Answer {
+  status: number
+  /** JSON, or null for an empty body. */
+  body: string | null
+  etag: string | null
+  location: string | null
+  isRepeated?: true
+}
+
+export const asAnswer = (status: number, body: unknown): Answer => ({
+  status,
+  body: JSON.stringify(body),
+  etag: null,
+  location: null,
+})
+
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.status(answer.status)
+  if (answer.etag !== null) reply.header('etag', answer.etag)
+  if (answer.location !== null) reply.header('location', answer.location)
+  if (answer.isRepeated) reply.header('idempotent-replayed', 'true')
+  return answer.body === null ? reply.send() : sendJson(reply, answer.body)
+}
+
+export const sendJson = (reply: FastifyReply, body: string): FastifyReply =>
+  reply.type('application/json; charset=utf-8').send(body)

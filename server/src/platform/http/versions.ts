@@ -1,0 +1,31 @@
+import { PosternError } from '../errors.ts'
+
+/** Versions as HTTP has them: `ETag` out, `If-Match` in. */
+export const etagOf = (version: number): string => `"${version}"`
+
+/** RFC 9110 §13.1.1: any version, or one of these. */
+export type IfMatch = '*' | readonly string[]
+
+export function ifMatchOf(header: string | undefined): IfMatch | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  if (text === '*') return '*'
+  // RFC 9110 §5.6.1.2: empty elements of a list are ignored.
+  const elements = text.split(',').filter((tag) => tag.trim() !== '')
+  const tags = elements.map((tag) => /^(?:W\/)?"([\x21\x23-\x7e]*)"$/.exec(tag.trim())?.[1])
+  if (tags.length === 0 || tags.includes(undefined)) {
+    throw new PosternError(
+      'invalid_parameter',
+      'If-Match must be the ETag of an earlier answer, in its quotation marks, or *.',
+    )
+  }
+  return tags as string[]
+}
+
+export function requireVersion(ifMatch: IfMatch | undefined, { version }: { version: number }): void {
+  if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(String(version))) return
+  throw new PosternError(
+    'stale_resource',
+    `This was changed in the meantime: its version is now ${version}. Read it again and decide anew.`,
+  )
+}

@@ -1,0 +1,220 @@
+import type { Chance } from '../../random.ts'
+import { absentId } from '../draw.ts'
+import type { Intent, Outcome } from './intent.ts'
+import type { Question } from './question.ts'
+import { chooseProject, inProject } from './targets.ts'
+import { aText, aTime } from './unknown.ts'
+import { type Mail, type Message, type Project, planInForce, type View, type World } from './world.ts'
+
+/** The mail of a project. No worker runs: what is scheduled stays so, whatever is asked for. */
+
+/** What each project begins with, put there before the first request that counts. */
+export const firstMail = (mark: string): Mail => ({
+  heldAt: null,
+  messages: (['scheduled', 'queued', 'delivered', 'queued', 'bounced'] as const).map((status, n) => ({
+    status,
+    address: `to${n}.${mark}@example.net`,
+    tag: n % 2 === 0 ? 'even' : 'odd',
+    view: {},
+  })),
+  suppressed: [0, 1, 2].map((n) => `never${n}.${mark}@example.net`),
+})
+
+const stopped = ['canceled', 'paused']
+
+/** Locked, held, or without a subscription in force: nothing is sent. */
+const isClosed = ({ view, mail }: Project): boolean =>
+  view['is_locked'] === true ||
+  mail.heldAt !== null ||
+  stopped.includes(String(view['admin_subscription_status'] ?? view['billing_subscription_status']))
+
+const messageOnWire = (project: Project, { status, view }: Message): View => {
+  const shown = status === 'queued' && isClosed(project) ? 'held' : status
+  const [recipient] = (view['recipients'] ?? []) as View[]
+  return { ...view, status: shown, recipients: [{ ...recipient, status: shown }] }
+}
+
+/** As it must be at the first look; from then on it is held to what it said. */
+export const newMessage = ({ id }: Project, { status, address, tag }: Message): View => ({
+  id: aText(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+  project_id: id,
+  status,
+  from: 'news@example.com',
+  subject: '',
+  recipients: [{ address, kind: 'to', status, reply: null, updated_at: aTime }],
+  tags: [tag],
+  metadata: {},
+  size_bytes: 100,
+  is_test: false,
+  api_key_id: null,
+  user_id: null,
+  send_at: status === 'scheduled' ? aTime : null,
+  created_at: aTime,
+})
+
+const queueOnWire = ({ id, mail }: Project, heldAt: unknown): View => {
+  const count = (wanted: string) => mail.messages.filter(({ status }) => status === wanted).length
+  return {
+    project_id: id,
+    is_held: heldAt !== null,
+    held_at: heldAt,
+    waiting: count('queued'),
+    scheduled: count('scheduled'),
+    leaving: 0,
+  }
+}
+
+export const holdQueue = (world: World, chance: Chance): Intent => turn(world, chance, 'hold')
+export const releaseQueue = (world: World, chance: Chance): Intent => turn(world, chance, 'release')
+
+function turn(world: World, chance: Chance, act: 'hold' | 'release'): Intent {
+  const chosen = chooseProject(world, chance)
+  return {
+    operation: `queue.${act}`,
+    ...inProject(chosen),
+    body: {},
+    outcome: () => (chosen.project ? turned(chosen.project, act === 'hold') : 'not_found'),
+  }
+}
+
+function turned(project: Project, isHeld: boolean): Outcome {
+  const { mail } = project
+  const wasHeld = mail.heldAt !== null
+  return {
+    change:
+      wasHeld === isHeld ? null : { type: 'queue', before: { is_held: wasHeld }, after: { is_held: isHeld } },
+    answer: queueOnWire(project, isHeld ? (mail.heldAt ?? aTime) : null),
+    version: null,
+    commit({ held_at }: View) {
+      mail.heldAt = held_at as string | null
+      return { acts: project.acts, id: project.id }
+    },
+  }
+}
+
+const idOf = ({ view }: Message): string => String(view['id'])
+
+/** A message of a project; now and then one of another, or none. */
+function chooseMessage(world: World, chance: Chance) {
+  const { id: project_id, project } = chooseProject(world, chance)
+  const others = world.projects.filter((other) => other !== project)
+  const strangers = [
+    '00000000-0000-7000-8000-000000000000',
+    ...others.flatMap(({ mail }) => mail.messages.map(idOf)),
+  ]
+  const own = project?.mail.messages ?? []
+  const id = own.length > 0 && !chance.happens(0.1) ? idOf(chance.pick(own)) : chance.pick(strangers)
+  return { project, message: own.find((one) => idOf(one) === id), params: { project_id, id } }
+}
+
+export function cancelMessage(world: World, chance: Chance): Intent {
+  const { project, message, params } = chooseMessage(world, chance)
+  return {
+    operation: 'messages.cancel',
+    params,
+    exists: () => message !== undefined,
+    target: null,
+    body: {},
+    outcome() {
+      if (!project || !message) return 'not_found'
+      const { status } = message
+      if (status !== 'scheduled') return 'in_use'
+      return {
+        change: { type: 'message', before: { status }, after: { status, is_cancel_requested: true } },
+        answer: messageOnWire(project, message),
+        version: null,
+        commit: () => ({ acts: project.acts, id: idOf(message) }),
+      }
+    },
+  }
+}
+
+export function askForMail(world: World, chance: Chance): Question {
+  return chance.pick([showQueue, showMessage, listMessages, listSuppressions, showUsage])(world, chance)
+}
+
+const somewhere = (world: World, chance: Chance): { id: number; project: Project | undefined } =>
+  chance.happens(0.1) ? { id: absentId(chance), project: undefined } : chooseProject(world, chance)
+
+export const queueOf = (project: Project): Question => ({
+  operation: 'queue.show',
+  params: { project_id: project.id },
+  expected: { view: queueOnWire(project, project.mail.heldAt), version: null },
+})
+
+function showQueue(world: World, chance: Chance): Question {
+  const { id, project } = somewhere(world, chance)
+  return project
+    ? queueOf(project)
+    : { operation: 'queue.show', params: { project_id: id }, expected: undefined }
+}
+
+function showMessage(world: World, chance: Chance): Question {
+  const { project, message, params } = chooseMessage(world, chance)
+  return {
+    operation: 'messages.show',
+    params,
+    expected: project && message && { view: messageOnWire(project, message), version: null },
+  }
+}
+
+export const messagesOf = (
+  project: Project,
+  query: Record<string, string> = {},
+  passes: (message: Message) => boolean = () => true,
+): Question => ({
+  operation: 'messages.list',
+  params: { project_id: project.id },
+  query,
+  expected: { list: project.mail.messages.filter(passes).map((message) => messageOnWire(project, message)) },
+})
+
+function listMessages(world: World, chance: Chance): Question {
+  const { id, project } = somewhere(world, chance)
+  if (!project) return { operation: 'messages.list', params: { project_id: id }, expected: undefined }
+  const known = project.mail.messages.map(({ address }) => address)
+  const wanted: Partial<Record<'status' | 'tag' | 'address', string>> = {
+    ...(chance.happens(0.4) ? { status: chance.pick(['scheduled', 'queued', 'delivered', 'failed']) } : {}),
+    ...(chance.happens(0.4) ? { tag: chance.pick(['even', 'odd', 'none']) } : {}),
+    ...(chance.happens(0.4) ? { address: chance.pick([...known, 'nobody@example.net']) } : {}),
+  }
+  const { address, ...rest } = wanted
+  const recipient = address && (chance.happens(0.5) ? address.toUpperCase() : address)
+  return messagesOf(project, { ...rest, ...(recipient === undefined ? {} : { recipient }) }, (message) =>
+    Object.entries(wanted).every(([name, value]) => message[name as keyof typeof wanted] === value),
+  )
+}
+
+function listSuppressions(world: World, chance: Chance): Question {
+  const { id, project } = somewhere(world, chance)
+  const list = project?.mail.suppressed.map((address) => ({
+    address,
+    reason: 'manual',
+    message_id: null,
+    created_at: aTime,
+  }))
+  return { operation: 'suppressions.list', params: { project_id: id }, expected: list && { list } }
+}
+
+const aDay = aText(/^\d{4}-\d\d-\d\d$/)
+const untouched = {
+  day: aDay,
+  ...{ accepted: 0, sent: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0, complained: 0, suppressed: 0 },
+}
+
+/** Nothing is accepted here, and what is there was put there past all counting. */
+function showUsage(world: World, chance: Chance): Question {
+  const { id, project } = somewhere(world, chance)
+  const plan = project && planInForce(world, project).view
+  const period = (limit: unknown) => ({ starts_on: aDay, accepted: 0, limit })
+  const view = plan && {
+    day: period(plan['max_mails_per_day']),
+    month: period(plan['max_mails_per_month']),
+    days: Array.from({ length: 30 }, () => untouched),
+  }
+  return {
+    operation: 'usage.show',
+    params: { project_id: id },
+    expected: view && { view, version: null },
+  }
+}

@@ -1,0 +1,240 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { cleanUp } from './cleanup.ts'
+import { endWithUs } from './end-with-us.ts'
+import { steadyPort } from './steady-port.ts'
+
+/**
+ * A private Postfix on a loopback port, with a configuration, a queue and a log of its own. On Debian:
+ * apt-get install postfix; the installed one is not used and need not run.
+ *
+ * Mail goes where the options say, never by MX: Postfix asks the resolver of the system, which knows nothing of the
+ * zones of a test.
+ */
+export interface PostfixOptions {
+  /** Where mail for anybody goes. */
+  sinkPort: number
+  /** Where mail for anybody at a domain that begins with `bounces.` goes. */
+  feedbackPort: number
+  /** Who waits longer is told so; Postfix itself would never. */
+  delayWarningSeconds?: number
+  /** Who waits longer is given up. */
+  lifetimeSeconds?: number
+  /** The same for reports, which are for the feedback port. */
+  bounceLifetimeSeconds?: number
+}
+
+/** As `postqueue -j` tells it. */
+export interface QueuedMail {
+  queue_name: 'maildrop' | 'hold' | 'incoming' | 'active' | 'deferred'
+  queue_id: string
+  sender: string
+  recipients: { address: string; delay_reason?: string }[]
+}
+
+const programs = '/usr/sbin'
+const daemons = '/usr/lib/postfix/sbin'
+const run = promisify(execFile)
+
+export class Postfix {
+  readonly port: number
+  readonly #home: string
+  #master: ChildProcess | undefined
+
+  private constructor(home: string, port: number) {
+    this.#home = home
+    this.port = port
+  }
+
+  static async open(options: PostfixOptions): Promise<Postfix> {
+    if (userInfo().uid !== 0)
+      throw new Error('Only root can start a Postfix, and run the tests that need one')
+    const home = await mkdtemp(path.join(tmpdir(), 'postern-postfix-'))
+    const postfix = new Postfix(home, await steadyPort())
+    cleanUp(async () => {
+      await postfix.kill()
+      await rm(home, { recursive: true, force: true })
+    })
+    await postfix.#prepare(options)
+    await postfix.start()
+    return postfix
+  }
+
+  /** It goes on where it left off. */
+  async start(): Promise<void> {
+    // In a process group of its own: it ends its processes by a signal to all of the group.
+    const master = spawn(`${daemons}/master`, ['-c', this.#configuration, '-d'], {
+      detached: true,
+      stdio: 'ignore',
+    })
+    endWithUs(master, { isGroup: true })
+    this.#master = master
+    for (let attempt = 0; attempt < 500 && !hasEnded(master); attempt++) {
+      if ((await this.log()).includes(`master[${master.pid}]: daemon started`)) return
+      await sleep(10)
+    }
+    throw new Error(`Postfix did not start:\n${await this.log()}`)
+  }
+
+  /** As an operator stops it: what is under way is broken off, and taken up again at the next start. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  /** Without a word, as a power cut does it. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  async queue(): Promise<QueuedMail[]> {
+    const { stdout } = await this.#tell('postqueue', '-j')
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+  }
+
+  /** What is queued now is not delivered until it is released. */
+  async hold(queueId = 'ALL'): Promise<void> {
+    await this.#tell('postsuper', '-h', queueId)
+  }
+
+  async release(queueId = 'ALL'): Promise<void> {
+    await this.#tell('postsuper', '-H', queueId)
+    await this.flush()
+  }
+
+  /** What was deferred is tried now. */
+  async flush(): Promise<void> {
+    await this.#tell('postqueue', '-f')
+  }
+
+  /** Everything that it logged so far. */
+  log(): Promise<string> {
+    return readFile(path.join(this.#home, 'log'), 'utf8').catch(() => '')
+  }
+
+  get #configuration(): string {
+    return path.join(this.#home, 'configuration')
+  }
+
+  /** Postfix is particular about who owns what: all but `data` is root's, and the queue it makes itself. */
+  async #prepare(options: PostfixOptions): Promise<void> {
+    await chmod(this.#home, 0o755)
+    for (const name of ['configuration', 'queue', 'data']) await mkdir(path.join(this.#home, name))
+    const [user = 0, group = 0] = await postfixIds()
+    await chown(path.join(this.#home, 'data'), user, group)
+    await writeFile(path.join(this.#configuration, 'main.cf'), mainText(this.#home, options))
+    await writeFile(path.join(this.#configuration, 'master.cf'), masterText(this.port))
+    await this.#tell('postfix', 'check')
+  }
+
+  #tell(program: string, ...args: string[]): Promise<{ stdout: string }> {
+    return run(`${programs}/${program}`, ['-c', this.#configuration, ...args])
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const master = this.#master
+    if (master?.pid === undefined || hasEnded(master)) return
+    const gone = once(master, 'exit')
+    if (signal === 'SIGTERM') master.kill(signal)
+    // The group has the number of its first member.
+    else process.kill(-master.pid, signal)
+    await gone
+    // A process that it left behind would be in the way of the next start.
+    while (await isAnswered(this.port)) await sleep(10)
+  }
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
+async function postfixIds(): Promise<number[]> {
+  const ids = ['-u', '-g'].map(async (which) => Number((await run('id', [which, 'postfix'])).stdout))
+  return Promise.all(ids).catch(() => {
+    throw new Error('Postfix is not installed. On Debian: apt-get install postfix')
+  })
+}
+
+const isAnswered = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true))
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+const fiveDays = 5 * 24 * 3600
+
+/** What is not said here is as Postfix has it by itself. */
+const mainText = (
+  home: string,
+  {
+    sinkPort,
+    feedbackPort,
+    delayWarningSeconds = 1,
+    lifetimeSeconds = fiveDays,
+    bounceLifetimeSeconds = fiveDays,
+  }: PostfixOptions,
+): string => `
+compatibility_level = 3.6
+queue_directory = ${home}/queue
+data_directory = ${home}/data
+maillog_file = ${home}/log
+maillog_file_prefixes = ${home}
+
+myhostname = mta.test
+mydestination =
+alias_maps =
+alias_database =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+mynetworks = 127.0.0.0/8
+smtpd_relay_restrictions = permit_mynetworks, reject
+smtpd_peername_lookup = no
+smtpd_forbid_bare_newline = yes
+smtpd_forbid_bare_newline_exclusions =
+message_size_limit = 52428800
+
+transport_maps = regexp:{{/@bounces[.]/ smtp:[127.0.0.1]:${feedbackPort}}}
+default_transport = smtp:[127.0.0.1]:${sinkPort}
+smtp_dns_support_level = disabled
+smtp_tls_security_level = none
+# Whoever takes the mail is not asked to tell of its delivery, so it is told here that it was relayed.
+smtp_discard_ehlo_keywords = dsn
+
+# As quick as whole seconds can be.
+queue_run_delay = 1s
+minimal_backoff_time = 1s
+maximal_backoff_time = 1s
+in_flow_delay = 0s
+delay_warning_time = ${delayWarningSeconds}s
+maximal_queue_lifetime = ${lifetimeSeconds}s
+bounce_queue_lifetime = ${bounceLifetimeSeconds}s
+`
+
+/** Nothing is in a chroot. */
+const masterText = (port: number): string => `
+127.0.0.1:${port} inet n - n - - smtpd
+pickup unix n - n 60 1 pickup
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+verify unix - - n - 1 verify
+flush unix n - n 1000? 0 flush
+proxymap unix - - n - - proxymap
+smtp unix - - n - - smtp
+showq unix n - n - - showq
+error unix - - n - - error
+retry unix - - n - - error
+anvil unix - - n - 1 anvil
+scache unix - - n - 1 scache
+postlog unix-dgram n - n - 1 postlogd
+`

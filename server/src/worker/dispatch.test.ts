@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { workerDeps } from '../context.ts'
+import { Acceptance } from '../core/messages/acceptance.ts'
+import { readDraft } from '../core/messages/draft.ts'
+import { ServiceProvider, smtpAddressOf } from '../providers/service.ts'
+import { startApi } from '../testing/api.ts'
+import { cleanUp } from '../testing/cleanup.ts'
+import { signedIn } from '../testing/client.ts'
+import { testDatabase } from '../testing/database.ts'
+import { fixtures } from '../testing/fixtures.ts'
+import { Sink } from '../testing/sink.ts'
+import { SmtpPeer } from '../testing/smtp-peer.ts'
+import { Dispatcher } from './dispatch.ts'
+
+/** The worker's way from the queue to a real SMTP server and back. */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeDomain } = fixtures(database, admin)
+const { context } = api
+const acceptance = new Acceptance(context.db.mail)
+
+async function place() {
+  const { id } = await makeProject()
+  const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
+  await database.query(`update control.dkim_keys set state = 'active' where project_id = $1`, [id])
+  return { id, name }
+}
+
+type Place = Awaited<ReturnType<typeof place>>
+
+let numbered = 0
+
+async function send({ id, name }: Place, { to = [`r${++numbered}@example.net`], isTest = false } = {}) {
+  const draft = readDraft({ from: `Shop <a@${name}>`, to, subject: 'Grüße', text: 'Hello' }, Date.now())
+  const answer = await acceptance.accept({
+    sender: { projectId: id, apiKey: isTest ? { id: 1, isTest, domainId: null } : null, userId: 1 },
+    mails: [draft],
+  })
+  const [outcome] = 'outcomes' in answer ? answer.outcomes : []
+  assert.ok(outcome && 'accepted' in outcome)
+  return { id: outcome.accepted.id, to: to[0] ?? '' }
+}
+
+/** A dispatcher at work, with a provider of its own. */
+function dispatcherTo(...hosts: string[]): Dispatcher {
+  const service = new ServiceProvider({
+    hosts: hosts.map((host) => smtpAddressOf(new URL(host))),
+    name: 'postern.example',
+    limits: { firstRestMs: 200, longestRestMs: 400 },
+  })
+  const { dispatch, mailDb, log } = workerDeps(context)
+  const dispatcher = new Dispatcher({ ...dispatch, db: mailDb, log, carriers: { service } })
+  dispatcher.start()
+  cleanUp(async () => {
+    await dispatcher.stop()
+    service.close()
+  })
+  return dispatcher
+}
+
+async function recipient(id: string): Promise<{ status: string; reply: string | null } | undefined> {
+  const [row] = await database.query<{ status: string; reply: string | null }>(
+    'select status, reply from mail.recipients where message_id = $1',
+    [id],
+  )
+  return row
+}
+
+async function until(id: string, status: string, timeoutMs = 10_000): Promise<string | null> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    const row = await recipient(id)
+    if (row?.status === status) return row.reply
+    assert.ok(Date.now() < deadline, `it is ${row?.status}, not ${status}: ${row?.reply}`)
+    await sleep(20)
+  }
+}
+
+const sink = await Sink.open()
+const at = await place()
+
+describe('the dispatcher', () => {
+  const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+
+  test('hands a mail over, signed, under a return path of its own', async () => {
+    const { id, to } = await send(at)
+    const delivery = await sink.next((one) => one.to.includes(to))
+    assert.match(delivery.from, new RegExp(`^bounce-[a-z2-7]{48}@bounces\\.${at.name}$`))
+    const text = delivery.raw.toString()
+    assert.match(text, new RegExp(`\r\nMessage-ID: <${id}@${at.name}>\r\n`, 'i'))
+    assert.match(text, new RegExp(`^DKIM-Signature: .*d=${at.name};`, 's'))
+    await until(id, 'sent')
+    const [attempt] = await database.query<{ outcome: string; host: string }>(
+      'select outcome, host from mail.attempts where message_id = $1',
+      [id],
+    )
+    assert.equal(attempt?.outcome, 'sent')
+    assert.equal((await database.query('select from mail.dispatch where message_id = $1', [id])).length, 0)
+  })
+
+  test('sends each recipient a mail of its own', async () => {
+    const to = ['x1@example.net', 'x2@example.net']
+    const { id } = await send(at, { to })
+    const paths = await Promise.all(
+      to.map(async (one) => (await sink.next((delivery) => delivery.to.includes(one))).from),
+    )
+    assert.equal(new Set(paths).size, 2)
+    await until(id, 'sent')
+  })
+
+  test('tells of a mailbox that is not there, and suppresses it', async () => {
+    sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
+    const { id } = await send(at, { to: ['nobody@example.net'] })
+    assert.match((await until(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
+    const [row] = await database.query(
+      `select reason from mail.suppressions where project_id = $1 and address = 'nobody@example.net'`,
+      [at.id],
+    )
+    assert.deepEqual(row, { reason: 'bounce' })
+  })
+
+  test('gives up what is refused for good for another reason', async () => {
+    sink.treat('big@example.net', { at: 'data', answer: '552 5.3.4 Too large' })
+    const { id } = await send(at, { to: ['big@example.net'] })
+    await until(id, 'failed')
+  })
+
+  test('puts off what is refused for now', async () => {
+    sink.treat('later@example.net', { at: 'rcpt', answer: '451 4.3.0 Later', times: 1 })
+    const { id, to } = await send(at, { to: ['later@example.net'] })
+    await until(id, 'deferred')
+    await database.query(`update mail.dispatch set due_at = now() where message_id = $1`, [id])
+    await sink.next((one) => one.to.includes(to))
+    await until(id, 'sent')
+  })
+
+  test('hands over nothing of a test key, and does everything else', async () => {
+    const { id, to } = await send(at, { isTest: true })
+    await until(id, 'delivered')
+    assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 0)
+  })
+
+  test('gives up mail whose identity has no key any more', async () => {
+    const gone = await place()
+    await database.query(`update control.identities set state = 'retired' where project_id = $1`, [gone.id])
+    const { id } = await send(gone)
+    assert.match((await until(id, 'failed')) ?? '', /the key to sign it/)
+  })
+
+  test('stops with nothing left half done', async () => {
+    const sent = await Promise.all(Array.from({ length: 30 }, () => send(at)))
+    await sleep(60)
+    await dispatcher.stop()
+    const leased = await database.query(`select from mail.dispatch where state = 'leased'`)
+    assert.equal(leased.length, 0)
+    // What it has not begun is for the next.
+    const next = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+    for (const { id } of sent) await until(id, 'sent')
+    for (const { to } of sent) assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 1)
+    await next.stop()
+  })
+})
+
+describe('a provider that is away', () => {
+  test('keeps its mail waiting, and gets it when it is back', async () => {
+    const peer = await SmtpPeer.start()
+    await peer.stop()
+    const dispatcher = dispatcherTo(peer.url)
+    const { id } = await send(await place())
+    await sleep(1500)
+    assert.equal((await recipient(id))?.status, 'queued')
+    await peer.listen()
+    await until(id, 'sent', 20_000)
+    assert.equal(peer.mails.length, 1)
+    await dispatcher.stop()
+  })
+})

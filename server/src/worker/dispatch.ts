@@ -1,0 +1,193 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Finisher } from '../core/dispatch/finish.ts'
+import { mailOf } from '../core/dispatch/letter.ts'
+import { judge } from '../core/dispatch/outcome.ts'
+import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
+import { Signers } from '../core/dispatch/signers.ts'
+import type { Vault } from '../core/secrets/vault.ts'
+import type { Composers } from '../mail/composers.ts'
+import type { VerpKeys } from '../mail/verp.ts'
+import type { UnscopedDb } from '../platform/db/db.ts'
+import type { Logger } from '../platform/log.ts'
+import type { Carrier, Handover } from '../providers/carrier.ts'
+import type { ProviderName } from '../providers/mta-provider.ts'
+
+/**
+ * Sends mail: claims what is ready, a fair share from every project, hands each to its provider, and writes down what
+ * became of it. Never more than `concurrency` at once, and never more claimed than can be sent now, so that a lock
+ * stops the queue at once but for what is on its way.
+ */
+export interface DispatchDeps {
+  /** Of the role that writes mail. */
+  db: UnscopedDb
+  vault: Vault
+  carriers: Partial<Record<ProviderName, Carrier>>
+  composers: Composers
+  returnPathKeys: VerpKeys
+  /** Enhanced status codes after which an address gets no more mail. */
+  suppressOn: ReadonlySet<string>
+  concurrency: number
+  log: Logger
+}
+
+/** With nothing to do, the queue is looked at this often; a mail waits for half of it on average. */
+const idleMs = { least: 50, most: 250 }
+/** While there is work, new lanes are looked for this often. */
+const lookEveryMs = 250
+const sweepEveryMs = 1_000
+const expireEveryMs = 60_000
+/** A claim for a single free place costs as much as one for twenty: some are gathered, for this long at most. */
+const gatherMs = 10
+const failureMs = 1_000
+/** What cannot be written down for that long is somebody else's by then. */
+const giveUpAfterMs = leaseSeconds * 1000
+
+export class Dispatcher {
+  readonly #deps: DispatchDeps
+  readonly #queue: Queue
+  readonly #signers: Signers
+  readonly #finisher: Finisher
+  readonly #stopping = new AbortController()
+  readonly #inFlight = new Set<Promise<void>>()
+  #sending = 0
+  #placeFreed: (() => void) | undefined
+  #running: Promise<void> | undefined
+
+  constructor(deps: DispatchDeps) {
+    this.#deps = deps
+    this.#queue = new Queue(deps.db)
+    this.#signers = new Signers(deps.db, deps.vault)
+    this.#finisher = new Finisher(deps.db, {
+      suppressOn: deps.suppressOn,
+      giveUpAfterMs,
+      onError: (error, lost) =>
+        deps.log.error({ err: error, lost }, 'what became of some mails could not be written down'),
+    })
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Nothing new is claimed; what is under way is finished. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#placeFreed?.()
+    await this.#running
+    await Promise.all(this.#inFlight)
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    const looks = new Every(lookEveryMs)
+    const sweeps = new Every(sweepEveryMs)
+    const expiries = new Every(expireEveryMs)
+    let idle = idleMs.least
+    while (!signal.aborted) {
+      try {
+        if (sweeps.isDue()) await this.#queue.sweep()
+        if (expiries.isDue()) await this.#queue.expire()
+        if (idle > idleMs.least || !this.#queue.hasLanes || looks.isDue()) await this.#queue.look()
+        const claimed = await this.#claim()
+        if (claimed > 0) {
+          idle = idleMs.least
+          await this.#untilRoom()
+        } else {
+          await sleep(idle, undefined, { signal }).catch(() => {})
+          idle = Math.min(idleMs.most, idle * 2)
+        }
+      } catch (error) {
+        this.#deps.log.error({ err: error }, 'the queue cannot be read; tried again')
+        await sleep(failureMs, undefined, { signal }).catch(() => {})
+      }
+    }
+  }
+
+  /** Enough places for a claim to be worth it, or whatever is free after a moment. */
+  async #untilRoom(): Promise<void> {
+    const { concurrency } = this.#deps
+    const deadline = performance.now() + gatherMs
+    const wanted = Math.max(1, Math.floor(concurrency / 4))
+    while (!this.#stopping.signal.aborted) {
+      const free = concurrency - this.#sending
+      if (free >= wanted || (free > 0 && performance.now() >= deadline)) return
+      await new Promise<void>((resolve) => {
+        this.#placeFreed = resolve
+        if (free > 0) setTimeout(resolve, deadline - performance.now())
+      })
+    }
+  }
+
+  async #claim(): Promise<number> {
+    const { carriers, concurrency } = this.#deps
+    const free = concurrency - this.#sending
+    if (free <= 0) return 0
+    const claims = await this.#queue.claim(free, (provider) => carriers[provider]?.isOpen === false)
+    for (const { claimed, letter } of claims) this.#begin(claimed, letter)
+    return claims.length
+  }
+
+  #begin(claimed: Claimed, letter: Letter): void {
+    const work = this.#send(claimed, letter)
+      .catch((error: unknown) => {
+        const { message_id, recipient_no } = claimed
+        this.#deps.log.error(
+          { err: error, message_id, recipient_no },
+          'a mail could not be sent; it is tried again when its lease is over',
+        )
+      })
+      .finally(() => this.#inFlight.delete(work))
+    this.#inFlight.add(work)
+  }
+
+  async #send(claimed: Claimed, letter: Letter): Promise<void> {
+    const startedAt = new Date()
+    this.#sending++
+    let handover: Handover
+    try {
+      handover = await this.#handOver(claimed, letter)
+    } finally {
+      this.#sending--
+      this.#placeFreed?.()
+    }
+    await this.#finisher.finish({
+      claimed,
+      startedAt,
+      judged: judge(handover, claimed, new Date()),
+      status: handover.kind === 'refused' ? handover.status : null,
+      isTest: letter.is_test,
+    })
+  }
+
+  async #handOver(claimed: Claimed, letter: Letter): Promise<Handover> {
+    const { carriers } = this.#deps
+    if (letter.is_test)
+      return { kind: 'sent', host: 'none', queueId: null, reply: 'A test key hands nothing over.' }
+    const carrier = carriers[claimed.provider]
+    if (!carrier)
+      return { kind: 'unreachable', host: null, detail: 'This provider is not set up.', mayBeSent: false }
+    const signer = await this.#signers.of(claimed.project_id, claimed.identity_id)
+    if (!signer) {
+      const reply = 'The domain it was accepted under is gone, and with it the key to sign it.'
+      return { kind: 'refused', isLasting: true, status: null, host: null, reply }
+    }
+    const content = letter.content ?? (await this.#queue.contentOf(claimed))
+    return carrier.send(await mailOf(claimed, { ...letter, content }, signer, this.#deps))
+  }
+}
+
+/** Whether so much time has gone by since it last was due; at first it is. */
+class Every {
+  readonly #ms: number
+  #last = Number.NEGATIVE_INFINITY
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  isDue(): boolean {
+    if (performance.now() - this.#last < this.#ms) return false
+    this.#last = performance.now()
+    return true
+  }
+}
