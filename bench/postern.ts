@@ -1,7 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -24,18 +24,37 @@ export interface Postern {
   postgresLog: string
   /** For files of the bench; gone at the end. */
   directory: string
+  api: Part
   /** The API's process id, and that of PostgreSQL's first process. */
   pids: { api: number; postgres: number }
   /** A new access token of an administrator, good for ten minutes. */
   token(): Promise<string>
+  /** Another process of it, ready when this resolves. */
+  start(part: PartName, options?: PartOptions): Promise<Part>
   stop(): Promise<void>
 }
 
-export interface PosternOptions {
+export type PartName = 'api' | 'worker' | 'intake'
+
+export interface Part {
+  pid: number
+  /** What it said when it was ready. */
+  ready: Record<string, unknown>
+  /** As an operator stops it. */
+  stop(): Promise<void>
+  /** As a power cut does. */
+  kill(): Promise<void>
+}
+
+export interface PartOptions {
   /** Settings of Postern beside those that it cannot do without. */
   environment?: Record<string, string>
-  /** Options of Node.js for the API, such as --cpu-prof. */
+  /** Options of Node.js, such as --cpu-prof. */
   nodeOptions?: string[]
+}
+
+/** Of the API and, as far as settings go, of every other process. */
+export interface PosternOptions extends PartOptions {
   /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
   data?: string | undefined
 }
@@ -86,16 +105,22 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const superuser = new pg.Client({ connectionString: ownerUrl })
     await superuser.connect()
     undo.push(() => superuser.end())
-    const api = await startApi(path.join(home, 'api.log'), env, options.nodeOptions ?? [])
-    undo.push(() => stopApi(api.process))
+    const start = async (name: PartName, { environment, nodeOptions }: PartOptions = {}): Promise<Part> => {
+      const part = await startPart(home, name, { ...env, ...environment }, nodeOptions ?? [])
+      undo.push(() => part.stop())
+      return part
+    }
+    const api = await start('api', options)
     return {
-      url: api.url,
+      url: `http://127.0.0.1:${portOf(api)}`,
       databaseUrl,
       superuser,
       postgresLog: path.join(postgresHome, 'log'),
       directory: home,
-      pids: { api: api.process.pid ?? 0, postgres: await postmasterPid(postgresHome) },
+      api,
+      pids: { api: api.pid, postgres: await postmasterPid(postgresHome) },
       token: () => postern('token', '--email', email),
+      start,
       stop,
     }
   } catch (error) {
@@ -128,29 +153,45 @@ async function secretsOf(data: string | undefined): Promise<Record<string, strin
   return JSON.parse(await readFile(file, 'utf8'))
 }
 
+/** What each says in its log when it is ready. */
+const readyWords: Record<PartName, string> = {
+  api: 'serving',
+  worker: 'working',
+  intake: 'taking in reports',
+}
+let started = 0
+
 /** Its log goes to a file, as it would under systemd: writing it is part of the work. */
-async function startApi(
-  logFile: string,
+async function startPart(
+  home: string,
+  name: PartName,
   env: Record<string, string>,
   nodeOptions: string[],
-): Promise<{ process: ChildProcess; url: string }> {
+): Promise<Part> {
+  const logFile = path.join(home, `${name}-${++started}.log`)
   const log = openSync(logFile, 'a')
-  const api = spawn(process.execPath, [...nodeOptions, program, 'api'], { env, stdio: ['ignore', log, log] })
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(100)) {
-    const lines = await readFile(logFile, 'utf8')
-    const port = /"addresses":\[\{[^}]*"port":(\d+)/.exec(lines)?.[1]
-    if (port) return { process: api, url: `http://127.0.0.1:${port}` }
-    if (api.exitCode !== null) throw new Error(`The API ended:\n${lines}`)
+  const child = spawn(process.execPath, [...nodeOptions, program, name], { env, stdio: ['ignore', log, log] })
+  closeSync(log)
+  const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
   }
-  api.kill()
-  throw new Error(`The API does not say where it listens:\n${await readFile(logFile, 'utf8')}`)
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
+    const lines = (await readFile(logFile, 'utf8')).split('\n')
+    const line = lines.find((text) => text.includes(`"msg":"${readyWords[name]}"`))
+    if (line)
+      return { pid: child.pid ?? 0, ready: JSON.parse(line), stop: end('SIGTERM'), kill: end('SIGKILL') }
+    if (child.exitCode !== null) throw new Error(`postern ${name} ended:\n${lines.join('\n')}`)
+  }
+  await end('SIGKILL')()
+  throw new Error(`postern ${name} does not say that it is ready:\n${await readFile(logFile, 'utf8')}`)
 }
 
-async function stopApi(api: ChildProcess): Promise<void> {
-  if (api.exitCode !== null || api.signalCode !== null) return
-  const ended = once(api, 'exit')
-  api.kill('SIGTERM')
-  await ended
+function portOf({ ready }: Part): number {
+  const [address] = ready['addresses'] as { port: number }[]
+  return address?.port ?? 0
 }
 
 async function postmasterPid(home: string): Promise<number> {

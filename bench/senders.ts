@@ -52,7 +52,11 @@ export async function makeSenders(postern: Postern, count: number): Promise<Send
       secret: key.secret,
     })
   }
-  await superuser.query(`update control.domains set status = 'verified', verified_at = postern.now()`)
+  await superuser.query(
+    `update control.domains set status = 'verified', verified_at = postern.now(),
+                                next_check_at = postern.now() + interval '1 day'`,
+  )
+  await superuser.query(`update control.dkim_keys set state = 'active', activated_at = postern.now()`)
   await superuser.query(`update control.identities set state = 'registered', registered_at = postern.now()`)
   return senders
 }

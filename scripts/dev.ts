@@ -8,14 +8,16 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { startDevSink } from '../server/src/testing/dev-sink.ts'
 import { type Cluster, startCluster } from '../server/src/testing/postgres.ts'
-import { seedDemoData } from './demo-data.ts'
+import { makeDemoSender, type Sender, seedDemoData } from './demo-data.ts'
 
 /**
  * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
  * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1 with a worker beside
- * it (`postern all`), and starts anew when a file changes. Given arguments, they are a command for the one that runs: `npm run dev token` prints an
- * access token, `npm run dev -- audit verify` is `postern audit verify` in its environment.
+ * it (`postern all`) and a mail server that keeps what is sent (testing/dev-sink.ts), and starts anew when a file changes.
+ * Given arguments, they are a command for the one that runs: `npm run dev token` prints an access token,
+ * `npm run dev -- audit verify` is `postern audit verify` in its environment.
  *
  * Of the environment's POSTERN_ variables only the two database addresses, the port and the resolvers are used. Without
  * POSTERN_DNS_SERVERS the system's are asked, which know nothing of the demo's domains: they stay pending.
@@ -62,9 +64,12 @@ async function develop(): Promise<void> {
   await requireFreePort()
   if (givenDatabase) await refuseForeign(givenDatabase)
   await mkdir(state, { recursive: true })
+  const bounces = await freePort()
+  const sink = await startDevSink({ folder: path.join(state, 'mail'), bouncePort: bounces, say })
   const cluster = givenDatabase ? undefined : await ownCluster()
   try {
-    const settings = await settingsFor(givenDatabase ?? (await databaseIn(cluster?.url ?? '')))
+    const databaseUrl = givenDatabase ?? (await databaseIn(cluster?.url ?? ''))
+    const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces })
     await writeFile(runningFile, JSON.stringify({ pid: process.pid, settings }), { mode: 0o600 })
     const env = environment(settings)
     step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
@@ -72,16 +77,13 @@ async function develop(): Promise<void> {
     const credentials = await remembered('administrator', () => makeAdministrator(env))
     await serve(env, async () => {
       await remembered('demo-data', () => makeDemoData(env))
-      say(
-        welcome(
-          isNew
-            ? credentials
-            : `${credentials.replace(/ What follows.*/, '')}\n\nThat is how it was made; if it was changed since: npm run dev -- admin reset --email ${email}`,
-        ),
-      )
+      const sender = JSON.parse(await remembered('sender', () => makeSender(env))) as Sender
+      const old = `${credentials.replace(/ What follows.*/, '')}\n\nThat is how it was made; if it was changed since: npm run dev -- admin reset --email ${email}`
+      say(welcome(isNew ? credentials : old, sender))
     })
   } finally {
     await cluster?.stop()
+    await sink.close()
     await rm(runningFile, { force: true })
   }
 }
@@ -132,7 +134,10 @@ function environment(settings: Record<string, string>): Record<string, string> {
   return { ...(Object.fromEntries(others) as Record<string, string>), ...settings }
 }
 
-async function settingsFor(databaseUrl: string): Promise<Record<string, string>> {
+async function settingsFor(
+  databaseUrl: string,
+  ports: { sink: number; bounces: number },
+): Promise<Record<string, string>> {
   const secret = (name: string) => async () => `${name}:${randomBytes(32).toString('hex')}`
   const owner = process.env['POSTERN_DATABASE_OWNER_URL']
   const resolvers = process.env['POSTERN_DNS_SERVERS']
@@ -144,8 +149,9 @@ async function settingsFor(databaseUrl: string): Promise<Record<string, string>>
     POSTERN_RETURN_PATH_HOST: 'bounces.postern.example',
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
-    // Any that is free: nobody reports here unless they are told where.
-    POSTERN_BOUNCE_PORT: process.env['POSTERN_BOUNCE_PORT'] || '0',
+    POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${ports.sink}`,
+    POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example',
+    POSTERN_BOUNCE_PORT: String(ports.bounces),
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
     POSTERN_MASTER_KEYS: await remembered('master-keys', secret('dev')),
     POSTERN_LOG_LEVEL: 'warn',
@@ -189,6 +195,12 @@ async function makeDemoData(env: Record<string, string>): Promise<string> {
   return new Date().toISOString()
 }
 
+/** An API key of a demo project, and the verified domain that it sends from: for the first mail. */
+async function makeSender(env: Record<string, string>): Promise<string> {
+  const token = await postern(env, 'token', '--email', email)
+  return JSON.stringify(await makeDemoSender(url, env['POSTERN_DATABASE_URL'] ?? '', token))
+}
+
 /** Until the server ends, or this process is told to. */
 async function serve(env: Record<string, string>, whenReady: () => Promise<void>): Promise<void> {
   const watched = ['--watch-path', path.join(root, 'server/src'), '--watch-preserve-output']
@@ -222,6 +234,16 @@ async function ready(): Promise<void> {
     await sleep(100)
   }
   stop.signal.throwIfAborted()
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  probe.listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 async function requireFreePort(): Promise<void> {
@@ -279,7 +301,7 @@ function portOf(text: string): number {
   process.exit(1)
 }
 
-function welcome(credentials: string): string {
+function welcome(credentials: string, { secret, domain }: Sender): string {
   return `
 ${credentials}
 
@@ -287,6 +309,9 @@ Postern is ready.
 
   reference   ${url}/docs
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
+  first mail  curl -s ${url}/v1/messages -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
+                -d '{"from": "Me <me@${domain}>", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'
+              What is sent arrives here, in a mail server that keeps it: a line below tells of each mail.
   commands    npm run dev -- audit verify, and every other command of postern
 
 Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : 'What you did is kept under .dev/; remove it to begin anew.'}

@@ -12,7 +12,7 @@ const { status } = spawnSync(
     '--test-concurrency=4',
     `--test-timeout=${process.env['POSTERN_TEST_TIMEOUT_MS'] ?? 900_000}`,
     '--test-global-setup=server/src/testing/global-setup.ts',
-    ...(files.length > 0 ? files : ['server/src/**/*.test.ts', 'scripts/**/*.test.ts']),
+    ...(files.length > 0 ? files : ['server/src/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts']),
   ],
   { stdio: 'inherit', cwd: root },
 )

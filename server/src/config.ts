@@ -180,7 +180,8 @@ export const settings = {
   retentionDays: {
     name: 'POSTERN_RETENTION_DAYS',
     about:
-      'How long messages, their contents and their events are kept. What is still to be sent stays longer.',
+      'How long the contents of messages and their events are kept. What is still to be sent stays longer; who a message ' +
+      'went to is kept for 45 days more, because reports come late.',
     default: '30',
     parse: integer(1, 3660),
   },

@@ -136,8 +136,9 @@ function problemsOf(operation: CustomerOperation): number[] {
       return reading
     case 'own': {
       const own = (operation.refusals ?? []).map((code) => statusOf[code])
+      const repeating = operation.takesIdempotencyKey ? [409] : []
       const body = operation.method === 'GET' ? [] : [422]
-      return [...new Set([...reading, ...own, ...body])].sort()
+      return [...new Set([...reading, ...own, ...repeating, ...body])].sort()
     }
     default:
       return mutationProblems(operation.kind)

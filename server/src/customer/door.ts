@@ -3,6 +3,7 @@ import { type Authenticate, apiKeyOf } from '../core/access/bearer.ts'
 import type { KeyLookUps } from '../core/api-keys/look-ups.ts'
 import { recogniseApiKey } from '../core/api-keys/recognise.ts'
 import { memberRole } from '../core/members/members.ts'
+import { missingProject } from '../core/projects/projects.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
@@ -37,6 +38,8 @@ export interface Access {
   operation: OperationId
   /** `in path`: as `project_id`. `of key`: the key's own, so that members have another path. `none`: about no project. */
   project: 'in path' | 'of key' | 'none'
+  /** It takes bodies so large that nobody sends one for nothing: strangers are told so before it is read. */
+  isLarge?: boolean
 }
 
 declare module 'fastify' {
@@ -66,6 +69,10 @@ export function guardDoor(plane: HttpServer, deps: DoorDeps): void {
     const caller = await identify(request)
     const who = caller.kind === 'stranger' ? caller.of : caller
     await deps.callerLimits['key' in who ? 'key' : 'user'](actorOf(caller))
+    const named = projectIn(request)
+    if (caller.kind === 'stranger' && request.routeOptions.config.access?.isLarge && named !== undefined) {
+      throw missingProject(named)
+    }
   })
   plane.addHook('preHandler', async (request) => {
     if (performance.now() - request.customerSeenAt > seenForMs) await identify(request)

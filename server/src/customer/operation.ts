@@ -138,6 +138,8 @@ export interface OwnCall<Params, Query, Body> {
   userAgent: string | null
   /** Aborted when the caller hangs up. */
   signal: AbortSignal
+  /** What is wrong with a part of the body that the operation's own schema leaves open; undefined: nothing. */
+  faultOf(schema: TSchema, value: unknown): string | undefined
 }
 
 export interface Own<
@@ -154,6 +156,8 @@ export interface Own<
   /** Absent: the answer is empty. */
   answer?: Answer
   takesIdempotencyKey?: true
+  /** What the document shows in place of the fields that are checked. */
+  documentedBody?: TProperties
   handle(
     call: OwnCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>>,
     deps: CustomerDeps,

@@ -64,7 +64,7 @@ async function startPlane(): Promise<string> {
     customer: db.customer,
     everywhere: db.mail,
     mail: db.mail,
-    acceptance: new Acceptance(db.mail),
+    acceptance: new Acceptance(db.mail, ['service']),
     domains,
     planId: undefined,
   }

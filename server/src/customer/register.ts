@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import Type, { type TObject } from 'typebox'
 import { missingProject } from '../core/projects/projects.ts'
 import { type Answer, asAnswer, sendAnswer, sendJson } from '../platform/http/answer.ts'
 import {
@@ -6,8 +7,10 @@ import {
   checks,
   idempotencyKeyOf,
   ordinaryBodyLimitBytes,
+  refuseManyValues,
   requireBody,
 } from '../platform/http/checks.ts'
+import { describeFaults } from '../platform/http/faults.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import type { Caller, UserCaller } from './caller.ts'
@@ -27,7 +30,11 @@ export function registerOperations(
         method: methodOf(operation),
         url: place.url,
         schema: schemaOf(operation, place),
-        config: { access: { operation: operation.id, project: place.project }, allowsEmptyBody: true },
+        config: {
+          access: { operation: operation.id, project: place.project, isLarge: isLarge(operation) },
+          allowsEmptyBody: true,
+          ...documentedBodyOf(operation),
+        },
         ...bodyChecks(operation),
         handler: (request, reply) => answer(operation, request, reply, deps),
       })
@@ -35,13 +42,22 @@ export function registerOperations(
   }
 }
 
+function documentedBodyOf(operation: CustomerOperation): { documentedBody?: TObject } {
+  if (operation.shape !== 'own' || !operation.documentedBody) return {}
+  const { documentedBody: fields, example } = operation
+  return { documentedBody: Type.Object(fields, { additionalProperties: false, examples: [example] }) }
+}
+
+const isLarge = (operation: CustomerOperation): boolean =>
+  'bodyLimitBytes' in operation && (operation.bodyLimitBytes ?? 0) > ordinaryBodyLimitBytes
+
 function bodyChecks(operation: CustomerOperation): Partial<RouteOptions> {
   if (methodOf(operation) === 'GET' || !('body' in operation)) {
     return { bodyLimit: ordinaryBodyLimitBytes, preValidation: checks }
   }
   return {
     bodyLimit: operation.bodyLimitBytes ?? ordinaryBodyLimitBytes,
-    preValidation: [requireBody(operation), ...checks],
+    preValidation: [...(isLarge(operation) ? [refuseManyValues] : []), requireBody(operation), ...checks],
     schemaErrorFormatter: bodyFault(operation),
   }
 }
@@ -103,6 +119,10 @@ function handleOwn(
       requestId: request.id,
       ip: request.ip,
       userAgent: headers['user-agent'] ?? null,
+      faultOf(schema, value) {
+        const isValid = request.compileValidationSchema(schema, 'body')
+        return isValid(value) ? undefined : describeFaults(isValid.errors ?? [])
+      },
       // Made for those who ask for it: every answer ends in a close.
       get signal() {
         return signalOf(reply)

@@ -30,9 +30,9 @@ export interface Listener {
 }
 
 const maxBytes = 1024 * 1024
-const maxClients = 200
+const maxClients = 500
 // Postfix opens 20 to one place (default_destination_concurrency_limit), and there may be a few behind one address.
-const maxClientsPerNetwork = 100
+const maxClientsPerNetwork = 50
 const idleMs = 60_000
 // Far above what a mistake makes; whoever guesses return paths is stopped.
 const refusalsPerMinute = 100

@@ -91,13 +91,15 @@ class Thread {
 
   #hear(answer: Answer): void {
     const asker = this.#waiting.get(answer.no)
+    // `node --watch` has threads tell what they import, by the same way.
+    if (!asker) return
     this.#waiting.delete(answer.no)
     if (this.#waiting.size === 0) this.#worker.unref()
     if ('fault' in answer) {
-      asker?.reject(new Error(answer.fault))
+      asker.reject(new Error(answer.fault))
     } else {
       const { buffer, byteOffset, byteLength } = answer.mime
-      asker?.resolve(Buffer.from(buffer, byteOffset, byteLength))
+      asker.resolve(Buffer.from(buffer, byteOffset, byteLength))
     }
   }
 

@@ -75,7 +75,9 @@ export function checkHeaders(headers: readonly Header[]): Header[] | Fault {
     if (fault !== undefined) return { fault }
     seen.add(name.toLowerCase())
   }
-  return withOneClick(headers)
+  const all = withOneClick(headers)
+  // What is stored is checked again when it is composed.
+  return all.length > maxHeaders ? { fault: `must be at most ${maxHeaders}, one-click included` } : all
 }
 
 function nameFault(name: string, seen: ReadonlySet<string>): string | undefined {

@@ -15,7 +15,7 @@ export type Fields = ReadonlyMap<string, readonly string[]>
 // however short it is, and an input 50 ms at most; ordinary reports have two hundred lines.
 const maxOctets = 64 * 1024
 const maxLines = 800
-const limits = { maxNestingDepth: 8, maxHeadersSize: 32 * 1024, forceRfc822Attachments: true }
+const limits = { maxNestingDepth: 8, maxHeadersSize: 16 * 1024, forceRfc822Attachments: true }
 const maxFields = 1000
 
 /** Of the wanted kind, by the type of its part for machines; undefined for any other mail. Never rejects. */

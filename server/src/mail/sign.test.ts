@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { dkimResult, makeDkimPair } from '../testing/dkim.ts'
+import { Chance } from '../testing/random.ts'
 import { composeMime } from './compose.ts'
 import type { Content } from './content.ts'
 import { signMime } from './sign.ts'
@@ -55,10 +56,31 @@ describe('a signature', () => {
       assert.deepEqual(signed.subarray(signed.length - mime.length), mime)
       assert.match(
         signed.toString('latin1'),
-        /^DKIM-Signature: v=1; a=rsa-sha256; c=relaxed\/relaxed; d=example\.com;/,
+        /^DKIM-Signature: v=1; a=rsa-sha256; c=relaxed\/relaxed;\s+d=example\.com;/,
       )
       assert.equal(await dkimResult(signed, record), 'pass')
     }
+  })
+
+  test('holds for whatever spaces, folds and empty lines a mail has', async (t) => {
+    const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+    const text = (pieces: readonly string[], most: number) =>
+      Array.from({ length: chance.below(most) }, () => chance.pick(pieces)).join('')
+    for (let round = 0; round < 300; round++) {
+      const value = () => text(['a', ' ', '  ', '\t', '\r\n ', '\r\n\t ', '\xfc', ';', ':'], 12)
+      const names = ['Subject', 'X-Other', 'References', 'reply-to', 'TO ']
+      const more = Array.from({ length: chance.below(8) }, () => chance.pick(names))
+      const header = [`From: a@example.com${value()}x`, ...more.map((name) => `${name}:${value()}x`)]
+      const body = text(['a', 'b ', ' ', '\t', '  \t', '\r\n', '\r\n\r\n', '.', '\xfc'], 40)
+      const mime = Buffer.from(`${header.join('\r\n')}\r\n\r\n${body}`, 'latin1')
+      const result = await dkimResult(await signMime(mime, key), record)
+      assert.equal(
+        result,
+        'pass',
+        `seed ${chance.seed}, round ${round}: ${JSON.stringify(mime.toString('latin1'))}`,
+      )
+    }
+    t.diagnostic(`seed ${chance.seed}`)
   })
 
   test('breaks with any change that a reader would see', async () => {

@@ -1,4 +1,4 @@
-import { dkimSign } from 'mailauth/lib/dkim/sign.js'
+import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 
 /** Whose name stands under a mail: `<selector>._domainkey.<domain>` has the public half. */
 export interface DkimKey {
@@ -28,56 +28,102 @@ const signed = [
 /**
  * The mail with a DKIM signature before it (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is when it is signed.
  *
- * mailauth signs the fields that are there and knows no oversigning, so the names that it will list are lengthened
- * where it has read the header and has not signed it yet: a name that nothing stands behind adds nothing to what is
- * signed (§5.4.2). Its own verifier, and the check below, tell whether that holds.
- *
- * 600 to 750 mails of 7 KB a second on a core; nodemailer's signer, which cannot oversign, has 650 to 790. Both spend
- * it in OpenSSL, most of it because a key read anew is twice as slow in its first signature (420 → 850 µs).
+ * Written here because libraries for it know no oversigning, and read the key anew for each mail: that, and the first
+ * signature with a new key, take longer than everything else. The tests have mailauth verify what is made here.
  */
 export async function signMime(mime: Buffer, key: DkimKey, time = new Date()): Promise<Buffer> {
-  const options = {
-    signingDomain: key.domain,
-    selector: key.selector,
-    privateKey: key.privateKey,
-    algorithm: 'rsa-sha256',
-    canonicalization: 'relaxed/relaxed',
-    headerList: [...oversigned, ...signed],
-    signTime: time,
-    strict: true,
+  try {
+    return Buffer.concat([Buffer.from(signatureOf(mime, key, time), 'latin1'), mime])
+  } catch (error) {
+    throw new Error(`no signature by ${key.selector}._domainkey.${key.domain}`, { cause: error })
   }
-  const { signatures, errors } = await dkimSign(mime, {
-    ...options,
-    signatureData: [options],
-    ...{ getARChain: nameOnceMore },
-  })
-  if (errors.length > 0 || !isOversigned(signatures)) {
-    throw new Error(`no signature by ${key.selector}._domainkey.${key.domain}`, { cause: errors[0]?.err })
-  }
-  return Buffer.concat([Buffer.from(signatures), mime])
 }
 
-interface ReadHeaders {
-  parsed: { key: string; casedKey: string }[]
+const name = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/i
+
+function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, time: Date): string {
+  if (!name.test(domain) || !name.test(selector)) throw new Error('a name that DNS cannot have')
+  const end = mime.indexOf('\r\n\r\n')
+  if (end < 0) throw new Error('a mail without an end of its header')
+  // Octets, whatever they mean.
+  const fields = fieldsOf(mime.toString('latin1', 0, end))
+  if (!fields.has('from')) throw new Error('a mail without From')
+  const bodyHash = createHash('sha256')
+    .update(relaxedBody(mime.toString('latin1', end + 4)), 'latin1')
+    .digest('base64')
+  const names = namesOf(fields)
+  const unsigned = [
+    'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;',
+    ` d=${domain}; s=${selector}; t=${Math.floor(time.getTime() / 1000)};`,
+    ...folded(`h=${names.join(':')};`, /.{1,75}(?::|$)/g).map((line) => ` ${line}`),
+    ` bh=${bodyHash};`,
+    ' b=',
+  ].join('\r\n')
+  // §5.4.2: of several fields of one name the last is taken first; a name that nothing stands behind adds nothing.
+  const left = new Map([...fields].map(([lower, values]) => [lower, [...values]]))
+  const taken = names
+    .map((each) => left.get(each.toLowerCase())?.pop())
+    .filter((field) => field !== undefined)
+  const text = `${taken.map((field) => `${relaxedField(field)}\r\n`).join('')}${relaxedField(unsigned)}`
+  const signature = sign('sha256', Buffer.from(text, 'latin1'), rsaKey(privateKey)).toString('base64')
+  return `${unsigned}${folded(signature, /.{1,72}/g).join('\r\n ')}\r\n`
 }
 
-function nameOnceMore({ parsed }: ReadHeaders): [] {
-  const there = new Set(parsed.map(({ key }) => key))
-  const missing = oversigned.filter((name) => !there.has(name.toLowerCase()))
-  const names = new Set(oversigned.map((name) => name.toLowerCase()))
-  for (const field of parsed) {
-    const isFrom = field.key === 'from'
-    if (names.has(field.key))
-      field.casedKey = [field.casedKey, field.casedKey, ...(isFrom ? missing : [])].join(': ')
+/** The fields of a header as they stand there, under their names in lower case. */
+function fieldsOf(header: string): Map<string, string[]> {
+  const fields = new Map<string, string[]>()
+  for (const field of header.split(/\r\n(?![ \t])/)) {
+    const lower = field.slice(0, field.indexOf(':')).trimEnd().toLowerCase()
+    const known = fields.get(lower)
+    if (known) known.push(field)
+    else fields.set(lower, [field])
   }
-  return []
+  return fields
 }
 
-function isOversigned(signatures: string): boolean {
-  const [, list = ''] = /;\s*h=([^;]*)/.exec(signatures) ?? []
-  const names = list.toLowerCase().replace(/\s/g, '').split(':')
-  return (
-    oversigned.every((name) => names.includes(name.toLowerCase())) &&
-    names.filter((n) => n === 'from').length > 1
-  )
+function namesOf(fields: ReadonlyMap<string, string[]>): string[] {
+  const times = (each: string): number => fields.get(each.toLowerCase())?.length ?? 0
+  return [
+    ...oversigned.flatMap((each) => Array<string>(times(each) + 1).fill(each)),
+    ...signed.flatMap((each) => Array<string>(times(each)).fill(each)),
+  ]
+}
+
+/** §3.4.2. */
+function relaxedField(field: string): string {
+  const colon = field.indexOf(':')
+  const value = field
+    .slice(colon + 1)
+    .replaceAll('\r\n', '')
+    .replace(/[ \t]{2,}|\t/g, ' ')
+  return `${field.slice(0, colon).trimEnd().toLowerCase()}:${trimmed(value)}`
+}
+
+/** Of spaces alone: `trim` would take more. */
+const trimmed = (value: string): string =>
+  value.slice(value.startsWith(' ') ? 1 : 0, value.endsWith(' ') ? -1 : undefined)
+
+/** §3.4.4. */
+function relaxedBody(body: string): string {
+  const lines = body.replace(/[ \t]{2,}|\t/g, ' ').replaceAll(' \r\n', '\r\n')
+  let end = lines.endsWith(' ') ? lines.length - 1 : lines.length
+  while (end >= 2 && lines.startsWith('\r\n', end - 2)) end -= 2
+  return end === 0 ? '' : `${lines.slice(0, end)}\r\n`
+}
+
+const folded = (text: string, line: RegExp): string[] => text.match(line) ?? []
+
+const keptKeys = 1_000
+const keys = new Map<string, KeyObject>()
+
+/** Read once: with a key read anew a signature takes 1.3 ms instead of 0.4. */
+function rsaKey(pem: string): KeyObject {
+  const known = keys.get(pem)
+  if (known) return known
+  const key = createPrivateKey(pem)
+  if (key.asymmetricKeyType !== 'rsa') throw new Error('a key that is not RSA')
+  const [oldest] = keys.keys()
+  if (keys.size >= keptKeys && oldest !== undefined) keys.delete(oldest)
+  keys.set(pem, key)
+  return key
 }

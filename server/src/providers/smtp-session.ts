@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { Readable } from 'node:stream'
 import type { NodemailerError } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
@@ -179,7 +180,7 @@ export class SmtpSession {
  */
 function startTls({ host, isTls, login }: SmtpAddress) {
   if (isTls) return {}
-  const isHere = /^(?:127\.|::1$|localhost$)/.test(host)
+  const isHere = host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
   if (login === null || isHere) return { opportunisticTLS: true, tls: { rejectUnauthorized: false } }
   return { requireTLS: true }
 }

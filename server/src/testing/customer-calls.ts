@@ -137,6 +137,9 @@ export function expectedOf(knocker: Knocker, { route, project, item }: CustomerC
   if (isInside && knocker.role && allowed !== 'signed in' && !allowed.includes(knocker.role)) {
     return expect(403, 'insufficient_role')
   }
+  // Where bodies are large, a stranger is told before one is read.
+  const isLarge = 'bodyLimitBytes' in operation && operation.bodyLimitBytes !== undefined
+  if (isLarge && !isInside && project !== 'malformed') return expect(404, 'not_found')
   if (project === 'malformed' || item === 'malformed') return expect(400, 'invalid_parameter')
   // What is another's to most is the own of a key from there, where the path names no project.
   const own = knocker.isForeign && route.project === 'of key' ? 'of another' : 'found'

@@ -20,7 +20,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeDomain } = fixtures(database, admin)
 const { context } = api
-const acceptance = new Acceptance(context.db.mail)
+const acceptance = new Acceptance(context.db.mail, ['service'])
 
 async function place() {
   const { id } = await makeProject()

@@ -4,6 +4,7 @@ import { mailOf } from '../core/dispatch/letter.ts'
 import { judge } from '../core/dispatch/outcome.ts'
 import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
 import { Signers } from '../core/dispatch/signers.ts'
+import type { Signer } from '../core/domains/signing.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Composers } from '../mail/composers.ts'
 import type { VerpKeys } from '../mail/verp.ts'
@@ -50,6 +51,7 @@ export class Dispatcher {
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
   #sending = 0
+  #isLargeUnderWay = false
   #placeFreed: (() => void) | undefined
   #running: Promise<void> | undefined
 
@@ -122,38 +124,38 @@ export class Dispatcher {
     const { carriers, concurrency } = this.#deps
     const free = concurrency - this.#sending
     if (free <= 0) return 0
-    const claims = await this.#queue.claim(free, (provider) => carriers[provider]?.isOpen === false)
+    const claims = await this.#queue.claim(
+      free,
+      (provider) => provider === 'none' || carriers[provider]?.isOpen === false,
+    )
     for (const { claimed, letter } of claims) this.#begin(claimed, letter)
     return claims.length
   }
 
   #begin(claimed: Claimed, letter: Letter): void {
-    const work = this.#send(claimed, letter)
-      .catch((error: unknown) => {
-        const { message_id, recipient_no } = claimed
-        this.#deps.log.error(
-          { err: error, message_id, recipient_no },
-          'a mail could not be sent; it is tried again when its lease is over',
-        )
-      })
-      .finally(() => this.#inFlight.delete(work))
+    const work = this.#send(claimed, letter).finally(() => this.#inFlight.delete(work))
     this.#inFlight.add(work)
   }
 
   async #send(claimed: Claimed, letter: Letter): Promise<void> {
-    const startedAt = new Date()
     this.#sending++
     let handover: Handover
     try {
       handover = await this.#handOver(claimed, letter)
+    } catch (error) {
+      const { message_id, recipient_no } = claimed
+      this.#deps.log.error(
+        { err: error, message_id, recipient_no },
+        'a mail could not be made ready; tried again',
+      )
+      handover = { kind: 'unreachable', host: null, detail: 'It could not be made ready.', mayBeSent: false }
     } finally {
       this.#sending--
       this.#placeFreed?.()
     }
     await this.#finisher.finish({
       claimed,
-      startedAt,
-      judged: judge(handover, claimed, new Date()),
+      judged: judge(handover, claimed),
       status: handover.kind === 'refused' ? handover.status : null,
       isTest: letter.is_test,
     })
@@ -163,7 +165,7 @@ export class Dispatcher {
     const { carriers } = this.#deps
     if (letter.is_test)
       return { kind: 'sent', host: 'none', queueId: null, reply: 'A test key hands nothing over.' }
-    const carrier = carriers[claimed.provider]
+    const carrier = claimed.provider === 'none' ? undefined : carriers[claimed.provider]
     if (!carrier)
       return { kind: 'unreachable', host: null, detail: 'This provider is not set up.', mayBeSent: false }
     const signer = await this.#signers.of(claimed.project_id, claimed.identity_id)
@@ -171,8 +173,27 @@ export class Dispatcher {
       const reply = 'The domain it was accepted under is gone, and with it the key to sign it.'
       return { kind: 'refused', isLasting: true, status: null, host: null, reply }
     }
-    const content = letter.content ?? (await this.#queue.contentOf(claimed))
-    return carrier.send(await mailOf(claimed, { ...letter, content }, signer, this.#deps))
+    if (letter.content !== null)
+      return this.#carry(carrier, claimed, { ...letter, content: letter.content }, signer)
+    // A large one at a time: its content, what is composed of it and what is on the wire are in memory together.
+    if (this.#isLargeUnderWay)
+      return { kind: 'unreachable', host: null, detail: 'Another large mail is under way.', mayBeSent: false }
+    this.#isLargeUnderWay = true
+    try {
+      const content = await this.#queue.contentOf(claimed)
+      return await this.#carry(carrier, claimed, { ...letter, content }, signer)
+    } finally {
+      this.#isLargeUnderWay = false
+    }
+  }
+
+  async #carry(
+    carrier: Carrier,
+    claimed: Claimed,
+    letter: Letter & { content: Buffer },
+    signer: Signer,
+  ): Promise<Handover> {
+    return carrier.send(await mailOf(claimed, letter, signer, this.#deps))
   }
 }
 

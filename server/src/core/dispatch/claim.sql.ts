@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
-import type { ProviderName } from '../../providers/mta-provider.ts'
-import type { LaneKey } from './lanes.sql.ts'
+import { maySendNow } from '../projects/may-send.ts'
+import type { LaneKey, Taker } from './lanes.sql.ts'
 
 export interface Claimed {
   message_id: string
@@ -9,11 +9,13 @@ export interface Claimed {
   project_id: number
   shard: number
   identity_id: number
-  provider: ProviderName
+  provider: Taker
   recipient: string
   attempt: number
   first_attempt_at: Date
   due_at: Date
+  /** By the database's clock. */
+  claimed_at: Date
 }
 
 export interface LaneToClaim extends LaneKey {
@@ -40,10 +42,7 @@ export async function claimRows(
                                 ${lanes.map(({ watermark }) => watermark)}::timestamptz[])
                          with ordinality as lane (shard, project_id, provider, watermark, place)
         join control.projects as projects on projects.id = lane.project_id
-       where not projects.is_locked
-         and coalesce(coalesce(projects.admin_subscription_status, projects.billing_subscription_status)
-                        in ('trialing', 'active', 'past_due'), true)
-         and not exists (select from control.queue_holds as holds where holds.project_id = lane.project_id)
+       where ${maySendNow}
     )
     update mail.dispatch
        set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
@@ -59,7 +58,7 @@ export async function claimRows(
                    for update skip locked) as ready
               limit ${limit}))
     returning message_id, recipient_no, project_id, shard, identity_id, provider, recipient, attempt,
-              first_attempt_at, due_at`.execute(tx)
+              first_attempt_at, due_at, postern.now() as claimed_at`.execute(tx)
   return rows
 }
 

@@ -39,7 +39,7 @@ export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Fi
       select * from unnest(
         ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
         ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ project_id }) => project_id)}::bigint[],
-        ${each(({ attempt }) => attempt)}::smallint[], ${each(({ provider }) => provider)}::text[],
+        ${each(({ attempt }) => attempt)}::integer[], ${each(({ provider }) => provider)}::text[],
         ${each(({ host }) => host)}::text[], ${each(({ queueId }) => queueId)}::text[],
         ${each(({ outcome }) => outcome)}::text[], ${each(({ reply }) => reply)}::text[],
         ${each(({ startedAt }) => startedAt)}::timestamptz[],

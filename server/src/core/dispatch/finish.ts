@@ -13,7 +13,6 @@ import type { Judged } from './outcome.ts'
  */
 export interface Ended {
   claimed: Claimed
-  startedAt: Date
   judged: Judged
   /** RFC 3463, where the MTA gave one. */
   status: string | null
@@ -117,9 +116,13 @@ export async function writeDown(
   })
   await writeRecipientEvents(tx, events)
   await suppressBounced(tx, events, suppressOn)
+  // Mail that was never sent says nothing about how a project sends.
+  const tests = new Set(ended.filter(({ isTest }) => isTest).map(({ claimed }) => claimed.message_id))
   await countDaily(
     tx,
-    events.map(({ projectId, type }) => ({ projectId, [type.slice('message.'.length)]: 1 })),
+    events
+      .filter(({ messageId }) => !tests.has(messageId))
+      .map(({ projectId, type }) => ({ projectId, [type.slice('message.'.length)]: 1 })),
   )
 }
 
@@ -133,8 +136,8 @@ const eventOf = ({ claimed, judged, status }: Ended, type: RecipientEvent['type'
   diagnostic: judged.reply,
 })
 
-function resultOf({ claimed, startedAt, judged, isTest }: Ended): Result {
-  const { shard, message_id, recipient_no, project_id, attempt, provider } = claimed
+function resultOf({ claimed, judged, isTest }: Ended): Result {
+  const { shard, message_id, recipient_no, project_id, attempt, provider, claimed_at: startedAt } = claimed
   return {
     shard,
     message_id,

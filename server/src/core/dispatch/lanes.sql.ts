@@ -1,12 +1,16 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
+import { maySendNow } from '../projects/may-send.ts'
+
+/** Who takes mail. `none`: nobody, it is of a key for tests. */
+export type Taker = ProviderName | 'none'
 
 /** A lane is what one project sends through one provider: the unit of fairness. */
 export interface LaneKey {
   shard: number
   project_id: number
-  provider: ProviderName
+  provider: Taker
 }
 
 export interface LaneRow extends LaneKey {
@@ -15,10 +19,14 @@ export interface LaneRow extends LaneKey {
 }
 
 /**
- * Every lane with something ready, from a place on: the index is entered once for each, however much waits in it.
- * A plain `select distinct` would read every row.
+ * Every lane with something ready: the index is entered once for each, however much waits in it. A plain
+ * `select distinct` would read every row. With `isOpen`, those of projects that may send at this moment alone: others
+ * would have their share of each round, and give nothing.
  */
-export async function findLanes(tx: ReadTx, limit: number): Promise<LaneRow[]> {
+export async function findLanes(
+  tx: ReadTx,
+  { isOpen, limit }: { isOpen: boolean; limit: number },
+): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     with recursive lane as (
       (select shard, project_id, provider, due_at from mail.dispatch where state = 'ready'
@@ -31,6 +39,8 @@ export async function findLanes(tx: ReadTx, limit: number): Promise<LaneRow[]> {
             and (shard, project_id, provider) > (lane.shard, lane.project_id, lane.provider)
           order by shard, project_id, provider, due_at limit 1) as next
     )
-    select shard, project_id, provider, due_at as oldest from lane limit ${limit}`.execute(tx)
+    select lane.shard, lane.project_id, lane.provider, lane.due_at as oldest from lane
+     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id where ${maySendNow}` : sql``}
+     limit ${limit}`.execute(tx)
   return rows
 }

@@ -1,6 +1,5 @@
-import type { ProviderName } from '../../providers/mta-provider.ts'
 import type { Claimed, LaneToClaim } from './claim.sql.ts'
-import type { LaneKey, LaneRow } from './lanes.sql.ts'
+import type { LaneKey, LaneRow, Taker } from './lanes.sql.ts'
 
 /**
  * The lanes that a worker knows to have mail, and whose turn it is. Every lane has the same share of each round,
@@ -40,7 +39,7 @@ export class Lanes {
   }
 
   /** Whose turn it is, of those whose provider takes mail. */
-  nextRound(takesMail: (provider: ProviderName) => boolean): LaneToClaim[] {
+  nextRound(takesMail: (provider: Taker) => boolean): LaneToClaim[] {
     const all = [...this.#lanes.values()].filter(({ provider }) => takesMail(provider))
     if (all.length === 0) return []
     const start = this.#turn % all.length

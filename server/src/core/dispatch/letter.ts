@@ -1,5 +1,5 @@
 import type { Composers } from '../../mail/composers.ts'
-import type { Content } from '../../mail/content.ts'
+import { type Content, needsUtf8 } from '../../mail/content.ts'
 import type { VerpKeys } from '../../mail/verp.ts'
 import type { Mail } from '../../providers/carrier.ts'
 import type { Signer } from '../domains/signing.ts'
@@ -33,10 +33,6 @@ export async function mailOf(
     envelope: { from: returnPath, to: recipient },
     dsn: { envid: `${messageId}.${recipientNo}.${attempt}` },
     raw,
-    needsUtf8: isInternational(said),
+    needsUtf8: needsUtf8(said),
   }
 }
-
-/** RFC 6531: addresses that only an MTA with SMTPUTF8 can carry. */
-const isInternational = ({ from, to, cc, reply_to }: Content): boolean =>
-  [from, ...to, ...cc, ...reply_to].some(({ address }) => /[^\x20-\x7e]/.test(address))

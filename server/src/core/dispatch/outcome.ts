@@ -8,41 +8,39 @@ import type { Result } from './finish.sql.ts'
  *   sent                     done here; the rest is the MTA's, which reports
  *   refused for good         bounced where it is about the mailbox (5.1.x, 5.2.x), failed otherwise
  *   refused for now          tried again, from 30 s to 1 h apart, for 3 days
- *   nobody there to take it  tried again shortly: it is no fault of the mail's, and nobody is told
+ *   nobody there to take it  tried again from 5 s on: it is no fault of the mail's, and nobody is told before 3 days
  */
 const firstRetrySeconds = 30
 const maxRetrySeconds = 3600
 const unreachableRetrySeconds = 5
+const maxUnreachableRetrySeconds = 60
 /** If it was taken after all, the MTA's report comes first, and it is not sent again. */
 const doubtfulRetrySeconds = 60
 const triedForMs = 3 * 24 * 3600_000
 
 export type Judged = Pick<Result, 'host' | 'queueId' | 'outcome' | 'reply' | 'retrySeconds' | 'status'>
 
-export function judge(handover: Handover, { attempt, first_attempt_at }: Claimed, now: Date): Judged {
+export function judge(handover: Handover, claimed: Claimed): Judged {
+  const { attempt } = claimed
   const at = { host: handover.host, queueId: null }
   switch (handover.kind) {
-    case 'sent':
-      return {
-        ...at,
-        queueId: handover.queueId,
-        outcome: 'sent',
-        reply: handover.reply,
-        retrySeconds: null,
-        status: 'sent',
-      }
-    case 'unreachable':
-      return {
-        ...at,
-        outcome: 'unreachable',
-        reply: handover.detail,
-        retrySeconds: jittered(handover.mayBeSent ? doubtfulRetrySeconds : unreachableRetrySeconds),
-        status: null,
-      }
+    case 'sent': {
+      const { queueId, reply } = handover
+      return { ...at, queueId, outcome: 'sent', reply, retrySeconds: null, status: 'sent' }
+    }
+    case 'unreachable': {
+      const { detail: reply, mayBeSent } = handover
+      if (isTooLate(claimed))
+        return { ...at, outcome: 'unreachable', reply, retrySeconds: null, status: 'failed' }
+      const retrySeconds = mayBeSent
+        ? backoff(doubtfulRetrySeconds, attempt)
+        : backoff(unreachableRetrySeconds, attempt, maxUnreachableRetrySeconds)
+      return { ...at, outcome: 'unreachable', reply, retrySeconds, status: null }
+    }
     case 'refused': {
-      const { reply } = handover
-      if (handover.isLasting) {
-        const isAboutMailbox = /^5\.[12]\./.test(handover.status ?? '')
+      const { reply, isLasting } = handover
+      const isAboutMailbox = isLasting && /^5\.[12]\./.test(handover.status ?? '')
+      if (isLasting || isTooLate(claimed)) {
         return {
           ...at,
           outcome: 'refused',
@@ -51,16 +49,23 @@ export function judge(handover: Handover, { attempt, first_attempt_at }: Claimed
           status: isAboutMailbox ? 'bounced' : 'failed',
         }
       }
-      if (now.getTime() - first_attempt_at.getTime() > triedForMs) {
-        return { ...at, outcome: 'refused', reply, retrySeconds: null, status: 'failed' }
+      return {
+        ...at,
+        outcome: 'deferred',
+        reply,
+        retrySeconds: backoff(firstRetrySeconds, attempt),
+        status: 'deferred',
       }
-      return { ...at, outcome: 'deferred', reply, retrySeconds: backoffSeconds(attempt), status: 'deferred' }
     }
   }
 }
 
-const backoffSeconds = (attempt: number): number =>
-  jittered(Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** Math.min(attempt - 1, 10)))
+/** By the database's clock, which dated both. */
+const isTooLate = ({ first_attempt_at, claimed_at }: Claimed): boolean =>
+  claimed_at.getTime() - first_attempt_at.getTime() > triedForMs
+
+const backoff = (firstSeconds: number, attempt: number, most = maxRetrySeconds): number =>
+  jittered(Math.min(most, firstSeconds * 2 ** Math.min(attempt - 1, 12)))
 
 /** Up to a fifth more, so that what failed together does not come back together. */
 const jittered = (seconds: number): number => seconds * (1 + Math.random() / 5)

@@ -1,9 +1,8 @@
 import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
-import type { ProviderName } from '../../providers/mta-provider.ts'
 import { countDaily } from '../messages/daily.ts'
 import { writeRecipientEvents } from '../messages/events.ts'
 import { type Claimed, claimRows, findContent, findLetters, type Letter } from './claim.sql.ts'
-import { findLanes, type LaneRow } from './lanes.sql.ts'
+import { findLanes, type LaneRow, type Taker } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
 import { expireReady, promoteDue, recoverLeases } from './sweep.sql.ts'
 
@@ -33,7 +32,7 @@ export class Queue {
 
   /** Looks at the whole queue for lanes with mail. */
   async look(): Promise<void> {
-    const found = await this.#db.glance((tx) => findLanes(tx, maxLanes))
+    const found = await this.#db.glance((tx) => findLanes(tx, { isOpen: true, limit: maxLanes }))
     this.#lanes.learn(found)
   }
 
@@ -44,7 +43,7 @@ export class Queue {
   /** Up to `free` mails, from as many lanes as have their turn. */
   async claim(
     free: number,
-    takesMail: (provider: ProviderName) => boolean,
+    takesMail: (provider: Taker) => boolean,
   ): Promise<{ claimed: Claimed; letter: Letter }[]> {
     const round = this.#lanes.nextRound(takesMail)
     if (round.length === 0) return []
@@ -79,7 +78,7 @@ export class Queue {
 
   /** What has waited for too long. */
   async expire(): Promise<void> {
-    const lanes = await this.#db.glance((tx) => findLanes(tx, maxLanes))
+    const lanes = await this.#db.glance((tx) => findLanes(tx, { isOpen: false, limit: maxLanes }))
     for (const lane of lanes) {
       while ((await this.#db.transaction((tx) => expireLane(tx, lane))) === sweptAtOnce);
     }

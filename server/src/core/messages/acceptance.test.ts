@@ -18,7 +18,7 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makePlan, makeProject, makeDomain } = fixtures(database, admin)
-const acceptance = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'))
+const acceptance = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'), ['service'])
 
 interface Place {
   id: number
@@ -141,7 +141,7 @@ describe('a quota', () => {
     const at = await place({ max_mails_per_day: 7 })
     await submit(at, mailOf(at, { to: [1, 2, 3, 4, 5, 6].map((n) => `r${n}@example.net`) }))
     // From two processes, so that no single one could keep count by itself.
-    const other = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'))
+    const other = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'), ['service'])
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
         (n % 2 ? acceptance : other).accept(submissionOf(at, mailOf(at))),

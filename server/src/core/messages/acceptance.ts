@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
+import type { ProviderName } from '../../providers/mta-provider.ts'
 import {
   addUsage,
   type Facts,
@@ -42,12 +43,14 @@ const groupsAtOnce = 2
  */
 export class Acceptance {
   readonly #db: Db
+  readonly #providers: ReadonlySet<string>
   #waiting: Waiting[] = []
   #running = 0
 
-  /** Of the role that writes mail. */
-  constructor(db: Db) {
+  /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
+  constructor(db: Db, providers: readonly ProviderName[]) {
     this.#db = db
+    this.#providers = new Set(providers)
   }
 
   accept(submission: Submission): Promise<Answer> {
@@ -85,13 +88,13 @@ export class Acceptance {
   async #commit(group: readonly Waiting[]): Promise<void> {
     try {
       const submissions = group.map(({ submission }) => submission)
-      const answers = await this.#db.transaction((tx) => acceptAll(tx, submissions))
+      const answers = await this.#db.transaction((tx) => acceptAll(tx, submissions, this.#providers))
       group.forEach(({ resolve }, place) => {
         resolve(answers[place] as Answer)
       })
     } catch (error) {
-      // A database that is away is so for all of them.
-      if (group.length === 1 || error instanceof PosternError) {
+      // A database that is away is so for all of them; a lock that was waited for in vain is one project's.
+      if (group.length === 1 || (error instanceof PosternError && !isOverdue(error))) {
         for (const { reject } of group) reject(error)
         return
       }
@@ -102,6 +105,10 @@ export class Acceptance {
   }
 }
 
+// lock_timeout and statement_timeout.
+const isOverdue = ({ cause }: PosternError): boolean =>
+  ['55P03', '57014'].includes((cause as { code?: string } | undefined)?.code ?? '')
+
 const bytesOf = ({ mails }: Submission): number =>
   mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)
 
@@ -111,14 +118,18 @@ interface Candidate {
   outcome: Outcome | undefined
 }
 
-async function acceptAll(tx: Tx, submissions: readonly Submission[]): Promise<Answer[]> {
+async function acceptAll(
+  tx: Tx,
+  submissions: readonly Submission[],
+  providers: ReadonlySet<string>,
+): Promise<Answer[]> {
   const repetitions = await Repetitions.claim(tx, submissions)
   const candidates = submissions.map((submission, place): Candidate[] =>
     repetitions.answerOf(place)
       ? []
       : submission.mails.map((read) => ({ sender: submission.sender, read, outcome: undefined })),
   )
-  await decide(tx, candidates.flat())
+  await decide(tx, candidates.flat(), providers)
   const answers = candidates.map(
     (mails, place): Answer => repetitions.answerOf(place) ?? { outcomes: mails.map(outcomeOf) },
   )
@@ -131,7 +142,11 @@ function outcomeOf({ outcome }: Candidate): Outcome {
   return outcome
 }
 
-async function decide(tx: Tx, candidates: readonly Candidate[]): Promise<void> {
+async function decide(
+  tx: Tx,
+  candidates: readonly Candidate[],
+  providers: ReadonlySet<string>,
+): Promise<void> {
   if (candidates.length === 0) return
   const places = candidates.map(placeOf)
   await lockNames(tx, places)
@@ -145,7 +160,8 @@ async function decide(tx: Tx, candidates: readonly Candidate[]): Promise<void> {
   for (const candidate of candidates) {
     const { sender, read } = candidate
     const refused =
-      refusalOf(sender, read.senderDomain, factsOf(candidate)) ?? ('fault' in read ? read.fault : undefined)
+      refusalOf(sender, read.senderDomain, factsOf(candidate), providers) ??
+      ('fault' in read ? read.fault : undefined)
     if (refused) candidate.outcome = { refused }
   }
   const sendable = candidates.flatMap((candidate) => {
@@ -203,7 +219,7 @@ function rowOf(
     id: uuid7(now.getTime()),
     projectId,
     identityId: identity_id,
-    provider,
+    provider: apiKey?.isTest ? 'none' : provider,
     apiKeyId: apiKey?.id ?? null,
     userId,
     isTest: apiKey?.isTest ?? false,

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { allOf, walk } from '../found.ts'
+import { maySendNow } from '../projects/may-send.ts'
 import type { RecipientStatus } from './wire.ts'
 
 export interface RecipientRow {
@@ -144,17 +145,17 @@ export async function listEvents(tx: ReadTx, projectId: number, messageId: strin
        -- An event is never older than its message: earlier partitions need not be looked at.
        and events.id >= postern.uuid7_floor(to_timestamp(
              ('x' || translate(left(${messageId}::text, 13), '-', ''))::bit(48)::bigint / 1000.0))
-     order by events.created_at, events.id limit 1000`.execute(tx)
+     -- Those of one transaction have one time: what concerns the whole message comes before what became of its parts.
+     order by events.created_at, events.recipient_no nulls first, events.id limit 1000`.execute(tx)
   return rows
 }
 
 /** Whether a project may send at this moment. */
 export async function isClosed(tx: ReadTx, projectId: number): Promise<boolean> {
   const { rows } = await sql<{ is_closed: boolean }>`
-    select is_locked
-           or coalesce(coalesce(admin_subscription_status, billing_subscription_status) in ('canceled', 'paused'), false)
-           or exists (select from control.queue_holds where project_id = projects.id) as is_closed
-      from control.projects as projects where id = ${projectId}`.execute(tx)
+    select not ${maySendNow} as is_closed from control.projects as projects where id = ${projectId}`.execute(
+    tx,
+  )
   return rows[0]?.is_closed ?? true
 }
 

@@ -135,6 +135,9 @@ export async function cancelIfScheduled(tx: Tx, projectId: number, id: string): 
 /** As the role that writes mail. What has begun to leave cannot be called back. */
 export async function cancelMessage(tx: Tx, projectId: number, id: string): Promise<Static<typeof Message>> {
   await requireMessage(tx, projectId, id)
-  if ((await cancelScheduled(tx, projectId, id)) === 0) throw tooLate()
-  return showMessage(tx, projectId, id)
+  const canceled = await cancelScheduled(tx, projectId, id)
+  const message = await showMessage(tx, projectId, id)
+  // Asked for again, it is done already.
+  if (canceled === 0 && !message.recipients.some(({ status }) => status === 'canceled')) throw tooLate()
+  return message
 }

@@ -22,6 +22,7 @@ export function refusalOf(
   sender: Sender,
   senderDomain: string | null,
   facts: Facts | undefined,
+  providers: ReadonlySet<string>,
 ): PosternError | undefined {
   if (!facts) return new PosternError('not_found', `There is no project ${sender.projectId}.`)
   if (facts.is_locked) {
@@ -37,10 +38,15 @@ export function refusalOf(
     )
   }
   if (senderDomain === null) return undefined
-  return domainRefusal(sender, senderDomain, facts)
+  return domainRefusal(sender, senderDomain, facts, providers)
 }
 
-function domainRefusal({ apiKey }: Sender, name: string, facts: Facts): PosternError | undefined {
+function domainRefusal(
+  { apiKey }: Sender,
+  name: string,
+  facts: Facts,
+  providers: ReadonlySet<string>,
+): PosternError | undefined {
   const refuse = (why: string) => new PosternError('domain_not_verified', why)
   if (facts.domain_id === null) {
     return refuse(`"${name}" is not a domain of this project. Add it and publish its DNS records.`)
@@ -50,6 +56,12 @@ function domainRefusal({ apiKey }: Sender, name: string, facts: Facts): PosternE
   }
   if (!facts.is_verified || facts.identity_id === null) {
     return refuse(`"${name}" is not verified. Publish its DNS records and ask for a check.`)
+  }
+  if (facts.provider !== null && !providers.has(facts.provider)) {
+    return new PosternError(
+      'provider_not_allowed',
+      `"${name}" sends through "${facts.provider}", by which this installation does not send. Edit the domain.`,
+    )
   }
   if (facts.provider === 'service' && !facts.allow_service_mta) {
     return new PosternError(

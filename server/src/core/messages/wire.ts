@@ -40,9 +40,9 @@ export const MessageParams = Type.Object({ id: MessageId }, { additionalProperti
 
 export const messageFields = {
   from: Mailbox,
-  to: Type.Array(Mailbox, { maxItems: 50 }),
-  cc: Type.Optional(Type.Array(Mailbox, { maxItems: 50 })),
-  bcc: Type.Optional(Type.Array(Mailbox, { maxItems: 50 })),
+  to: Type.Array(Mailbox, { maxItems: 1000 }),
+  cc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
+  bcc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
   reply_to: Type.Optional(Type.Array(Mailbox, { maxItems: 10 })),
   subject: Type.String({ maxLength: 998 }),
   text: Type.Optional(nullable(Type.String())),

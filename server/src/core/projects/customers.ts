@@ -28,6 +28,15 @@ export async function renameProject(tx: Tx, before: ProjectRow, name: string): P
   return wanted === before.name ? before : rename(tx, before.id, wanted)
 }
 
+/** What would let somebody get away from a lock. */
+export function refuseLocked(isLocked: boolean): void {
+  if (!isLocked) return
+  throw new PosternError(
+    'project_locked',
+    'This project is locked, and this cannot be done until it is unlocked. Ask the operator of this service why.',
+  )
+}
+
 const words: Record<keyof Remains, string> = {
   domains: 'domains',
   endpoints: 'endpoints',
@@ -41,7 +50,8 @@ const words: Record<keyof Remains, string> = {
  * The transaction's own project, with its members. Its lock is held, and whoever adds to a project takes that first: what
  * is not there now does not come.
  */
-export async function deleteProject(tx: Tx, { id }: ProjectRow): Promise<void> {
+export async function deleteProject(tx: Tx, { id, is_locked }: ProjectRow): Promise<void> {
+  refuseLocked(is_locked)
   const left = await remains(tx, id)
   const names = Object.entries(words).flatMap(([key, word]) => (left[key as keyof Remains] ? [word] : []))
   if (names.length > 0) {

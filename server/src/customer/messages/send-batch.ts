@@ -1,7 +1,8 @@
 import Type from 'typebox'
-import { readDraft } from '../../core/messages/draft.ts'
+import { type ReadDraft, readDraft } from '../../core/messages/draft.ts'
 import type { Outcome } from '../../core/messages/submission.ts'
 import { Accepted, MessageRequest, messageExample } from '../../core/messages/wire.ts'
+import { PosternError } from '../../platform/errors.ts'
 import { asAnswer } from '../../platform/http/answer.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { Problem } from '../../platform/http/problem.ts'
@@ -16,10 +17,11 @@ export const sendBatchOperation = ownOperation({
   pathOfKey: '/messages/batch',
   summary: 'Send many messages',
   description:
-    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it. A body that is not of the right shape is refused as a whole.',
+    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it.',
   params: NoParams,
   query: {},
-  body: { messages: Type.Array(MessageRequest, { minItems: 1, maxItems: 500 }) },
+  body: { messages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 500 }) },
+  documentedBody: { messages: Type.Array(MessageRequest, { minItems: 1, maxItems: 500 }) },
   bodyLimitBytes: messageBodyLimitBytes,
   example: { messages: [messageExample] },
   refusals: sendingRefusals,
@@ -29,11 +31,17 @@ export const sendBatchOperation = ownOperation({
     { title: 'BatchAnswer', additionalProperties: false },
   ),
   takesIdempotencyKey: true,
-  async handle({ caller, body, idempotencyKey }, { acceptance }) {
+  async handle({ caller, body, idempotencyKey, faultOf }, { acceptance }) {
     const now = Date.now()
+    const read = (message: unknown): ReadDraft => {
+      const fault = faultOf(MessageRequest, message)
+      return fault === undefined
+        ? readDraft(message as MessageRequest, now)
+        : { fault: new PosternError('validation_failed', fault), senderDomain: null }
+    }
     const answer = await acceptance.accept({
       sender: senderOf(caller),
-      mails: body.messages.map((message) => readDraft(message, now)),
+      mails: body.messages.map(read),
       repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, decidedAnswer),
     })
     const refused = 'outcomes' in answer ? answer.outcomes.map(wholeRefusal).find(Boolean) : undefined

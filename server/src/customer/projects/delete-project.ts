@@ -11,7 +11,7 @@ export const deleteProjectOperation = customerOperation({
     'Deletes the project and its memberships for good. Refused with `in_use`, naming what is still there, while it has domains, endpoints, routes or API keys, while a provider still has an identity of it, or while mail waits.',
   params: NoParams,
   body: {},
-  refusals: ['in_use'],
+  refusals: ['in_use', 'project_locked'],
   example: {},
   async run({ tx, project }) {
     await deleteProject(tx, project)

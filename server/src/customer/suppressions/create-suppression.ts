@@ -20,6 +20,7 @@ export const createSuppressionOperation = ownOperation({
   answer: Suppression,
   async handle({ projectId, body }, { mail }) {
     const { row } = await mail.transaction((tx) => addSuppression(tx, projectId, body.address))
-    return asAnswer(201, suppressionView(row))
+    const location = `/v1/projects/${projectId}/suppressions/${encodeURIComponent(row.address)}`
+    return { ...asAnswer(201, suppressionView(row)), location }
   },
 })

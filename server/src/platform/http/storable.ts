@@ -24,7 +24,8 @@ function hasUnstorableText(root: unknown): boolean {
     if (typeof value === 'string') {
       if (value.includes('\0') || !value.isWellFormed()) return true
     } else if (typeof value === 'object' && value !== null) {
-      for (const [name, inner] of Object.entries(value)) waiting.push(name, inner)
+      if (Array.isArray(value)) for (const inner of value) waiting.push(inner)
+      else for (const [name, inner] of Object.entries(value)) waiting.push(name, inner)
     }
   }
   return false

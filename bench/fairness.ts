@@ -1,0 +1,143 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { circumstances, median, percentile, table } from './figures.ts'
+import { makeLetter } from './letter.ts'
+import { startPostern } from './postern.ts'
+import { forgetMail } from './queue.ts'
+import { makeSenders, type Sender } from './senders.ts'
+import { startSink } from './sink.ts'
+
+/**
+ * `npm run bench:fairness`: how long a mail takes from its acceptance to the MTA for a project that sends one mail a
+ * second, alone, and beside another that has 200,000 waiting. README.md beside this file says what the figures mean.
+ */
+const { values: options } = parseArgs({
+  options: {
+    queued: { type: 'string', default: '200000' },
+    mails: { type: 'string', default: '100' },
+    rounds: { type: 'string', default: '3' },
+    'pause-ms': { type: 'string', default: '1000' },
+  },
+})
+const queued = Number(options.queued)
+const mails = Number(options.mails)
+const rounds = Number(options.rounds)
+const pauseMs = Number(options['pause-ms'])
+const goal = 2
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const postern = await startPostern()
+const sink = await startSink(path.join(postern.directory, 'received'))
+try {
+  const [large, small] = await makeSenders(postern, 2)
+  if (!large || !small) throw new Error('nobody sends')
+  const turns: { alone: number[]; beside: number[] }[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const alone = await measure(small)
+    const beside = await measure(small, large)
+    turns.push({ alone, beside })
+    say(`round ${round}: alone ${told(alone)}; beside ${told(beside)}`)
+  }
+  const all = (of: 'alone' | 'beside'): number[] => turns.flatMap((turn) => turn[of])
+  const ratio = percentile(all('beside'), 0.99) / percentile(all('alone'), 0.99)
+  say(`\n${await circumstances(postern.superuser)};`)
+  say(`${rounds} rounds of ${mails} mails, one each ${pauseMs} ms; ms from acceptance to the MTA.\n`)
+  const row = (what: string, values: number[]): string[] => [
+    what,
+    ...[median(values), percentile(values, 0.9), percentile(values, 0.99), Math.max(...values)].map((value) =>
+      value.toFixed(0),
+    ),
+  ]
+  const rows = [row('alone', all('alone')), row(`beside ${queued} mails of another`, all('beside'))]
+  say(table(['R11', 'p50', 'p90', 'p99', 'longest'], rows))
+  say(`\nRatio of the 99th percentiles: ${ratio.toFixed(2)}; goal: at most ${goal}.`)
+  if (ratio > goal) process.exitCode = 1
+} finally {
+  sink.stop()
+  await postern.stop()
+}
+
+function told(values: number[]): string {
+  return `p50 ${median(values).toFixed(0)} ms, p99 ${percentile(values, 0.99).toFixed(0)} ms`
+}
+
+/** From the moment in which the API has said yes. */
+async function measure(sender: Sender, crowd?: Sender): Promise<number[]> {
+  await forgetMail(postern)
+  await sink.empty()
+  if (crowd) await fill(crowd, queued)
+  const worker = await postern.start('worker', {
+    environment: { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` },
+  })
+  // It has begun, and has had time to compile.
+  for (let warmUp = 0; warmUp < 5; warmUp++) await send(sender, pauseMs)
+  const accepted = new Map<string, number>()
+  for (let count = 0; count < mails; count++) {
+    const { id, at } = await send(sender, pauseMs)
+    accepted.set(id, at)
+  }
+  if (crowd && (await isGone(crowd))) throw new Error('The crowd was gone before the end: have more of it.')
+  await sleep(3000)
+  await worker.kill()
+  const received = await sink.read()
+  const waited = received.flatMap(({ messageId, at }) => {
+    const acceptedAt = accepted.get(messageId.split('@')[0] ?? '')
+    return acceptedAt === undefined ? [] : [at - acceptedAt]
+  })
+  if (waited.length !== mails) throw new Error(`${mails} mails were accepted, and ${waited.length} received`)
+  return waited
+}
+
+async function isGone({ projectId }: Sender): Promise<boolean> {
+  const { rowCount } = await postern.superuser.query(
+    'select from mail.dispatch where project_id = $1 limit 1',
+    [projectId],
+  )
+  return rowCount === 0
+}
+
+async function send({ secret, domain }: Sender, pause: number): Promise<{ id: string; at: number }> {
+  const next = performance.now() + pause
+  const response = await fetch(`${postern.url}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ from: `shop@${domain}`, to: ['ada@example.net'], ...makeLetter() }),
+  })
+  const { id } = (await response.json()) as { id: string }
+  const at = performance.timeOrigin + performance.now()
+  await sleep(Math.max(0, next - performance.now()))
+  return { id, at }
+}
+
+/** As the API writes them, by SQL: nobody wants to wait for so many requests. */
+async function fill({ projectId, identityId, apiKeyId, domain }: Sender, count: number): Promise<void> {
+  const from = `shop@${domain}`
+  const content = JSON.stringify({
+    from: { name: null, address: from },
+    to: [{ name: null, address: 'crowd@example.net' }],
+    ...{ cc: [], reply_to: [], headers: [], attachments: [] },
+    ...makeLetter(1000),
+  })
+  await postern.superuser.query(
+    `with made as materialized (
+       select postern.uuid7(postern.now()) as id, 'crowd' || no || '@example.net' as address
+         from generate_series(1, $1::int) as no
+     ), message as (
+       insert into mail.messages (id, project_id, identity_id, api_key_id, from_address, subject, recipient_count, size_bytes)
+       select id, $2, $3, $4, $5, 'Crowd', 1, 1000 from made
+     ), body as (
+       insert into mail.bodies (message_id, project_id, format, content)
+       select id, $2, 'json', convert_to($6, 'UTF8') from made
+     ), recipient as (
+       insert into mail.recipients (message_id, recipient_no, project_id, kind, address, status)
+       select id, 0, $2, 'to', address, 'queued' from made
+     )
+     insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
+     select id, 0, $2, $3, 'service', address from made`,
+    [count, projectId, identityId, apiKeyId, from, content],
+  )
+  await postern.superuser.query('vacuum analyze')
+  await postern.superuser.query('checkpoint')
+}

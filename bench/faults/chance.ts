@@ -1,0 +1,18 @@
+/** Chance that can be had again: the same seed makes the same choices. A generator of Park and Miller's. */
+export class Chance {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = (seed % 2_147_483_646) + 1
+  }
+
+  /** From 0 to just below 1. */
+  next(): number {
+    this.#state = (this.#state * 48_271) % 2_147_483_647
+    return (this.#state - 1) / 2_147_483_646
+  }
+
+  between(least: number, most: number): number {
+    return least + Math.floor(this.next() * (most - least + 1))
+  }
+}

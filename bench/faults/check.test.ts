@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { check, type Evidence, faultsOf } from './check.ts'
+
+const mail = { id: 'a', recipient: 'ada@example.net' }
+const told = { 'message.accepted': 1, 'message.sent': 1, 'message.delivered': 1 }
+const well: Evidence = {
+  promised: [mail],
+  unheard: ['bob@example.net'],
+  received: [mail],
+  stored: [{ ...mail, status: 'delivered', events: told }],
+  inFlight: [[], [mail]],
+  finalStatuses: ['delivered'],
+}
+
+describe('the checker', () => {
+  test('is content with what was promised once and received once', () => {
+    assert.deepEqual(faultsOf(check(well)), [])
+  })
+
+  test('is content with a mail received twice that was in flight, and with an answer that was lost', () => {
+    const unheard = { id: 'b', recipient: 'bob@example.net' }
+    const verdict = check({ ...well, received: [mail, mail, unheard] })
+    assert.deepEqual(faultsOf(verdict), [])
+    assert.deepEqual([verdict.duplicates, verdict.sentUnheard], [1, 1])
+  })
+
+  const planted: [string, Partial<Evidence>, RegExp][] = [
+    ['a mail that was lost', { received: [] }, /promised and lost/],
+    ['a mail that the database does not know', { stored: [] }, /promised and not stored/],
+    [
+      'a mail that nobody sent',
+      { received: [mail, { id: 'c', recipient: 'eve@example.net' }] },
+      /never asked/,
+    ],
+    ['a mail under two ids', { received: [mail, { ...mail, id: 'c' }] }, /never asked/],
+    ['a mail sent again for no reason', { received: [mail, mail], inFlight: [] }, /than a kill explains/],
+    ['a mail sent three times for one kill', { received: [mail, mail, mail] }, /than a kill explains/],
+    [
+      'a mail left behind',
+      { stored: [{ ...mail, status: 'queued', events: told }] },
+      /not in a final status/,
+    ],
+    [
+      'an event told twice',
+      { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.sent': 2 } }] },
+      /told of twice/,
+    ],
+    ['a run that proves nothing', { promised: [], received: [], stored: [] }, /nothing was promised/],
+  ]
+  for (const [what, change, fault] of planted) {
+    test(`notices ${what}`, () => {
+      const faults = faultsOf(check({ ...well, ...change }))
+      assert.equal(faults.length, 1, faults.join('\n'))
+      assert.match(faults[0] ?? '', fault)
+    })
+  }
+})

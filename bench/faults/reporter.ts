@@ -1,0 +1,109 @@
+import { open } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import nodemailer from 'nodemailer'
+
+/**
+ * The MTA's other half: for each mail in the sink's ledger it brings a report of success to the return path (RFC 3464),
+ * and comes again until it was taken, as an MTA does.
+ */
+export interface Reporter {
+  taken(): number
+  /** Refused for good: the intake did not know the address. */
+  refused: string[]
+  stop(): Promise<void>
+}
+
+const betweenTriesMs = 200
+const sessions = 4
+
+export function startReporter(ledger: string, intakePort: number): Reporter {
+  const transport = nodemailer.createTransport({
+    pool: true,
+    host: '127.0.0.1',
+    port: intakePort,
+    maxConnections: sessions,
+    connectionTimeout: 2000,
+    greetingTimeout: 5000,
+    socketTimeout: 10_000,
+  })
+  const stopping = new AbortController()
+  const refused: string[] = []
+  let taken = 0
+  const bring = async (line: string): Promise<void> => {
+    const [, messageId = '', recipient = '', returnPath = ''] = line.split(' ')
+    while (!stopping.signal.aborted) {
+      try {
+        await transport.sendMail({
+          envelope: { from: '', to: [returnPath] },
+          raw: reportOf(messageId, recipient, returnPath),
+        })
+        taken++
+        return
+      } catch (error) {
+        const { responseCode = 0, message } = error as Error & { responseCode?: number }
+        if (responseCode >= 500) {
+          refused.push(`${returnPath}: ${message}`)
+          return
+        }
+        await sleep(betweenTriesMs)
+      }
+    }
+  }
+  const running = (async () => {
+    const brought: Promise<void>[] = []
+    for await (const line of linesOf(ledger, stopping.signal)) brought.push(bring(line))
+    await Promise.all(brought)
+  })()
+  return {
+    taken: () => taken,
+    refused,
+    async stop() {
+      stopping.abort()
+      await running
+      transport.close()
+    },
+  }
+}
+
+/** Each line once it is complete, and then those that come. */
+async function* linesOf(path: string, stopping: AbortSignal): AsyncGenerator<string> {
+  const file = await open(path, 'r')
+  let rest = ''
+  const chunk = Buffer.alloc(65_536)
+  while (!stopping.aborted) {
+    const { bytesRead } = await file.read(chunk, 0, chunk.length)
+    if (bytesRead === 0) await sleep(50)
+    const lines = (rest + chunk.toString('latin1', 0, bytesRead)).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  await file.close()
+}
+
+const reportOf = (messageId: string, recipient: string, returnPath: string): string =>
+  [
+    'From: MAILER-DAEMON@sink.test',
+    `To: ${returnPath}`,
+    'Subject: Delivered',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="report"',
+    '',
+    '--report',
+    'Content-Type: text/plain',
+    '',
+    'Your mail was delivered.',
+    '--report',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; sink.test',
+    '',
+    `Final-Recipient: rfc822; ${recipient}`,
+    'Action: delivered',
+    'Status: 2.0.0',
+    '--report',
+    'Content-Type: text/rfc822-headers',
+    '',
+    `Message-ID: ${messageId}`,
+    '--report--',
+    '',
+  ].join('\r\n')

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import nodemailer from 'nodemailer'
+
+/** The other side of bench:dispatch, started by it: nodemailer alone composes, signs and sends so many mails. */
+const { port, sessions, mailsPerSession, count, domain, privateKey, letter } = JSON.parse(
+  readFileSync(process.argv[2] ?? '', 'utf8'),
+) as {
+  port: number
+  sessions: number
+  mailsPerSession: number
+  count: number
+  domain: string
+  privateKey: string
+  letter: { subject: string; text: string; html: string }
+}
+
+const transport = nodemailer.createTransport({
+  pool: true,
+  host: '127.0.0.1',
+  port,
+  maxConnections: sessions,
+  maxMessages: mailsPerSession,
+  dkim: { domainName: domain, keySelector: 'bench', privateKey },
+})
+
+// Twice as many as it has sessions for: always enough, and never all at once.
+let next = 0
+const sendOn = async (): Promise<void> => {
+  while (next < count) {
+    const to = `ada${next++}@example.net`
+    await transport.sendMail({ from: `Shop <shop@${domain}>`, to, ...letter })
+  }
+}
+await Promise.all(Array.from({ length: 2 * sessions }, sendOn))
+transport.close()
+// Stays until it has been looked at, and the one who started it takes leave.
+process.channel?.ref()
+process.on('disconnect', () => process.exit())

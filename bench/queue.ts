@@ -1,0 +1,50 @@
+import type { Letter } from './letter.ts'
+import type { Postern } from './postern.ts'
+import type { Sender } from './senders.ts'
+
+const batch = 100
+const requestsAtOnce = 4
+
+/** Has so many mails accepted through the API, each to somebody else, and tells their ids. */
+export async function queueMails(
+  { url }: Postern,
+  { secret, domain }: Sender,
+  letter: Letter,
+  count: number,
+): Promise<string[]> {
+  const ids: string[] = []
+  let next = 0
+  const sendOn = async (): Promise<void> => {
+    while (next < count) {
+      const first = next
+      next = Math.min(count, first + batch)
+      const messages = Array.from({ length: next - first }, (_, place) => ({
+        from: `Shop <shop@${domain}>`,
+        to: [`ada${first + place}@example.net`],
+        ...letter,
+      }))
+      const response = await fetch(`${url}/v1/messages/batch`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ messages }),
+      })
+      const { data } = (await response.json()) as { data: { id?: string }[] }
+      for (const answer of data) {
+        if (answer.id === undefined) throw new Error(`not accepted: ${JSON.stringify(answer)}`)
+        ids.push(answer.id)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: requestsAtOnce }, sendOn))
+  return ids
+}
+
+/** Nothing is to be sent any more, and nothing was. */
+export async function forgetMail({ superuser }: Postern): Promise<void> {
+  await superuser.query(
+    `truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.attempts, mail.events, mail.usage,
+              mail.daily, mail.outbox, mail.suppressions, mail.feedback_seen`,
+  )
+  await superuser.query('vacuum analyze')
+  await superuser.query('checkpoint')
+}

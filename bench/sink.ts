@@ -1,0 +1,68 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, truncate } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Where mail ends up, and what it has written down. */
+export interface Sink {
+  port: number
+  pid: number
+  /** Mails since the start, or since `empty`. */
+  count(): number
+  /** Waits until there are so many; rejects when for so long there was no other. */
+  until(count: number, silenceMs: number): Promise<void>
+  read(): Promise<Delivery[]>
+  empty(): Promise<void>
+  stop(): void
+}
+
+export interface Delivery {
+  /** By the clock of this machine, in ms. */
+  at: number
+  messageId: string
+  recipient: string
+  returnPath: string
+}
+
+export async function startSink(ledger: string): Promise<Sink> {
+  const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger])
+  let counted = 0
+  let emptiedAt = 0
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  child.on('message', ({ count }: { count: number }) => {
+    counted = count
+  })
+  const count = (): number => counted - emptiedAt
+  return {
+    port,
+    pid: child.pid ?? 0,
+    count,
+    async until(wanted, silenceMs) {
+      let last = { count: count(), at: performance.now() }
+      while (count() < wanted) {
+        if (count() !== last.count) last = { count: count(), at: performance.now() }
+        if (performance.now() - last.at > silenceMs) {
+          throw new Error(
+            `The sink has ${count()} mails of ${wanted}, and no other came for ${silenceMs} ms.`,
+          )
+        }
+        await sleep(20)
+      }
+    },
+    async read() {
+      const lines = (await readFile(ledger, 'utf8')).split('\n').filter((line) => line !== '')
+      return lines.map((line) => {
+        const [at = '', messageId = '', recipient = '', returnPath = ''] = line.split(' ')
+        return { at: Number(at), messageId: messageId.replace(/^<|>$/g, ''), recipient, returnPath }
+      })
+    },
+    async empty() {
+      // What came last may not have been told yet.
+      await sleep(100)
+      emptiedAt = counted
+      await truncate(ledger)
+    },
+    stop: () => child.disconnect(),
+  }
+}

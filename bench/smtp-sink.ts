@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+
+/**
+ * An MTA that takes every mail at once and keeps nothing: as little of SMTP (RFC 5321) as a well-behaved client needs,
+ * so that whoever sends is the slower one.
+ */
+export interface Received {
+  from: string
+  to: string
+  /** Of the mail, as it came. */
+  header: string
+}
+
+export interface SmtpSink {
+  port: number
+  close(): void
+}
+
+/** `onMail` is called before the mail is acknowledged. */
+export async function startSmtpSink(onMail: (mail: Received) => void): Promise<SmtpSink> {
+  const sockets = new Set<Socket>()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    // Whoever goes away in the middle of a mail has not handed it over.
+    socket.on('error', () => socket.destroy())
+    const session = new Session(socket, onMail)
+    socket.on('data', (chunk) => session.read(chunk))
+    socket.write('220 sink.test ESMTP\r\n')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+const extensions = ['PIPELINING', 'SIZE 52428800', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES']
+const greeting = ['sink.test', ...extensions].map((word) => `250-${word}\r\n`).join('')
+const endOfData = Buffer.from('\r\n.\r\n')
+const endOfHeader = Buffer.from('\r\n\r\n')
+
+class Session {
+  readonly #socket: Socket
+  readonly #onMail: (mail: Received) => void
+  #envelope = { from: '', to: '' }
+  #isData = false
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(socket: Socket, onMail: (mail: Received) => void) {
+    this.#socket = socket
+    this.#onMail = onMail
+  }
+
+  read(chunk: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    while (this.#isData ? this.#takeMail() : this.#takeCommand());
+  }
+
+  #takeCommand(): boolean {
+    const end = this.#rest.indexOf('\r\n')
+    if (end < 0) return false
+    const line = this.#rest.toString('latin1', 0, end)
+    this.#rest = this.#rest.subarray(end + 2)
+    this.#socket.write(this.#answer(line))
+    if (/^quit/i.test(line)) this.#socket.end()
+    return true
+  }
+
+  #answer(line: string): string {
+    const [, verb = ''] = /^(\w+)/.exec(line) ?? []
+    const [, address = ''] = /<([^>]*)>/.exec(line) ?? []
+    switch (verb.toUpperCase()) {
+      case 'EHLO':
+        return `${greeting}250 DSN\r\n`
+      case 'MAIL':
+        this.#envelope = { from: address, to: '' }
+        return '250 2.1.0 Ok\r\n'
+      case 'RCPT':
+        this.#envelope.to = address
+        return '250 2.1.5 Ok\r\n'
+      case 'DATA':
+        this.#isData = true
+        return '354 Go on\r\n'
+      case 'QUIT':
+        return '221 2.0.0 Bye\r\n'
+      default:
+        return '250 2.0.0 Ok\r\n'
+    }
+  }
+
+  #takeMail(): boolean {
+    const end = this.#rest.indexOf(endOfData)
+    if (end < 0) return false
+    const header = this.#rest.toString('latin1', 0, this.#rest.indexOf(endOfHeader))
+    this.#rest = this.#rest.subarray(end + endOfData.length)
+    this.#isData = false
+    this.#onMail({ ...this.#envelope, header })
+    this.#socket.write('250 2.0.0 Ok: queued as SINK\r\n')
+    return true
+  }
+}
