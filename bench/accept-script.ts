@@ -40,11 +40,8 @@ export async function captureAcceptance(
   }
   const was = (field: keyof (typeof sent)[number]): string[] => sent.map((values) => values[field])
   const each = (expression: string): string =>
-    mails === 1
-      ? `array[${expression}]`
-      : `array(select ${expression} from generate_series(1, ${mails}) as no)`
-  const number = mails === 1 ? '1' : 'no'
-  const id = `(:prefix || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 4, '0') || lpad(to_hex(${number}), 8, '0'))::uuid`
+    `array(select ${expression} from generate_series(1, ${mails}) as no)`
+  const id = `(:prefix || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 4, '0') || lpad(to_hex(no), 8, '0'))::uuid`
   const script = pgbenchScript(captures, {
     variables: {},
     expressions: [
@@ -53,7 +50,7 @@ export async function captureAcceptance(
       { sql: each(':key'), was: was('key') },
       { sql: each(id), was: was('ids') },
       {
-        sql: each(`'ada' || :n::int || '-' || :client_id::int || '-' || ${number} || '@example.net'`),
+        sql: each(`'ada' || :n::int || '-' || :client_id::int || '-' || no || '@example.net'`),
         was: was('to'),
       },
       { sql: each(`'shop@sender' || :client_id::int || '.example.com'`), was: was('from') },

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { plainAcceptance } from './accept-plain.ts'
 import { captureAcceptance } from './accept-script.ts'
 import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
 import { makeLetter } from './letter.ts'
@@ -86,13 +87,20 @@ try {
     const script = await prepare(scenario, senders, letter)
     // The first seconds of a process are spent compiling.
     await measureApi(scenario, 4)
+    if (options['api-alone']) {
+      // For a profile. There is nothing to compare with, so there is no ratio and no row in the table.
+      for (let round = 0; round < rounds; round++) {
+        const { perSecond } = await measureApi(scenario, seconds)
+        say(`${scenario.id}: API ${Math.round(perSecond)}/s, alone`)
+      }
+      continue
+    }
     const turns: Turn[] = []
     while (turns.length < rounds) {
       await machineAtRest(strangersAtMost)
-      const api = await measureApi(scenario, seconds)
       const turn = {
-        api,
-        pgbench: options['api-alone'] ? api : await measurePgbench(scenario, senders, script),
+        api: await measureApi(scenario, seconds),
+        pgbench: await measurePgbench(scenario, senders, script),
       }
       const isDisturbed = Object.values(turn).some(({ strangersCores }) => strangersCores > strangersAtMost)
       if (!isDisturbed) turns.push(turn)
@@ -110,7 +118,12 @@ try {
 }
 
 async function prepare(scenario: Scenario, senders: Sender[], letter: object): Promise<PgbenchScript> {
-  const script = await captureAcceptance(postern, senders, letter, Math.max(1, scenario.mails))
+  const [sender] = senders
+  if (!sender) throw new Error('nobody sends')
+  const script =
+    scenario.mails === 0
+      ? await plainAcceptance(postern, sender, letter)
+      : await captureAcceptance(postern, senders, letter, scenario.mails)
   await writeFile(scriptFileOf(scenario), script.text)
   say(`\n${scenario.id}, as pgbench sends it in the mode "${options.protocol}":\n\n${script.text}`)
   return script

@@ -63,10 +63,17 @@ const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 try {
   const senders = await makeSenders(postern, Number(options.senders))
   const turns: { worker: Measured; nodemailer: Measured }[] = []
+  let alone = 0
   while (turns.length < rounds) {
     await machineAtRest(strangersAtMost)
     const worker = await measureWorker(senders)
-    const nodemailer = options['worker-alone'] ? worker : await measureNodemailer()
+    if (options['worker-alone']) {
+      // For a profile. There is nothing to compare with, so there is no ratio and no row in the table.
+      say(`worker ${figures(worker)}, alone`)
+      if (++alone === rounds) break
+      continue
+    }
+    const nodemailer = await measureNodemailer()
     const isDisturbed = [worker, nodemailer].some(({ strangersCores }) => strangersCores > strangersAtMost)
     if (!isDisturbed) turns.push({ worker, nodemailer })
     say(
@@ -81,7 +88,8 @@ try {
     'medians (least–most); processor time in ms per mail, and in cores for whatever else ran on the machine.\n',
   )
   const head = ['', 'what', 'worker mails/s', 'nodemailer mails/s', 'ratio', 'goal']
-  say(table([...head, 'CPU: worker', 'PostgreSQL', 'nodemailer', 'strangers'], [tableRow(turns)]))
+  const rows = turns.length > 0 ? [tableRow(turns)] : []
+  say(table([...head, 'CPU: worker', 'PostgreSQL', 'nodemailer', 'strangers'], rows))
 } finally {
   sink.stop()
   await postern.stop()

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { circumstances, median, percentile, table } from './figures.ts'
 import { makeLetter } from './letter.ts'
 import { startPostern } from './postern.ts'
-import { forgetMail } from './queue.ts'
+import { acceptOne, forgetMail } from './queue.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
@@ -18,13 +18,14 @@ const { values: options } = parseArgs({
     mails: { type: 'string', default: '100' },
     rounds: { type: 'string', default: '3' },
     'pause-ms': { type: 'string', default: '1000' },
+    'ratio-at-most': { type: 'string', default: '2' },
   },
 })
 const queued = Number(options.queued)
 const mails = Number(options.mails)
 const rounds = Number(options.rounds)
 const pauseMs = Number(options['pause-ms'])
-const goal = 2
+const goal = Number(options['ratio-at-most'])
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -98,14 +99,9 @@ async function isGone({ projectId }: Sender): Promise<boolean> {
   return rowCount === 0
 }
 
-async function send({ secret, domain }: Sender, pause: number): Promise<{ id: string; at: number }> {
+async function send(sender: Sender, pause: number): Promise<{ id: string; at: number }> {
   const next = performance.now() + pause
-  const response = await fetch(`${postern.url}/v1/messages`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ from: `shop@${domain}`, to: ['ada@example.net'], ...makeLetter() }),
-  })
-  const { id } = (await response.json()) as { id: string }
+  const id = await acceptOne(postern, sender, makeLetter())
   const at = performance.timeOrigin + performance.now()
   await sleep(Math.max(0, next - performance.now()))
   return { id, at }

@@ -39,6 +39,22 @@ export async function queueMails(
   return ids
 }
 
+/** The id of one mail that was accepted. */
+export async function acceptOne(
+  { url }: Postern,
+  { secret, domain }: Sender,
+  letter: object,
+): Promise<string> {
+  const response = await fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...letter, from: `Shop <shop@${domain}>`, to: ['ada@example.net'] }),
+  })
+  const answer = (await response.json()) as { id?: string }
+  if (answer.id === undefined) throw new Error(`not accepted: ${JSON.stringify(answer)}`)
+  return answer.id
+}
+
 /** Nothing is to be sent any more, and nothing was. */
 export async function forgetMail({ superuser }: Postern): Promise<void> {
   await superuser.query(

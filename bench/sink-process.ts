@@ -8,12 +8,15 @@ import { startSmtpSink } from './smtp-sink.ts'
 const ledger = openSync(process.argv[2] ?? '', 'a')
 let count = 0
 
-const sink = await startSmtpSink(({ from, to, header }) => {
-  const [, messageId = '-'] = /^message-id:\s*(\S+)/im.exec(header) ?? []
-  const at = performance.timeOrigin + performance.now()
-  writeSync(ledger, `${at.toFixed(2)} ${messageId} ${to} ${from}\n`)
-  count++
-})
+const sink = await startSmtpSink(
+  ({ from, to, header }) => {
+    const [, messageId = '-'] = /^message-id:\s*(\S+)/im.exec(header) ?? []
+    const at = performance.timeOrigin + performance.now()
+    writeSync(ledger, `${at.toFixed(2)} ${messageId} ${to} ${from}\n`)
+    count++
+  },
+  Number(process.argv[3] ?? 0),
+)
 process.send?.({ port: sink.port })
 let told = 0
 setInterval(() => {

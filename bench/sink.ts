@@ -25,8 +25,9 @@ export interface Delivery {
   returnPath: string
 }
 
-export async function startSink(ledger: string): Promise<Sink> {
-  const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger])
+/** `paceMs`: how long it takes from having a mail to saying so. */
+export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
+  const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger, String(paceMs)])
   let counted = 0
   let emptiedAt = 0
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]

@@ -17,15 +17,15 @@ export interface SmtpSink {
   close(): void
 }
 
-/** `onMail` is called before the mail is acknowledged. */
-export async function startSmtpSink(onMail: (mail: Received) => void): Promise<SmtpSink> {
+/** `onMail` is called before the mail is acknowledged, which takes the sink so long. */
+export async function startSmtpSink(onMail: (mail: Received) => void, paceMs: number): Promise<SmtpSink> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     // Whoever goes away in the middle of a mail has not handed it over.
     socket.on('error', () => socket.destroy())
-    const session = new Session(socket, onMail)
+    const session = new Session(socket, onMail, paceMs)
     socket.on('data', (chunk) => session.read(chunk))
     socket.write('220 sink.test ESMTP\r\n')
   })
@@ -48,13 +48,15 @@ const endOfHeader = Buffer.from('\r\n\r\n')
 class Session {
   readonly #socket: Socket
   readonly #onMail: (mail: Received) => void
+  readonly #paceMs: number
   #envelope = { from: '', to: '' }
   #isData = false
   #rest: Buffer = Buffer.alloc(0)
 
-  constructor(socket: Socket, onMail: (mail: Received) => void) {
+  constructor(socket: Socket, onMail: (mail: Received) => void, paceMs: number) {
     this.#socket = socket
     this.#onMail = onMail
+    this.#paceMs = paceMs
   }
 
   read(chunk: Buffer): void {
@@ -101,7 +103,9 @@ class Session {
     this.#rest = this.#rest.subarray(end + endOfData.length)
     this.#isData = false
     this.#onMail({ ...this.#envelope, header })
-    this.#socket.write('250 2.0.0 Ok: queued as SINK\r\n')
+    const say = () => this.#socket.write('250 2.0.0 Ok: queued as SINK\r\n')
+    if (this.#paceMs === 0) say()
+    else setTimeout(say, this.#paceMs)
     return true
   }
 }

@@ -150,6 +150,8 @@ async function settingsFor(
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
     POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${ports.sink}`,
+    // The first of the demo's: Free.
+    POSTERN_CUSTOMER_PLAN_ID: '1',
     POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example',
     POSTERN_BOUNCE_PORT: String(ports.bounces),
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),

@@ -35,14 +35,14 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 say(`${kills} kills, seed ${seed}`)
 
 const [httpPort, intakePort] = [await freePort(), await freePort()]
-const home = { ledger: '' }
 const environment: Record<string, string> = {
   POSTERN_HTTP_PORT: String(httpPort),
   POSTERN_BOUNCE_PORT: String(intakePort),
 }
 const postern = await startPostern({ environment })
-home.ledger = path.join(postern.directory, 'received')
-const sink = await startSink(home.ledger)
+const received = path.join(postern.directory, 'received')
+// As long as a real MTA takes to bring a mail to its disk: a moment in which it has it, and nobody knows.
+const sink = await startSink(received, 20)
 environment['POSTERN_MTA_HOSTS'] = `smtp://127.0.0.1:${sink.port}`
 try {
   const senders = await makeSenders(postern, 4)
@@ -52,7 +52,7 @@ try {
     intake: await postern.start('intake', { environment }),
   }
   const ledger = await Ledger.open(path.join(postern.directory, 'promised'))
-  const reporter = startReporter(home.ledger, intakePort)
+  const reporter = startReporter(received, intakePort)
   const load = startLoad({
     url: postern.url,
     senders,
@@ -102,17 +102,18 @@ async function killAll(first: Record<PartName, Part>) {
   let left = kills
   const deaths: Record<PartName, number> = { api: 0, worker: 0, intake: 0 }
   const inFlight: Promised[][] = []
+  const leases = new Set<string>()
   await Promise.all(
     partNames.map((name, place) =>
       killOnAndOn(first[name], {
         name,
         seed: seed + place,
-        livesMs: { least: 100, most: 1500 },
+        livesMs: { least: 100, most: 3000 },
         start: () => postern.start(name, { environment }),
         takeKill: () => left-- > 0,
         async onDeath() {
           deaths[name]++
-          if (name === 'worker') inFlight.push(await leased())
+          if (name === 'worker') inFlight.push(await leased(leases))
           const done = deaths.api + deaths.worker + deaths.intake
           if (done % 50 === 0) say(`${done} kills`)
         },
@@ -122,12 +123,20 @@ async function killAll(first: Record<PartName, Part>) {
   return { deaths, inFlight }
 }
 
-/** Under lease in this moment: the one who had them is dead, and the next one is not yet born. */
-async function leased(): Promise<Promised[]> {
-  const { rows } = await postern.superuser.query<Promised>(
-    `select message_id as id, recipient from mail.dispatch where state = 'leased'`,
+/**
+ * Under lease in this moment: the one who had them is dead, and the next one is not yet born. A lease outlives several
+ * deaths, and is that of the first of them.
+ */
+async function leased(known: Set<string>): Promise<Promised[]> {
+  const { rows } = await postern.superuser.query<Promised & { attempt: number }>(
+    `select message_id as id, recipient, attempt from mail.dispatch where state = 'leased'`,
   )
-  return rows
+  return rows.filter(({ id, recipient, attempt }) => {
+    const lease = `${id} ${recipient} ${attempt}`
+    const isNew = !known.has(lease)
+    known.add(lease)
+    return isNew
+  })
 }
 
 /** Nothing is to be sent, and a report was brought for everything that was received. */

@@ -63,6 +63,7 @@ export const allowedRoles = {
   'messages.cancel': builders,
 
   'suppressions.list': everyone,
+  'suppressions.show': everyone,
   'suppressions.create': builders,
   'suppressions.delete': builders,
 

@@ -46,6 +46,7 @@ import { showRoute } from './routing/show-route.ts'
 import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
+import { showSuppressionQuery } from './suppressions/show-suppression.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
 
 /** Every operation of customers, by noun: the table of contents of the plane. */
@@ -79,6 +80,7 @@ export const customerOperations: readonly CustomerOperation[] = [
 
   listSuppressionsQuery,
   createSuppressionOperation,
+  showSuppressionQuery,
   deleteSuppressionOperation,
 
   showUsageQuery,

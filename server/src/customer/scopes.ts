@@ -58,6 +58,7 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'messages.cancel': 'messages:send',
 
   'suppressions.list': 'suppressions:read',
+  'suppressions.show': 'suppressions:read',
   'suppressions.create': 'suppressions:write',
   'suppressions.delete': 'suppressions:write',
 

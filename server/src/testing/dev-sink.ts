@@ -24,7 +24,14 @@ export interface DevSinkOptions {
 
 export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions): Promise<DevSink> {
   await mkdir(folder, { recursive: true })
-  const reports = createTransport({ host: '127.0.0.1', port: bouncePort, ignoreTLS: true })
+  const reports = createTransport({
+    host: '127.0.0.1',
+    port: bouncePort,
+    ignoreTLS: true,
+    pool: true,
+    maxConnections: 2,
+    maxMessages: Number.POSITIVE_INFINITY,
+  })
   let taken = 0
 
   async function take(raw: Buffer, from: string, to: string): Promise<void> {
@@ -40,7 +47,7 @@ export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions):
     if (!from.startsWith('bounce-')) return
     await reports
       .sendMail({ envelope: { from: '', to: [from] }, raw: reportOf(from, to, isThere) })
-      .catch(({ message }: Error) => say(`  no report about it could be given: ${message}`))
+      .catch(({ message }: Error) => say(`  no report about the mail for ${to} could be given: ${message}`))
   }
 
   const server = new SMTPServer({
@@ -63,7 +70,10 @@ export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions):
   const address = server.server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close() {
+      reports.close()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
   }
 }
 

@@ -66,7 +66,8 @@ function domainRefusal(
   if (facts.provider === 'service' && !facts.allow_service_mta) {
     return new PosternError(
       'provider_not_allowed',
-      `"${name}" sends through the operator's own mail servers, which this project may not use.`,
+      `"${name}" sends through the operator's own mail servers, which this project may not use. ` +
+        'Ask the operator to allow it: "allow_service_mta".',
     )
   }
   return undefined

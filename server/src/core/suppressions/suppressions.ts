@@ -33,10 +33,20 @@ export async function addSuppression(
   }
 }
 
+export async function findSuppression(
+  tx: ReadTx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow> {
+  return (await find(tx, projectId, plainAddress(address))) ?? missing()
+}
+
 export async function removeSuppression(tx: Tx, projectId: number, address: string): Promise<SuppressionRow> {
-  const removed = await remove(tx, projectId, plainAddress(address))
-  if (!removed) throw new PosternError('not_found', 'This address is not suppressed in the project.')
-  return removed
+  return (await remove(tx, projectId, plainAddress(address))) ?? missing()
+}
+
+function missing(): never {
+  throw new PosternError('not_found', 'This address is not suppressed in the project.')
 }
 
 function plainAddress(text: string): string {

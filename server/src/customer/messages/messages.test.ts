@@ -324,6 +324,8 @@ describe('suppressions', () => {
       data.map(({ address }: { address: string }) => address),
       ['gone@example.net'],
     )
+    const place = new URL(made.headers.get('location') ?? '', api.url).pathname.replace('/v1', '')
+    assert.deepEqual((await at.client.get(place)).body, made.body)
     assert.equal((await send(at, { to: ['GONE@example.net'] })).body.status, 'suppressed')
     assert.equal((await at.client.delete('/suppressions/gone@example.net')).status, 204)
     assert.equal((await send(at, { to: ['gone@example.net'] })).body.status, 'queued')

@@ -1,0 +1,18 @@
+import Type from 'typebox'
+import { findSuppression, suppressionView } from '../../core/suppressions/suppressions.ts'
+import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
+import { customerQuery } from '../operation.ts'
+
+export const showSuppressionQuery = customerQuery({
+  id: 'suppressions.show',
+  path: '/projects/:project_id/suppressions/:address',
+  pathOfKey: '/suppressions/:address',
+  summary: 'Show a suppressed address',
+  description: 'Why and since when the project sends no more to an address.',
+  params: Type.Object({ address: SuppressedAddress }, { additionalProperties: false }),
+  query: {},
+  answer: Suppression,
+  run: async ({ tx, projectId, params }) => ({
+    answer: suppressionView(await findSuppression(tx, projectId, params.address)),
+  }),
+})
