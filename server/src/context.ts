@@ -3,6 +3,7 @@ import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
+import { DkimPairs } from './core/domains/dkim-pairs.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
 import { verpKeysOf } from './core/feedback/return-path.ts'
 import { invitationKeyOf } from './core/members/invitations.ts'
@@ -86,6 +87,7 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     jobs,
     domains: {
       vault,
+      pairs: new DkimPairs(),
       jobs,
       setup: {
         places: { service: providers.service.place, ses: providers.ses?.place },

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { VerifyingKeys } from '../core/audit/keys.ts'
 import type { Change } from '../core/audit/record.ts'
-import type { DomainDeps } from '../core/domains/domains.ts'
+import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -76,7 +76,7 @@ interface Described {
 export interface MutationCall<Params, Body, Target> {
   tx: Tx
   vault: Vault
-  domains: DomainDeps
+  domains: KeyedDeps
   actorId: number
   params: Params
   body: Body
@@ -108,6 +108,8 @@ export interface Mutation<
   isCompleteConfiguration?: true
   /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
   revealsSecret?: true
+  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/domains/dkim-pairs.ts). */
+  makesDkimKey?: true
   /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
   refusals?: readonly ErrorCode[]
   /** What is acted upon, locked, or 404: looked up before anything else is said about it. A create's is its parent. */

@@ -1,5 +1,6 @@
 import type { Actor } from '../core/audit/record.ts'
 import { recordAudit } from '../core/audit/record.ts'
+import type { OfferedPair } from '../core/domains/dkim-pairs.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
@@ -38,7 +39,7 @@ export async function perform(
   const reason = reasonOf(givenReason)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
 
-  const work = async (tx: Tx): Promise<Answer> => {
+  const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
     await repeatable?.claim(tx)
     const target = await operation.target(tx, params)
     const before = await repeatable?.recall(tx)
@@ -49,7 +50,7 @@ export async function perform(
     const outcome = await operation.run({
       tx,
       vault,
-      domains,
+      domains: { ...domains, pair },
       actorId: request.actor.userId,
       params,
       body,
@@ -77,7 +78,9 @@ export async function perform(
     await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     return answer
   }
-  return isDryRun ? db.rehearse(work) : db.transaction(work)
+  return domains.pairs.offer(operation.makesDkimKey === true, (pair) =>
+    isDryRun ? db.rehearse((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
+  )
 }
 
 function idempotentRequest(

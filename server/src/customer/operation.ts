@@ -1,6 +1,6 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { User } from '../core/access/bearer.ts'
-import type { DomainDeps } from '../core/domains/domains.ts'
+import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { Acceptance } from '../core/messages/acceptance.ts'
 import type { ProjectRow } from '../core/projects/projects.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
@@ -72,6 +72,7 @@ export interface MutationCall<Params, Body, Target> {
   project: ProjectRow
   caller: Caller
   deps: CustomerDeps
+  domains: KeyedDeps
   params: Params
   body: Body
   target: Target
@@ -91,6 +92,8 @@ export interface Mutation<
   answer?: Answer
   /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
   revealsSecret?: true
+  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/domains/dkim-pairs.ts). */
+  makesDkimKey?: true
   /** What is acted upon, locked, or 404. Absent: the project itself. */
   target?(
     call: Pick<MutationCall<Static<TObject<Params>>, never, never>, 'tx' | 'project' | 'params'>,

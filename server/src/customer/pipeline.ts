@@ -1,3 +1,4 @@
+import type { OfferedPair } from '../core/domains/dkim-pairs.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import { lockProject, type ProjectRow } from '../core/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
@@ -29,7 +30,7 @@ export function perform(
 ): Promise<Answer> {
   const { projectId } = caller
   const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
-  return deps.customer.forProject(projectId).transaction(async (tx) => {
+  const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
     await repeatable?.claim(tx)
     const project = await lockProject(tx, projectId)
     const present = await confirmed(tx, operation.id, caller)
@@ -38,11 +39,15 @@ export function perform(
     if (before) return { ...before, isRepeated: true }
     if (comparesVersions(operation.kind)) requireVersion(ifMatch, target as { version: number })
 
-    const outcome = await operation.run({ tx, project, caller: present, deps, params, body, target })
+    const domains = { ...deps.domains, pair }
+    const outcome = await operation.run({ tx, project, caller: present, deps, domains, params, body, target })
     const answer = answerOf(operation.kind, operation.answer !== undefined, outcome)
     await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     return answer
-  })
+  }
+  return deps.domains.pairs.offer(operation.makesDkimKey === true, (pair) =>
+    deps.customer.forProject(projectId).transaction((tx) => work(tx, pair)),
+  )
 }
 
 const targetOf = async (

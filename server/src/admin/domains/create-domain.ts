@@ -17,6 +17,7 @@ export const createDomainOperation = adminOperation({
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
   example: { name: 'mail.example.com', mta_provider: 'ses' },
   answer: Domain,
+  makesDkimKey: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, domains, target: project, body }) {
     const { row, count } = await createDomain(tx, domains, project, body)

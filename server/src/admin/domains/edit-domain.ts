@@ -29,6 +29,7 @@ export const editDomainOperation = adminOperation({
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
+  makesDkimKey: true,
   async target(tx, { project_id, id }) {
     const project = await lockProject(tx, project_id)
     const domain = await lockDomain(tx, project_id, id)

@@ -25,7 +25,7 @@ const admins = [await signedIn(api), await signedIn(api), await signedIn(api)]
 const [admin = assert.fail()] = admins
 const { makeProject, allowServiceMta } = fixtures(database, admin)
 
-const tally = { acts: 0, changes: 0, renames: 0, moved: 0, refusals: 0, reads: 0, stale: 0 }
+const tally = { acts: 0, changes: 0, renames: 0, moved: 0, refusals: 0, reads: 0, stale: 0, unavailable: 0 }
 
 describe('a domain that is renamed under load', () => {
   test(`answers as if one after the other had come, ${rounds} rounds (seed ${seed})`, async (t) => {
@@ -39,6 +39,8 @@ describe('a domain that is renamed under load', () => {
     t.diagnostic(JSON.stringify({ seed, rounds, mismatches: 0, ...tally }))
     assert.deepEqual(await strayAddresses(), [])
     assert.ok(tally.renames > rounds / 4 && tally.moved > rounds / 4, 'too few renames to prove anything')
+    // Nobody waits for a project's lock for longer than 5 s; on a machine with far too much to do somebody might have to.
+    assert.ok(tally.unavailable <= tally.acts / 50, 'too many were told that the database cannot answer')
     assert.ok(tally.refusals > rounds / 4 && tally.stale > rounds / 100, 'too few met to prove anything')
   })
 })
@@ -88,6 +90,10 @@ async function playRound(lane: Lane): Promise<void> {
   }
   for (const outcome of outcomes) {
     if (rows.some(({ request_id }) => request_id === outcome.requestId)) continue
+    if (outcome.answer.status === 503) {
+      tally.unavailable++
+      continue
+    }
     const mismatches = states.map((state) => unrecordedMismatch(outcome, state))
     assert.ok(mismatches.includes(undefined), `${tell(outcome)}\n${mismatches.join('\n')}\n${story}`)
     tally[outcome.answer.status < 300 ? 'reads' : 'refusals']++

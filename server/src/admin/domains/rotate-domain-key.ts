@@ -16,6 +16,7 @@ export const rotateDomainKeyOperation = adminOperation({
   body: {},
   example: { reason: 'Yearly rotation' },
   answer: RotatedDomain,
+  makesDkimKey: true,
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockDomain(tx, project_id, id)

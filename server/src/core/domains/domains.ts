@@ -8,7 +8,8 @@ import { countCap, countText } from '../counts.ts'
 import type { ProjectRow } from '../projects/projects.ts'
 import type { Vault } from '../secrets/vault.ts'
 import { moveAddressRoutes, type RouteChoice, type RouteMove } from './address-routes.ts'
-import { makeDkimKey } from './dkim-keys.ts'
+import { storeDkimKey } from './dkim-keys.ts'
+import type { DkimPairs, OfferedPair } from './dkim-pairs.ts'
 import {
   checkNow,
   count,
@@ -45,6 +46,12 @@ export interface DomainDeps {
   vault: Vault
   jobs: JobSender
   setup: DomainSetup
+  pairs: DkimPairs
+}
+
+/** Of one request: if it makes a key, that was made before anything was locked. */
+export interface KeyedDeps extends DomainDeps {
+  pair: OfferedPair
 }
 
 /** What this installation offers. */
@@ -95,7 +102,7 @@ export const listDomains = list
 
 export async function createDomain(
   tx: Tx,
-  deps: DomainDeps,
+  deps: KeyedDeps,
   project: ProjectRow,
   wanted: { name: string; mta_provider: MtaProviderName },
 ): Promise<{ row: DomainRow; count: number }> {
@@ -114,7 +121,7 @@ export async function createDomain(
  */
 export async function editDomain(
   tx: Tx,
-  deps: DomainDeps,
+  deps: KeyedDeps,
   project: ProjectRow,
   before: DomainRow,
   { name: newName, mta_provider, ...choice }: { name?: string; mta_provider?: MtaProviderName } & RouteChoice,
@@ -154,7 +161,11 @@ export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow):
 }
 
 /** A new key beside the one in use, until DNS shows it. */
-export async function rotateDomainKey(tx: Tx, { vault }: DomainDeps, before: DomainRow): Promise<DomainRow> {
+export async function rotateDomainKey(
+  tx: Tx,
+  { vault, pair }: KeyedDeps,
+  before: DomainRow,
+): Promise<DomainRow> {
   const { project_id, id, name, identity } = before
   if (identity.provider !== 'service') {
     throw new PosternError(
@@ -162,7 +173,7 @@ export async function rotateDomainKey(tx: Tx, { vault }: DomainDeps, before: Dom
       'Amazon SES keeps the DKIM keys of this domain and changes them by itself behind the CNAME records.',
     )
   }
-  const key = await makeDkimKey(tx, vault, project_id, identity.id)
+  const key = await storeDkimKey(tx, vault, project_id, identity.id, pair.use())
   if (key.replacedSelector !== undefined) {
     await deleteRecords(tx, project_id, id, dkimKeyName(name, key.replacedSelector))
   }
@@ -200,14 +211,15 @@ export const queuedUnder = async (tx: ReadTx, { project_id, identity }: DomainRo
 
 async function registerIdentity(
   tx: Tx,
-  { vault, jobs, setup }: DomainDeps,
+  { vault, jobs, setup, pair }: KeyedDeps,
   projectId: number,
   domainId: number,
   { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
   place: ProviderPlace,
 ): Promise<void> {
   const identityId = await insertLiving(tx, projectId, domainId, name, provider, place)
-  const key = provider === 'service' ? await makeDkimKey(tx, vault, projectId, identityId) : undefined
+  const key =
+    provider === 'service' ? await storeDkimKey(tx, vault, projectId, identityId, pair.use()) : undefined
   await insertRecords(tx, projectId, domainId, wantedRecords({ name, token, key }, setup))
   await jobs.send(tx, 'identities.settle', { identity_id: identityId })
 }

@@ -16,8 +16,9 @@ export const createDomainOperation = customerOperation({
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
   example: { name: 'mail.example.com', mta_provider: 'ses' },
   answer: Domain,
-  async run({ tx, project, deps, body }) {
-    const { row, count } = await createDomain(tx, deps.domains, project, body)
+  makesDkimKey: true,
+  async run({ tx, project, domains, body }) {
+    const { row, count } = await createDomain(tx, domains, project, body)
     await requireRoom(tx, project.id, 'max_domains', count)
     return {
       answer: domainView(row),

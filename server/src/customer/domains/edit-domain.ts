@@ -18,9 +18,10 @@ export const editDomainOperation = customerOperation({
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
+  makesDkimKey: true,
   target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
-  async run({ tx, project, deps, target: before, body }) {
-    const { row } = await editDomain(tx, deps.domains, project, before, body)
+  async run({ tx, project, domains, target: before, body }) {
+    const { row } = await editDomain(tx, domains, project, before, body)
     return { answer: domainView(row), version: row.version }
   },
 })

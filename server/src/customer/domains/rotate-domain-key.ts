@@ -14,9 +14,10 @@ export const rotateDomainKeyOperation = customerOperation({
   body: {},
   example: {},
   answer: RotatedDomain,
+  makesDkimKey: true,
   target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
-  async run({ tx, project, deps, target: before }) {
-    const row = await rotateDomainKey(tx, deps.domains, before)
+  async run({ tx, project, domains, target: before }) {
+    const row = await rotateDomainKey(tx, domains, before)
     return {
       answer: { resource: domainView(row) },
       version: row.version,
