@@ -27,6 +27,9 @@ const rounds = Number(options.rounds)
 const pauseMs = Number(options['pause-ms'])
 const goal = Number(options['ratio-at-most'])
 
+// Longer than a lease: what a worker lost comes again.
+const patienceMs = 90_000
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const postern = await startPostern()
@@ -80,15 +83,21 @@ async function measure(sender: Sender, crowd?: Sender): Promise<number[]> {
     accepted.set(id, at)
   }
   if (crowd && (await isGone(crowd))) throw new Error('The crowd was gone before the end: have more of it.')
-  await sleep(3000)
+  const waited = await waitsOf(accepted)
   await worker.kill()
-  const received = await sink.read()
-  const waited = received.flatMap(({ messageId, at }) => {
-    const acceptedAt = accepted.get(messageId.split('@')[0] ?? '')
-    return acceptedAt === undefined ? [] : [at - acceptedAt]
-  })
   if (waited.length !== mails) throw new Error(`${mails} mails were accepted, and ${waited.length} received`)
   return waited
+}
+
+/** Of all mails, once they have come, or of those that came in time. */
+async function waitsOf(accepted: ReadonlyMap<string, number>): Promise<number[]> {
+  for (const deadline = Date.now() + patienceMs; ; await sleep(200)) {
+    const waited = (await sink.read()).flatMap(({ messageId, at }) => {
+      const acceptedAt = accepted.get(messageId.split('@')[0] ?? '')
+      return acceptedAt === undefined ? [] : [at - acceptedAt]
+    })
+    if (waited.length >= accepted.size || Date.now() > deadline) return waited
+  }
 }
 
 async function isGone({ projectId }: Sender): Promise<boolean> {
