@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { circumstances, median, percentile, table } from './figures.ts'
 import { makeLetter } from './letter.ts'
 import { startPostern } from './postern.ts'
-import { acceptOne, forgetMail } from './queue.ts'
+import { acceptOne, forgetMail, writeMails } from './queue.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
@@ -116,33 +116,8 @@ async function send(sender: Sender, pause: number): Promise<{ id: string; at: nu
   return { id, at }
 }
 
-/** As the API writes them, by SQL: nobody wants to wait for so many requests. */
-async function fill({ projectId, identityId, apiKeyId, domain }: Sender, count: number): Promise<void> {
-  const from = `shop@${domain}`
-  const content = JSON.stringify({
-    from: { name: null, address: from },
-    to: [{ name: null, address: 'crowd@example.net' }],
-    ...{ cc: [], reply_to: [], headers: [], attachments: [] },
-    ...makeLetter(1000),
-  })
-  await postern.superuser.query(
-    `with made as materialized (
-       select postern.uuid7(postern.now()) as id, 'crowd' || no || '@example.net' as address
-         from generate_series(1, $1::int) as no
-     ), message as (
-       insert into mail.messages (id, project_id, identity_id, api_key_id, from_address, subject, recipient_count, size_bytes)
-       select id, $2, $3, $4, $5, 'Crowd', 1, 1000 from made
-     ), body as (
-       insert into mail.bodies (message_id, project_id, format, content)
-       select id, $2, 'json', convert_to($6, 'UTF8') from made
-     ), recipient as (
-       insert into mail.recipients (message_id, recipient_no, project_id, kind, address, status)
-       select id, 0, $2, 'to', address, 'queued' from made
-     )
-     insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
-     select id, 0, $2, $3, 'service', address from made`,
-    [count, projectId, identityId, apiKeyId, from, content],
-  )
+async function fill(crowd: Sender, count: number): Promise<void> {
+  await writeMails(postern.superuser, crowd, 'service', count)
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
 }

@@ -19,6 +19,8 @@ export interface Postern {
   url: string
   /** The application's login. */
   databaseUrl: string
+  /** The superuser's. */
+  ownerUrl: string
   /** For preparing and counting. */
   superuser: pg.Client
   postgresLog: string
@@ -96,7 +98,9 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
     const databaseUrl = ownerUrl.replace('postgres@', `${appUser}@`)
     const secrets = await secretsOf(options.data)
-    const env = { ...environment(databaseUrl, ownerUrl), ...secrets, ...options.environment }
+    // Starts are half as long. A process that is killed leaves no compiled code for the next; `migrate`, which ends, does.
+    const compiled = { NODE_COMPILE_CACHE: path.join(home, 'compiled') }
+    const env = { ...environment(databaseUrl, ownerUrl), ...compiled, ...secrets, ...options.environment }
     const postern = async (...args: string[]): Promise<string> =>
       (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
     await postern('migrate')
@@ -114,6 +118,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     return {
       url: `http://127.0.0.1:${portOf(api)}`,
       databaseUrl,
+      ownerUrl,
       superuser,
       postgresLog: path.join(postgresHome, 'log'),
       directory: home,
@@ -160,6 +165,8 @@ const readyWords: Record<PartName, string> = {
   intake: 'taking in reports',
 }
 let started = 0
+/** On a machine that does much else. */
+const readyMs = 180_000
 
 /** Its log goes to a file, as it would under systemd: writing it is part of the work. */
 async function startPart(
@@ -178,7 +185,7 @@ async function startPart(
     child.kill(signal)
     await ended
   }
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
+  for (const deadline = Date.now() + readyMs; Date.now() < deadline; await sleep(50)) {
     const lines = (await readFile(logFile, 'utf8')).split('\n')
     const line = lines.find((text) => text.includes(`"msg":"${readyWords[name]}"`))
     if (line)

@@ -17,15 +17,22 @@ export interface SmtpSink {
   close(): void
 }
 
-/** `onMail` is called before the mail is acknowledged, which takes the sink so long. */
-export async function startSmtpSink(onMail: (mail: Received) => void, paceMs: number): Promise<SmtpSink> {
+/**
+ * `onMail` is called before the mail is acknowledged, which takes the sink so long. `refuse` says what a recipient is
+ * answered instead of yes, if anything.
+ */
+export async function startSmtpSink(
+  onMail: (mail: Received) => void,
+  paceMs: number,
+  refuse: (recipient: string) => string | undefined = () => undefined,
+): Promise<SmtpSink> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     // Whoever goes away in the middle of a mail has not handed it over.
     socket.on('error', () => socket.destroy())
-    const session = new Session(socket, onMail, paceMs)
+    const session = new Session(socket, onMail, paceMs, refuse)
     socket.on('data', (chunk) => session.read(chunk))
     socket.write('220 sink.test ESMTP\r\n')
   })
@@ -49,14 +56,21 @@ class Session {
   readonly #socket: Socket
   readonly #onMail: (mail: Received) => void
   readonly #paceMs: number
+  readonly #refuse: (recipient: string) => string | undefined
   #envelope = { from: '', to: '' }
   #isData = false
   #rest: Buffer = Buffer.alloc(0)
 
-  constructor(socket: Socket, onMail: (mail: Received) => void, paceMs: number) {
+  constructor(
+    socket: Socket,
+    onMail: (mail: Received) => void,
+    paceMs: number,
+    refuse: (recipient: string) => string | undefined,
+  ) {
     this.#socket = socket
     this.#onMail = onMail
     this.#paceMs = paceMs
+    this.#refuse = refuse
   }
 
   read(chunk: Buffer): void {
@@ -85,7 +99,7 @@ class Session {
         return '250 2.1.0 Ok\r\n'
       case 'RCPT':
         this.#envelope.to = address
-        return '250 2.1.5 Ok\r\n'
+        return `${this.#refuse(address) ?? '250 2.1.5 Ok'}\r\n`
       case 'DATA':
         this.#isData = true
         return '354 Go on\r\n'

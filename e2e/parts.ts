@@ -1,5 +1,4 @@
-import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { makeCertificate } from '../server/src/testing/certificate.ts'
 import { emptyDatabase, type TestDatabase } from '../server/src/testing/database.ts'
 import { type DnsRecord, startDns } from '../server/src/testing/dns.ts'
 import {
@@ -9,8 +8,10 @@ import {
   startPostern,
 } from '../server/src/testing/postern-process.ts'
 import { Postfix } from '../server/src/testing/postfix.ts'
+import { type SesPeer, startSesPeer } from '../server/src/testing/ses-peer.ts'
 import { Sink } from '../server/src/testing/sink.ts'
 import { openSlowLine, type SlowLine } from '../server/src/testing/slow-line.ts'
+import { type SnsPeer, startSnsPeer } from '../server/src/testing/sns-peer.ts'
 import { steadyPort } from '../server/src/testing/steady-port.ts'
 
 /**
@@ -18,22 +19,31 @@ import { steadyPort } from '../server/src/testing/steady-port.ts'
  *
  *   postern api → PostgreSQL → postern worker → a line → Postfix → a sink that takes anybody's mail
  *                                postern intake ← what became of it ← Postfix
+ *   postern intake → PostgreSQL, for who brings mail by SMTP
  *
- * Customers' records are looked up in Knot.
+ * Customers' records are looked up in Knot. Amazon SES and SNS, which cannot be had, are peers in the scenario's process.
  */
 export interface Parts {
   apiUrl: string
   /** A command of the operator, to its end; what it printed. */
   postern(...args: string[]): Promise<string>
   processes: { api: PosternProcess; worker: PosternProcess; intake: PosternProcess }
+  /** The worker is ended, at once and without a word, and another is started. So much later, by the database's clock. */
+  replaceWorker(laterMinutes?: number): Promise<void>
   database: TestDatabase
   dns: Dns
   /** What the worker hands its mail over on; as quick as can be, unless a scenario slows it down. */
   line: SlowLine
   postfix: Postfix
   sink: Sink
+  ses: SesPeer
+  sns: SnsPeer
   /** Where reports about mail come in. */
   intakePort: number
+  /** Where customers bring mail by SMTP: with STARTTLS, and with TLS from the first octet. */
+  submissionPorts: { startTls: number; tls: number }
+  /** After it was stopped; at the same ports. */
+  startIntake(): Promise<void>
 }
 
 export interface Dns {
@@ -53,10 +63,14 @@ const mxHost = 'mx.postern.example.net'
 
 export async function openParts(options: PartOptions): Promise<Parts> {
   const intakePort = await steadyPort()
-  const [database, dns, sink, start] = await Promise.all([
+  const submissionPorts = { startTls: await steadyPort(), tls: await steadyPort() }
+  const { files } = makeCertificate()
+  const [database, dns, sink, ses, sns, start] = await Promise.all([
     emptyDatabase(),
     openDns(),
     Sink.open(),
+    startSesPeer(),
+    startSnsPeer(),
     quickStart(),
   ])
   const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort, ...options })
@@ -76,20 +90,45 @@ export async function openParts(options: PartOptions): Promise<Parts> {
     POSTERN_MX_HOST: mxHost,
     POSTERN_RETURN_PATH_HOST: returnPathHost,
     POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${line.port}`,
+    ...ses.settings,
+    ...sns.settings,
+    AWS_ACCESS_KEY_ID: process.env['AWS_ACCESS_KEY_ID'] ?? '',
+    AWS_SECRET_ACCESS_KEY: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
     POSTERN_INTAKE_HOST: '127.0.0.1',
     POSTERN_BOUNCE_PORT: String(intakePort),
+    POSTERN_INTAKE_TLS_CERTIFICATE: files.certificate,
+    POSTERN_INTAKE_TLS_KEY: files.key,
+    POSTERN_SUBMISSION_PORT: String(submissionPorts.startTls),
+    POSTERN_SUBMISSIONS_PORT: String(submissionPorts.tls),
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   await postern('migrate')
   const [api, worker, intake] = await Promise.all([
     startPostern('api', env, ['serving']),
     startPostern('worker', env, ['working']),
-    startPostern('intake', env, []),
-    answers(intakePort),
+    startPostern('intake', env, intakeIsUp),
   ])
   const processes = { api, worker, intake }
-  return { apiUrl: api.url, postern, processes, database, dns, line, postfix, sink, intakePort }
+  const startIntake = async () => {
+    processes.intake = await startPostern('intake', env, intakeIsUp)
+  }
+  let later = 0
+  const replaceWorker = async (laterMinutes = 0) => {
+    processes.worker.kill()
+    await processes.worker.exited
+    later += laterMinutes
+    // Whoever is connected keeps the time of before; the new worker is not.
+    const name = new URL(database.url).pathname.slice(1)
+    await database.query(`alter database ${name} set postern.clock_offset = '${later} minutes'`)
+    processes.worker = await startPostern('worker', env, ['working'])
+  }
+  return {
+    ...{ apiUrl: api.url, postern, processes, replaceWorker, database, dns, line, postfix, sink, ses, sns },
+    ...{ intakePort, submissionPorts, startIntake },
+  }
 }
+
+const intakeIsUp = ['taking in reports', 'taking in mail']
 
 /** All names there are, in one zone; of the operator's own, the one that bounces come home to. */
 async function openDns(): Promise<Dns> {
@@ -106,17 +145,4 @@ async function openDns(): Promise<Dns> {
       return knot.setZone('.', records)
     },
   }
-}
-
-async function answers(port: number): Promise<void> {
-  const isOpen = () =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(socket.destroy() !== undefined))
-      socket.once('error', () => resolve(false))
-    })
-  for (let attempt = 0; attempt < 300; attempt++) {
-    if (await isOpen()) return
-    await sleep(100)
-  }
-  throw new Error(`nobody listens at port ${port}`)
 }

@@ -28,8 +28,9 @@ export interface Stage extends Parts, Cast {
 
 interface Cast {
   admin: Caller
-  /** The shop's own program. */
+  /** The shop's own program, and its key. */
   shop: Caller
+  secret: string
   project: { id: number; plan_id: number }
   domain: Domain
 }
@@ -157,7 +158,7 @@ async function enter(parts: Parts, options: StageOptions): Promise<Cast> {
     admin.post(`/admin/projects/${id}/domains`, { name: 'shop.example.org', mta_provider: 'service' }),
   )
   const domain = await verify(parts, admin, id, made)
-  return { admin, shop: new Caller(parts.apiUrl, secret), project: { id, plan_id }, domain }
+  return { admin, shop: new Caller(parts.apiUrl, secret), secret, project: { id, plan_id }, domain }
 }
 
 export const makePlan = (admin: Caller, changes: Partial<typeof plan> = {}): Promise<{ id: number }> =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { check, type Evidence, faultsOf } from './check.ts'
+import { check, type Evidence, faultsOf, toldOfDelivered } from './check.ts'
 
 const mail = { id: 'a', recipient: 'ada@example.net' }
 const told = { 'message.accepted': 1, 'message.sent': 1, 'message.delivered': 1 }
@@ -11,6 +11,7 @@ const well: Evidence = {
   stored: [{ ...mail, status: 'delivered', events: told }],
   inFlight: [[], [mail]],
   finalStatuses: ['delivered'],
+  told: { ...toldOfDelivered, 'message.bounced': [0, 0] },
 }
 
 describe('the checker', () => {
@@ -44,7 +45,17 @@ describe('the checker', () => {
     [
       'an event told twice',
       { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.sent': 2 } }] },
-      /told of twice/,
+      /told of too often/,
+    ],
+    [
+      'an event that is not told',
+      { stored: [{ ...mail, status: 'delivered', events: { 'message.sent': 1 } }] },
+      /too seldom/,
+    ],
+    [
+      'an event that must not be told',
+      { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.bounced': 1 } }] },
+      /told of too often/,
     ],
     ['a run that proves nothing', { promised: [], received: [], stored: [] }, /nothing was promised/],
   ]

@@ -28,7 +28,12 @@ export interface Evidence {
   inFlight: readonly (readonly Promised[])[]
   /** In which a recipient may be in the end. */
   finalStatuses: readonly string[]
+  /** How often an event of a type is to be told of each recipient: at least, and at most. Others do not matter. */
+  told: Readonly<Record<string, readonly [least: number, most: number]>>
 }
+
+/** What is to be told of mail that was delivered. */
+export const toldOfDelivered: Evidence['told'] = { 'message.sent': [1, 1], 'message.delivered': [1, 1] }
 
 export interface Verdict {
   promised: number
@@ -45,7 +50,7 @@ export interface Verdict {
   unexplainedDuplicates: Promised[]
   /** Stored, and not in a final status. */
   unfinished: Stored[]
-  /** Told twice, or not at all, where it must be told once. */
+  /** Told more often than it may be, or less often than it must be. */
   wronglyTold: Stored[]
   /** Received though the answer was lost: allowed. */
   sentUnheard: number
@@ -54,7 +59,7 @@ export interface Verdict {
 const keyOf = ({ id, recipient }: Promised): string => `${id} ${recipient}`
 
 export function check(evidence: Evidence): Verdict {
-  const { promised, unheard, received, stored, inFlight, finalStatuses } = evidence
+  const { promised, unheard, received, stored, inFlight, finalStatuses, told } = evidence
   const timesReceived = counts(received)
   const timesInFlight = counts(inFlight.flat())
   const promisedKeys = new Set(promised.map(keyOf))
@@ -77,7 +82,10 @@ export function check(evidence: Evidence): Verdict {
     unexplainedDuplicates: distinct.filter((mail) => timesMore(mail) > (timesInFlight.get(keyOf(mail)) ?? 0)),
     unfinished: stored.filter(({ status }) => !finalStatuses.includes(status)),
     wronglyTold: stored.filter(({ events }) =>
-      ['message.sent', 'message.delivered'].some((type) => events[type] !== 1),
+      Object.entries(told).some(([type, [least, most]]) => {
+        const times = events[type] ?? 0
+        return times < least || times > most
+      }),
     ),
     sentUnheard: distinct.filter(
       (mail) => !promisedKeys.has(keyOf(mail)) && unheardRecipients.has(mail.recipient),
@@ -96,7 +104,7 @@ export function faultsOf(verdict: Verdict): string[] {
     ...of('received and never asked for', verdict.strange),
     ...of('received more often than a kill explains', verdict.unexplainedDuplicates),
     ...of('not in a final status', verdict.unfinished),
-    ...of('told of twice or not at all', verdict.wronglyTold),
+    ...of('told of too often or too seldom', verdict.wronglyTold),
   ]
 }
 

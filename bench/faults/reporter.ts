@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import nodemailer from 'nodemailer'
+import { deliveryReport } from './reports.ts'
 
 /**
  * The MTA's other half: for each mail in the sink's ledger it brings a report of success to the return path (RFC 3464),
@@ -35,7 +36,7 @@ export function startReporter(ledger: string, intakePort: number): Reporter {
       try {
         await transport.sendMail({
           envelope: { from: '', to: [returnPath] },
-          raw: reportOf(messageId, recipient, returnPath),
+          raw: deliveryReport({ messageId, recipient, returnPath }, 'delivered', '2.0.0'),
         })
         taken++
         return
@@ -79,31 +80,3 @@ async function* linesOf(path: string, stopping: AbortSignal): AsyncGenerator<str
   }
   await file.close()
 }
-
-const reportOf = (messageId: string, recipient: string, returnPath: string): string =>
-  [
-    'From: MAILER-DAEMON@sink.test',
-    `To: ${returnPath}`,
-    'Subject: Delivered',
-    'MIME-Version: 1.0',
-    'Content-Type: multipart/report; report-type=delivery-status; boundary="report"',
-    '',
-    '--report',
-    'Content-Type: text/plain',
-    '',
-    'Your mail was delivered.',
-    '--report',
-    'Content-Type: message/delivery-status',
-    '',
-    'Reporting-MTA: dns; sink.test',
-    '',
-    `Final-Recipient: rfc822; ${recipient}`,
-    'Action: delivered',
-    'Status: 2.0.0',
-    '--report',
-    'Content-Type: text/rfc822-headers',
-    '',
-    `Message-ID: ${messageId}`,
-    '--report--',
-    '',
-  ].join('\r\n')

@@ -1,11 +1,9 @@
 import { adminRoutes } from './admin/routes.ts'
-import type { Context } from './context.ts'
-import { KeyLookUps } from './core/api-keys/look-ups.ts'
+import { type Context, snsDeps } from './context.ts'
 import { verifyingKeysOf } from './core/audit/keys.ts'
-import { Acceptance } from './core/messages/acceptance.ts'
 import { customerRoutes } from './customer/routes.ts'
-import { UseNotes } from './customer/use-notes.ts'
 import { healthzSchema, readyzSchema } from './docs/health.ts'
+import { snsRoute } from './intake/sns.ts'
 import { registerOpenapi } from './openapi.ts'
 import { pendingMigrations } from './platform/db/migrate.ts'
 import { PosternError } from './platform/errors.ts'
@@ -20,7 +18,8 @@ export interface Api {
   retire(): void
 }
 
-export function createApi({ config, log, db, authenticate, vault, domains, jobs, signIn }: Context): Api {
+export function createApi(context: Context): Api {
+  const { config, log, db, authenticate, vault, domains, jobs, signIn, sending } = context
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -65,21 +64,20 @@ export function createApi({ config, log, db, authenticate, vault, domains, jobs,
   customerRoutes(app, {
     customer: db.customer,
     everywhere: db.mail,
-    keys: new KeyLookUps(db.mail),
+    keys: sending.keys,
     mail: db.mail,
-    acceptance: new Acceptance(db.mail, ['service']),
+    acceptance: sending.acceptance,
     domains,
     planId: config.customerPlanId,
     authenticate,
     addressLimit,
     callerLimits: {
       user: createRateLimit(config.requestsPerUser, 'this user'),
-      key: createRateLimit(config.requestsPerKey, 'this API key'),
+      key: sending.keyLimit,
     },
-    uses: new UseNotes(db.customer, (error) =>
-      log.error({ err: error }, 'the use of an API key could not be noted'),
-    ),
+    uses: sending.uses,
   })
+  snsRoute(app, snsDeps(context))
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
 
   return {

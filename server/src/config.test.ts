@@ -166,6 +166,45 @@ describe('the configuration', () => {
     )
   })
 
+  test('sends by SES when it has a configuration set, and somebody to hear from', () => {
+    const region = { POSTERN_SES_REGION: 'eu-west-1', POSTERN_SES_ACCOUNT_ID: '111122223333' }
+    const set = { POSTERN_SES_CONFIGURATION_SET: 'postern' }
+    const topics = ['arn:aws:sns:eu-west-1:111122223333:postern', 'arn:aws-cn:sns:cn-north-1:111122223333:b']
+    const heard = { POSTERN_SES_TOPIC_ARNS: topics.join(', ') }
+    const config = loadConfig({
+      ...usable,
+      ...region,
+      ...set,
+      ...heard,
+      POSTERN_SNS_ENDPOINT: 'https://vpce-2.example.com/',
+    })
+    assert.deepEqual(
+      [config.sesConfigurationSet, config.snsEndpoint],
+      ['postern', 'https://vpce-2.example.com'],
+    )
+    assert.deepEqual(config.sesTopicArns, topics)
+    assert.deepEqual(complaints({ ...usable, ...set, ...heard }), [
+      'POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION',
+    ])
+    assert.deepEqual(complaints({ ...usable, ...region, ...set }), [
+      'POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail',
+    ])
+    const bad = [
+      'postern',
+      'arn:aws:sqs:eu-west-1:111122223333:postern',
+      'arn:aws:sns:eu-west-1:1:postern',
+      'arn:aws:sns:*:111122223333:x',
+    ]
+    for (const arn of bad) {
+      assert.deepEqual(complaints({ ...usable, POSTERN_SES_TOPIC_ARNS: arn }), [
+        `POSTERN_SES_TOPIC_ARNS must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`,
+      ])
+    }
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_CONFIGURATION_SET: 'two words' }), [
+      'POSTERN_SES_CONFIGURATION_SET must be the name of a configuration set, not "two words"',
+    ])
+  })
+
   test('takes DNS servers of both families, with and without a port', () => {
     const of = (servers: string) => ({ ...usable, POSTERN_DNS_SERVERS: servers })
     const good = ['192.0.2.53', '192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:5353']
@@ -229,6 +268,17 @@ describe('the configuration', () => {
     assert.deepEqual(complaints({ ...usable, ...cert }), [together])
     assert.deepEqual(complaints({ ...usable, ...key }), [together])
     assert.deepEqual(complaints({ ...usable, ...cert, ...key }), [])
+  })
+
+  test('takes in mail under TLS or not at all', () => {
+    const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/cert', POSTERN_INTAKE_TLS_KEY: '/key' }
+    for (const name of ['POSTERN_SUBMISSION_PORT', 'POSTERN_SUBMISSIONS_PORT']) {
+      assert.equal(complaints({ ...usable, [name]: '587' }).length, 1)
+      assert.deepEqual(complaints({ ...usable, ...tls, [name]: '587' }), [])
+      assert.equal(complaints({ ...usable, ...tls, [name]: '65536' }).length, 1)
+    }
+    const { submissionPort, submissionsPort } = loadConfig(usable)
+    assert.deepEqual([submissionPort, submissionsPort], [undefined, undefined])
   })
 
   test('takes host names as they stand in DNS records', () => {

@@ -15,6 +15,7 @@ import {
   text,
   Wrong,
 } from './platform/settings.ts'
+import { regionOfTopic } from './providers/sns.ts'
 
 /** Every setting of Postern. The same environment serves every `postern` command. */
 export const settings = {
@@ -128,7 +129,8 @@ export const settings = {
     about:
       'The region of Amazon SES, for example eu-west-1. Empty: SES is not offered. The credentials are found as every ' +
       'AWS program finds them (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, the role of the container or ' +
-      'the instance) and need ses:CreateEmailIdentity, ses:GetEmailIdentity and ses:DeleteEmailIdentity.',
+      'the instance) and need ses:CreateEmailIdentity, ses:TagResource, ses:GetEmailIdentity, ses:DeleteEmailIdentity ' +
+      'and, to send, ses:SendEmail and ses:SendRawEmail.',
     default: '',
     parse: sesRegion,
   },
@@ -141,6 +143,30 @@ export const settings = {
   sesEndpoint: {
     name: 'POSTERN_SES_ENDPOINT',
     about: 'Where SES is reached, for a private endpoint. Empty: at the public one of the region.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
+  },
+  sesConfigurationSet: {
+    name: 'POSTERN_SES_CONFIGURATION_SET',
+    about:
+      'The configuration set of SES that mail is sent with, and whose events go to one of POSTERN_SES_TOPIC_ARNS. ' +
+      'Empty: domains are registered with SES, and no mail is sent by it.',
+    default: '',
+    parse: configurationSet,
+  },
+  sesTopicArns: {
+    name: 'POSTERN_SES_TOPIC_ARNS',
+    about:
+      'The SNS topics, separated by commas, whose messages are believed at POSTERN_PUBLIC_URL/v1/intake/sns: ' +
+      'arn:aws:sns:eu-west-1:111122223333:postern. Empty: none is.',
+    default: '',
+    parse: topicArns,
+  },
+  snsEndpoint: {
+    name: 'POSTERN_SNS_ENDPOINT',
+    about:
+      'Where SNS is reached, for its certificates and to confirm subscriptions, by way of a private endpoint. ' +
+      "Empty: at the public one of the topic's region.",
     default: '',
     parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
   },
@@ -201,7 +227,9 @@ export const settings = {
   },
   intakeTlsCertificate: {
     name: 'POSTERN_INTAKE_TLS_CERTIFICATE',
-    about: 'A file with the certificate chain (PEM) with which STARTTLS is offered there. Empty: it is not.',
+    about:
+      'A file with the certificate chain (PEM) with which `postern intake` offers TLS; taken anew within a minute when it ' +
+      'was renewed. Empty: there is none, and no submission.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
   },
@@ -210,6 +238,20 @@ export const settings = {
     about: 'A file with the private key (PEM) of POSTERN_INTAKE_TLS_CERTIFICATE.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
+  },
+  submissionPort: {
+    name: 'POSTERN_SUBMISSION_PORT',
+    about:
+      'The port at which `postern intake` takes mail from customers by SMTP with STARTTLS (RFC 6409), usually 587. ' +
+      'Empty: none.',
+    default: '',
+    parse: optionalPort,
+  },
+  submissionsPort: {
+    name: 'POSTERN_SUBMISSIONS_PORT',
+    about: 'The same with TLS from the first octet (RFC 8314), usually 465. Empty: none.',
+    default: '',
+    parse: optionalPort,
   },
   suppressOn: {
     name: 'POSTERN_SUPPRESS_ON',
@@ -282,8 +324,12 @@ function contradictions({
   sesRegion,
   sesAccountId,
   sesEndpoint,
+  sesConfigurationSet,
+  sesTopicArns,
   intakeTlsCertificate,
   intakeTlsKey,
+  submissionPort,
+  submissionsPort,
 }: Settings): string[] {
   const problems: string[] = []
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
@@ -295,10 +341,23 @@ function contradictions({
   if (sesEndpoint !== undefined && sesRegion === undefined) {
     problems.push('POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION')
   }
+  if (sesConfigurationSet !== undefined && sesRegion === undefined) {
+    problems.push('POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION')
+  }
+  if (sesConfigurationSet !== undefined && sesTopicArns.length === 0) {
+    problems.push('POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail')
+  }
   if ((intakeTlsCertificate === undefined) !== (intakeTlsKey === undefined)) {
     problems.push('POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none')
   }
+  if ((submissionPort ?? submissionsPort) !== undefined && intakeTlsCertificate === undefined) {
+    problems.push('POSTERN_SUBMISSION_PORT and POSTERN_SUBMISSIONS_PORT need POSTERN_INTAKE_TLS_CERTIFICATE')
+  }
   return problems
+}
+
+function optionalPort(value: string): number | undefined {
+  return value === '' ? undefined : integer(0, 65535)(value)
 }
 
 function parseUrl(value: string): URL {
@@ -368,6 +427,23 @@ function sesRegion(value: string): string | undefined {
 function awsAccountId(value: string): string | undefined {
   if (value !== '' && !/^\d{12}$/.test(value)) throw new Wrong(`must be twelve digits, not "${value}"`)
   return value || undefined
+}
+
+function configurationSet(value: string): string | undefined {
+  if (value !== '' && !/^[\w-]{1,64}$/.test(value)) {
+    throw new Wrong(`must be the name of a configuration set, not "${value}"`)
+  }
+  return value || undefined
+}
+
+function topicArns(value: string): string[] {
+  const arns = list(value)
+  for (const arn of arns) {
+    if (regionOfTopic(arn) === undefined) {
+      throw new Wrong(`must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`)
+    }
+  }
+  return arns
 }
 
 function dnsServers(value: string): string[] {

@@ -3,22 +3,30 @@ import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
+import { KeyLookUps } from './core/api-keys/look-ups.ts'
+import { UseNotes } from './core/api-keys/use-notes.ts'
 import { DkimPairs } from './core/domains/dkim-pairs.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
 import { verpKeysOf } from './core/feedback/return-path.ts'
 import { invitationKeyOf } from './core/members/invitations.ts'
 import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
+import { Acceptance } from './core/messages/acceptance.ts'
 import { Vault } from './core/secrets/vault.ts'
 import type { BounceDeps } from './intake/bounces.ts'
+import type { Certificate } from './intake/certificate.ts'
+import type { SnsDeps } from './intake/sns.ts'
+import type { SubmissionDeps } from './intake/submission.ts'
 import { Composers } from './mail/composers.ts'
 import { type CustomerDb, Database, type Db, type UnscopedDb } from './platform/db/db.ts'
 import { createResolver, type Resolver } from './platform/dns.ts'
+import { createRateLimit, type RateLimit } from './platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
 import type { Carrier } from './providers/carrier.ts'
 import type { MtaProvider } from './providers/mta-provider.ts'
 import { ServiceProvider, smtpAddressOf } from './providers/service.ts'
 import { SesProvider } from './providers/ses.ts'
+import { SesCarrier } from './providers/ses-carrier.ts'
 import type { WorkerDeps } from './worker/worker.ts'
 
 /** Every part of a running Postern, built once, by hand, in this one place. */
@@ -32,6 +40,8 @@ export interface Context {
   vault: Vault
   /** `ses` where the operator offers it. */
   providers: { service: MtaProvider & Carrier; ses: MtaProvider | undefined }
+  /** By which this installation sends. */
+  carriers: { service: Carrier; ses?: Carrier }
   /** For the worker alone: no thread runs before the first mail. */
   composers: Composers
   dns: Resolver
@@ -39,9 +49,18 @@ export interface Context {
   runner: JobRunner
   jobs: JobSender
   domains: DomainDeps
+  sending: Sending
   /** Undefined where the operator has set no MTA, or no address to send from. */
   systemMail: SystemMail | undefined
   close(): Promise<void>
+}
+
+/** What whoever takes mail from customers shares, by HTTP and by SMTP: one group commits, one limit counts. */
+interface Sending {
+  acceptance: Acceptance
+  keys: KeyLookUps
+  keyLimit: RateLimit
+  uses: UseNotes
 }
 
 export function createContext(config: Config, log: Logger, applicationName: string): Context {
@@ -72,15 +91,24 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     }),
     ses: sesProvider(config),
   }
+  const sesSends = sesCarrier(config, log)
+  const carriers = { service: providers.service, ...(sesSends && { ses: sesSends }) }
+  const db = {
+    admin: database.as('admin'),
+    customer: database.asCustomer(),
+    mail: database.as('mail'),
+    identity,
+  }
   return {
     config,
     log,
-    db: { admin: database.as('admin'), customer: database.asCustomer(), mail: database.as('mail'), identity },
+    db,
     auth,
     signIn: new SignIn({ auth, db: identity, issuer }),
     authenticate,
     vault,
     providers,
+    carriers,
     composers,
     dns: createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 }),
     runner: new JobRunner({ db: statements, onError }),
@@ -95,10 +123,17 @@ export function createContext(config: Config, log: Logger, applicationName: stri
         returnPathHost: config.returnPathHost,
       },
     },
+    sending: {
+      acceptance: new Acceptance(db.mail, Object.keys(carriers) as (keyof typeof carriers)[]),
+      keys: new KeyLookUps(db.mail),
+      keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
+      uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
+    },
     systemMail: systemMail(config, providers.service),
     async close() {
       providers.service.close()
       providers.ses?.close()
+      sesSends?.close()
       await composers.close()
       await database.close()
     },
@@ -115,6 +150,22 @@ function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config
   })
 }
 
+function sesCarrier(
+  { sesRegion, sesAccountId, sesEndpoint, sesConfigurationSet }: Config,
+  log: Logger,
+): SesCarrier | undefined {
+  if (sesRegion === undefined || sesAccountId === undefined || sesConfigurationSet === undefined) {
+    return undefined
+  }
+  return new SesCarrier({
+    region: sesRegion,
+    accountId: sesAccountId,
+    endpoint: sesEndpoint,
+    configurationSet: sesConfigurationSet,
+    onRest: (why, restMs) => log.warn({ why, rest_ms: restMs }, 'SES takes no mail; it is left alone'),
+  })
+}
+
 function systemMail(
   { systemMailFrom: from, mtaHosts: hosts }: Config,
   service: Carrier,
@@ -128,6 +179,7 @@ export const workerDeps = ({
   vault,
   dns,
   providers,
+  carriers,
   composers,
   runner,
   log,
@@ -139,7 +191,7 @@ export const workerDeps = ({
   dispatch: {
     vault,
     composers,
-    carriers: { service: providers.service },
+    carriers,
     returnPathKeys: verpKeysOf(config.masterKeys),
     suppressOn: config.suppressOn,
     concurrency: config.dispatchConcurrency,
@@ -155,13 +207,31 @@ export const workerDeps = ({
   publicUrl: config.publicUrl,
 })
 
-export const bounceDeps = ({ config, db, log }: Context, tls: BounceDeps['tls']): BounceDeps => ({
+export const snsDeps = ({ config, db, log }: Context): SnsDeps => ({
+  db: db.mail,
+  keys: verpKeysOf(config.masterKeys),
+  suppressOn: config.suppressOn,
+  topicArns: config.sesTopicArns,
+  endpoint: config.snsEndpoint,
+  log,
+})
+
+export const bounceDeps = ({ config, db, log }: Context, tls: Certificate | undefined): BounceDeps => ({
   db: db.mail,
   keys: verpKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
   returnPathHost: config.returnPathHost,
   host: config.intakeHost,
   port: config.bouncePort,
+  tls,
+  log,
+})
+
+export const submissionDeps = ({ config, log, sending }: Context, tls: Certificate): SubmissionDeps => ({
+  ...sending,
+  name: config.publicUrl.hostname,
+  host: config.intakeHost,
+  ports: { startTls: config.submissionPort, tls: config.submissionsPort },
   tls,
   log,
 })

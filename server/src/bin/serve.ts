@@ -1,9 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import closeWithGrace from 'close-with-grace'
 import { createApi } from '../api.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { bounceDeps, type Context, createContext, workerDeps } from '../context.ts'
+import { bounceDeps, type Context, createContext, submissionDeps, workerDeps } from '../context.ts'
 import { startBounces } from '../intake/bounces.ts'
+import { type CertificateFiles, followCertificate, readCertificate } from '../intake/certificate.ts'
+import type { Listener } from '../intake/listener.ts'
+import { startSubmission } from '../intake/submission.ts'
 import { UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/log.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -59,18 +61,39 @@ export async function apiPart(context: Context): Promise<Part> {
 
 export async function intakePart(context: Context): Promise<Part> {
   const { config, log } = context
-  const listener = await startBounces(bounceDeps(context, await certificateOf(config)))
-  log.info({ host: config.intakeHost, port: listener.port }, 'taking in reports')
-  return listener
-}
-
-async function certificateOf({ intakeTlsCertificate, intakeTlsKey }: Config) {
-  if (intakeTlsCertificate === undefined || intakeTlsKey === undefined) return undefined
-  try {
-    return { cert: await readFile(intakeTlsCertificate), key: await readFile(intakeTlsKey) }
-  } catch (error) {
-    throw new UsageError(`The certificate of the intake cannot be read: ${(error as Error).message}`)
+  const files = certificateFiles(config)
+  const certificate = files && (await usableCertificate(files))
+  const bounces = await startBounces(bounceDeps(context, certificate))
+  log.info({ host: config.intakeHost, port: bounces.port }, 'taking in reports')
+  const listeners: Listener[] = [bounces]
+  if (certificate && (config.submissionPort ?? config.submissionsPort) !== undefined) {
+    const submission = await startSubmission(submissionDeps(context, certificate))
+    listeners.push(...submission)
+    log.info({ host: config.intakeHost, ports: submission.map(({ port }) => port) }, 'taking in mail')
+  }
+  const unfollow =
+    files &&
+    certificate &&
+    followCertificate(files, certificate, {
+      log,
+      onRenewed: (renewed) => listeners.forEach((listener) => void listener.renew(renewed)),
+    })
+  return {
+    async stop(graceMs) {
+      unfollow?.()
+      await Promise.all(listeners.map((listener) => listener.stop(graceMs)))
+    },
   }
 }
+
+const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): CertificateFiles | undefined =>
+  intakeTlsCertificate === undefined || intakeTlsKey === undefined
+    ? undefined
+    : { certificate: intakeTlsCertificate, key: intakeTlsKey }
+
+const usableCertificate = (files: CertificateFiles) =>
+  readCertificate(files).catch((error: Error) => {
+    throw new UsageError(`The certificate of the intake cannot be used: ${error.message}`)
+  })
 
 export const workerPart = async (context: Context): Promise<Part> => startWorker(workerDeps(context))

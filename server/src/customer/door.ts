@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Authenticate, apiKeyOf } from '../core/access/bearer.ts'
 import type { KeyLookUps } from '../core/api-keys/look-ups.ts'
 import { recogniseApiKey } from '../core/api-keys/recognise.ts'
+import type { UseNotes } from '../core/api-keys/use-notes.ts'
 import { memberRole } from '../core/members/members.ts'
 import { missingProject } from '../core/projects/projects.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
@@ -11,7 +12,6 @@ import type { HttpServer } from '../platform/http/server.ts'
 import { actorOf, type Caller, type Stranger, type UserCaller } from './caller.ts'
 import { type OperationId, requireRole } from './roles.ts'
 import { requireScope } from './scopes.ts'
-import type { UseNotes } from './use-notes.ts'
 
 /**
  * What stands before every operation of the customers' plane: a member's access token or a project's API key, and what

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import Type from 'typebox'
 import { KeyLookUps } from '../core/api-keys/look-ups.ts'
+import { UseNotes } from '../core/api-keys/use-notes.ts'
 import { Acceptance } from '../core/messages/acceptance.ts'
 import { asAnswer } from '../platform/http/answer.ts'
 import { ItemParams, NoParams } from '../platform/http/parameters.ts'
@@ -15,7 +16,6 @@ import { assertProblem } from '../testing/problem.ts'
 import { guardDoor } from './door.ts'
 import { type CustomerDeps, customerQuery, ownOperation } from './operation.ts'
 import { registerOperations } from './register.ts'
-import { UseNotes } from './use-notes.ts'
 
 /** An operation that only wants the door, reached by members in their project and by keys without naming theirs. */
 const database = await testDatabase()

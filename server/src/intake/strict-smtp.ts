@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { SMTPServer } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 
 /**
@@ -9,17 +9,53 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
  * reads as one line and the next as two is how mail is smuggled past the first (RFC 5321 §2.3.8: a lone CR or LF must
  * not be sent, and must not be taken for a line end).
  */
-const lifetimeMs = 10 * 60_000
+export interface Strictness {
+  /** How long anybody stays. */
+  lifetimeMs: number
+  /** How often anybody is refused something, before being shown out. */
+  maxErrors: number
+}
+
+const lateMs = 1_000
 /** Mail that is larger than it may be is read to its end, to be refused in the proper way; but not for ever. */
 const readBeyond = 4
 
+// An enhanced status code of our own choice; the library has one for each code, whatever it is about.
+const hasStatus = (text: unknown): boolean =>
+  typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(text)
+
 class StrictConnection extends SMTPConnection {
+  readonly #strictness: Strictness
+  #errors = 0
+
+  constructor(
+    server: SMTPServer,
+    socket: Socket,
+    options: ConstructorParameters<typeof SMTPConnection>[2],
+    strictness: Strictness,
+  ) {
+    super(server, socket, options)
+    this.#strictness = strictness
+  }
+
   override init(): void {
     // Whoever sends a byte a minute never meets the time-out of an idle connection.
-    const timer = setTimeout(() => this.send(421, 'You have been here for ten minutes'), lifetimeMs)
+    const end = () => {
+      // A mail that is whole is answered first: its sender would send it again.
+      if (this._dataStream && this._parser && !this._parser._dataMode) timer = setTimeout(end, lateMs)
+      else this.send(421, '4.4.2 You have been here for too long')
+    }
+    let timer = setTimeout(end, this.#strictness.lifetimeMs)
     timer.unref()
     this._socket.once('close', () => clearTimeout(timer))
     super.init()
+  }
+
+  override send(code: number, text?: string | string[] | null, context?: string | false): void {
+    super.send(code, text, hasStatus(text) ? false : context)
+    if (code >= 400 && code !== 421 && ++this.#errors >= this.#strictness.maxErrors) {
+      super.send(421, '4.7.0 Too many errors', false)
+    }
   }
 
   /** The one place through which everything that a client says comes, in the clear and after STARTTLS. */
@@ -44,8 +80,15 @@ class StrictConnection extends SMTPConnection {
 }
 
 export class StrictSmtpServer extends SMTPServer {
+  readonly #strictness: Strictness
+
+  constructor({ lifetimeMs, maxErrors, ...options }: SMTPServerOptions & Strictness) {
+    super(options)
+    this.#strictness = { lifetimeMs, maxErrors }
+  }
+
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
-    const connection = new StrictConnection(this, socket, options)
+    const connection = new StrictConnection(this, socket, options, this.#strictness)
     this.connections.add(connection)
     connection.on('error', (error) => this._onError(error))
     connection.on('connect', (info) => this._onClientConnect(info))

@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import nodemailer from 'nodemailer'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
+import { makeCertificate } from '../testing/certificate.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
 import { type Report, reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { startPostgresProxy } from '../testing/postgres-proxy.ts'
 import { SmtpClient } from '../testing/smtp-client.ts'
-import { type BounceDeps, type Listener, startBounces } from './bounces.ts'
+import { type BounceDeps, startBounces } from './bounces.ts'
+import type { Listener } from './listener.ts'
 
 /** What the intake does when something is wrong: with the database, with whoever speaks to it, or at its end. */
 const database = await testDatabase()
@@ -165,18 +163,8 @@ describe('whoever speaks to the intake', () => {
   })
 
   test('may do so under TLS where there is a certificate, and cannot where there is none', async () => {
-    const home = mkdtempSync(path.join(tmpdir(), 'postern-certificate-'))
-    cleanUp(async () => rmSync(home, { recursive: true, force: true }))
-    const [key, cert] = [path.join(home, 'key'), path.join(home, 'cert')]
-    execFileSync(
-      'openssl',
-      [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'],
-        ...['-subj', '/CN=bounces.example.org', '-keyout', key, '-out', cert],
-      ],
-      { stdio: 'ignore' },
-    )
-    const secure = await start({ tls: { cert: readFileSync(cert), key: readFileSync(key) } })
+    const { cert, key } = makeCertificate()
+    const secure = await start({ tls: { cert, key } })
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportOf(mail)
     const through = (port: number) =>

@@ -1,6 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { type Attachment, type Content, checkHeaders, type Header, type Mailbox } from './content.ts'
+import { linesFault } from './lines.ts'
 
 export interface Composition {
   /** The message's own id, a UUID. */
@@ -90,22 +91,10 @@ function attachmentOf({ filename, content_type, content, content_id }: Attachmen
   }
 }
 
-const maxLineLength = 998
-const [nul, lf, cr] = [0x00, 0x0a, 0x0d]
-
-/** RFC 5322 §2.1.1 and §2.3. What fails here was not checked at acceptance, and must not reach another machine. */
+/** What fails here was not checked at acceptance, and must not reach another machine. */
 function wellFormed(mime: Buffer): Buffer {
-  let start = 0
-  // By hand: a regular expression that looks for long lines took ten times as long as all of the composing.
-  for (let at = 0; at < mime.length; at++) {
-    const octet = mime[at]
-    const isLineEnd = octet === lf && at > start && mime[at - 1] === cr
-    const isAlone = octet === nul || (octet === lf && !isLineEnd) || (octet === cr && mime[at + 1] !== lf)
-    if (isAlone || at - start > maxLineLength + 1) {
-      throw new Error('the composed mail has a line that no mail may have')
-    }
-    if (isLineEnd) start = at + 1
-  }
+  const fault = linesFault(mime)
+  if (fault !== undefined) throw new Error(`the composed mail ${fault}`)
   const header = mime.toString('latin1', 0, mime.indexOf('\r\n\r\n') + 2)
   if (/\r\n[ \t]+\r\n/.test(header))
     throw new Error('the composed mail has a line of nothing but spaces in its header')

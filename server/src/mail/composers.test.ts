@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { cleanUp } from '../testing/cleanup.ts'
 import { dkimResult, makeDkimPair } from '../testing/dkim.ts'
 import { Composers, makeMime, type Order } from './composers.ts'
+import type { Content } from './content.ts'
 
 const { key, record } = makeDkimPair()
 const order = (subject: string): Order => ({
@@ -37,8 +38,9 @@ test('threads compose and sign as it is done without them', async () => {
 })
 
 test('what cannot be composed fails alone', async () => {
-  const bad = order('Bad')
-  bad.content.headers = [{ name: 'Bcc', value: 'x@example.com' }]
+  const { content } = order('Bad')
+  const headers = [{ name: 'Bcc', value: 'x@example.com' }]
+  const bad = { ...order('Bad'), content: { ...content, headers } as Content }
   const [refused, good] = await Promise.allSettled([composers.make(bad), composers.make(order('Good'))])
   assert.match(String(refused.status === 'rejected' && refused.reason), /not checked/)
   assert.equal(good.status, 'fulfilled')

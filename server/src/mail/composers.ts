@@ -2,18 +2,26 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { type Composition, composeMime } from './compose.ts'
 import type { Content } from './content.ts'
 import { type DkimKey, signMime } from './sign.ts'
+import { completeMime } from './submitted.ts'
 
-/** A mail to compose and, with a key, to sign. */
+/** A mail to compose, or to complete where it was submitted as a whole, and, with a key, to sign. */
 export interface Order {
-  content: Content
+  content: Content | { mime: Uint8Array }
   composition: Composition
   key: DkimKey | null
 }
 
 export async function makeMime({ content, composition, key }: Order): Promise<Buffer> {
-  const mime = await composeMime(content, composition)
+  const mime =
+    'mime' in content
+      ? completeMime(bufferOf(content.mime), composition)
+      : await composeMime(content, composition)
   return key === null ? mime : signMime(mime, key)
 }
+
+/** Between threads a Buffer becomes what it is underneath. */
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
 
 type Answer = { no: number; mime: Uint8Array } | { no: number; fault: string }
 
@@ -98,8 +106,7 @@ class Thread {
     if ('fault' in answer) {
       asker.reject(new Error(answer.fault))
     } else {
-      const { buffer, byteOffset, byteLength } = answer.mime
-      asker.resolve(Buffer.from(buffer, byteOffset, byteLength))
+      asker.resolve(bufferOf(answer.mime))
     }
   }
 

@@ -45,18 +45,24 @@ const maxWordLength = 800
 // A line of nothing but spaces, which folding could make of a long run of them, ends the header for some readers.
 const maxSpaces = 20
 
-// Those that composing writes itself; those that tell of a mail's way, which others write; those that a provider takes
-// for orders; and those that make the recipient's side send mail to whomever they name.
-const reserved = new RegExp(
+// Those that composing writes itself.
+const composed =
+  /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*|x-postern-.*)$/i
+
+// Those that tell of a mail's way, which others write; those that a provider takes for orders; and those that make the
+// recipient's side send mail to whomever they name.
+const foreign = new RegExp(
   [
-    '^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*)$',
     '^(?:return-path|received|received-spf|delivered-to|delivery-date|apparently-to|envelope-(?:to|from))$',
     '^(?:x-original-to|x-envelope-(?:to|from)|original-recipient|original-from|original-subject)$',
-    '^(?:dkim-signature|domainkey-signature|authentication-results|arc-.*|resent-.*|x-postern-.*|x-ses-.*)$',
+    '^(?:dkim-signature|domainkey-signature|authentication-results|arc-.*|resent-.*|x-ses-.*)$',
     '^(?:errors-to|return-receipt-to|disposition-notification-.*|generate-delivery-report|x-confirm-reading-to)$',
   ].join('|'),
   'i',
 )
+
+/** No sender has a say in these: the API refuses them, and they are taken out of what is submitted. */
+export const isForeign = (name: string): boolean => foreign.test(name)
 
 // These hold identifiers and addresses, not text: an encoded word (RFC 2047 §5) would be read as part of them.
 const structured =
@@ -85,7 +91,8 @@ function nameFault(name: string, seen: ReadonlySet<string>): string | undefined 
   if (name === '' || name.length > maxNameLength || !/^[\x21-\x39\x3b-\x7e]+$/.test(name)) {
     return `must have names of 1 to ${maxNameLength} printable ASCII characters without spaces and colons`
   }
-  if (reserved.test(name)) return `must not set "${name}", which is not the sender's to set here`
+  if (composed.test(name) || foreign.test(name))
+    return `must not set "${name}", which is not the sender's to set here`
   if (structured.test(name) && seen.has(name.toLowerCase())) return `must not set "${name}" twice`
   return undefined
 }

@@ -15,11 +15,18 @@ export type Handover =
   | { kind: 'refused'; isLasting: boolean; status: string | null; host: string | null; reply: string }
   /** `mayBeSent`: the mail was under way, or wholly handed over, when the other side was lost. */
   | { kind: 'unreachable'; host: string | null; detail: string; mayBeSent: boolean }
+  /** From a carrier that is `atMostOnce` alone: it may have the mail, and will tell by itself if it has. */
+  | { kind: 'unknown'; host: string; detail: string }
 
 /** A provider that takes mail. */
 export interface Carrier {
   /** Nobody is there to take mail now; until this is false, `send` answers without trying. */
   readonly isOpen: boolean
+  /**
+   * Of a carrier that would take the same mail twice, and that reports what it took: an attempt is written down before
+   * `send` is called, and a mail that it may have is never given to it again. How long `send` takes at most.
+   */
+  readonly atMostOnce?: { withinSeconds: number }
   /** Never rejects, and ends within the time that the carrier was given. */
   send(mail: Mail): Promise<Handover>
 }

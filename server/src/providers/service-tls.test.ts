@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { makeCertificate } from '../testing/certificate.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { someMail } from '../testing/mail-samples.ts'
 import { ServiceProvider, smtpAddressOf } from './service.ts'
@@ -14,21 +14,13 @@ interface Seen {
   dsn: unknown
 }
 
-// Key and certificate in one.
-const pem = execFileSync(
-  'openssl',
-  [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
-    ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', '-', '-out', '-'],
-  ],
-  { stdio: ['ignore', 'pipe', 'ignore'] },
-)
+const { cert, key } = makeCertificate()
 
 /** An SMTP server of another make, with a certificate that nobody has signed. */
 async function startServer(options: SMTPServerOptions): Promise<{ port: number; seen: Seen[] }> {
   const seen: Seen[] = []
   const server = new SMTPServer({
-    ...{ key: pem, cert: pem, ...options },
+    ...{ key, cert, ...options },
     onData(stream, session, done) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -157,6 +157,22 @@ describe('a mail handed over', () => {
     assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.7')
     assert.equal((await service.send(someMail())).kind, 'sent')
   })
+
+  test('of 8 bits goes as it is where that is taken, and nowhere else', async () => {
+    const peer = await SmtpPeer.start()
+    const service = serviceFor([peer])
+    const raw = Buffer.from('From: ada@example.com\r\n\r\nGr\u00fc\u00dfe\r\n')
+    assert.equal((await service.send(someMail({ raw }))).kind, 'sent')
+    assert.match(peer.mails[0]?.from ?? '', / BODY=8BITMIME /)
+    assert.ok(peer.mails[0]?.raw.includes(raw.subarray(0, -2)))
+
+    peer.script = { extensions: ['PIPELINING'] }
+    peer.cutOff()
+    await sleep(20)
+    const refused = await service.send(someMail({ raw }))
+    assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.3')
+    assert.equal(peer.mails.length, 1)
+  })
 })
 
 describe('a host that cannot be reached', () => {

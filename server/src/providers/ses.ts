@@ -6,9 +6,19 @@ import {
   type ProviderPlace,
   type Registration,
 } from './mta-provider.ts'
+import {
+  connectSes,
+  isAboutCredentials,
+  isThrottling,
+  oneLine,
+  rejectWhenAborted,
+  requireAccount,
+  type SesAccess,
+  type SesError,
+} from './ses-client.ts'
 
 /**
- * Amazon SES, by its API of version 2, in one account and one region.
+ * The identities of Amazon SES, by its API of version 2, in one account and one region. Who sends is in ses-carrier.ts.
  *
  * Credentials are found by the SDK's default chain: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared
  * files and AWS_PROFILE, single sign-on, a web identity token (EKS), the container's address (ECS), the
@@ -18,14 +28,9 @@ import {
  * What is made here is tagged, and nothing else is ever deleted: a name that somebody else uses in the account, the
  * operator for one, is used along with them and left to them. With credentials at hand nothing but the endpoint is asked over the network.
  */
-export interface SesOptions {
-  region: string
-  accountId: string
+export interface SesOptions extends SesAccess {
   /** Tells this installation's identities from others in the account. */
   owner?: string
-  /** For private endpoints and tests; otherwise the region's own. */
-  endpoint?: string | undefined
-  credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
   timeouts?: SesTimeouts
 }
 
@@ -130,19 +135,11 @@ export class SesProvider implements MtaProvider {
   }
 
   async #call<T>(what: string, run: (ses: SESv2, abortSignal: AbortSignal) => Promise<T>): Promise<T> {
-    const { accountId } = this.#options
     const abortSignal = AbortSignal.timeout(this.#timeouts.callMs)
     const work = async (): Promise<T> => {
       this.#client ??= this.#connect()
       const ses = await this.#client
-      // Some ways to find credentials tell whose they are. Another account's must not pass for this place's.
-      const { accountId: actual } = await ses.config.credentials()
-      if (actual !== undefined && actual !== accountId) {
-        throw new ProviderFailure(
-          `SES: the credentials are those of account ${actual}, not of POSTERN_SES_ACCOUNT_ID ${accountId}.`,
-          { isLasting: true },
-        )
-      }
+      await requireAccount(ses, this.#options)
       return run(ses, abortSignal)
     }
     try {
@@ -153,21 +150,10 @@ export class SesProvider implements MtaProvider {
     }
   }
 
-  async #connect(): Promise<SESv2> {
-    // 75 to 150 ms and 31 MB, for those who offer SES alone.
-    const { SESv2 } = await import('@aws-sdk/client-sesv2')
-    const { region, endpoint, credentials } = this.#options
+  #connect(): Promise<SESv2> {
     const { connectMs, attemptMs } = this.#timeouts
-    return new SESv2({
-      region,
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(credentials === undefined ? {} : { credentials }),
+    return connectSes(this.#options, {
       maxAttempts: 2,
-      // Said here so that AWS_DEFAULTS_MODE=auto does not ask the instance's metadata, and AWS_ENDPOINT_URL
-      // does not lead elsewhere.
-      defaultsMode: 'standard',
-      retryMode: 'standard',
-      ignoreConfiguredEndpointUrls: true,
       requestHandler: {
         connectionTimeout: connectMs,
         requestTimeout: attemptMs,
@@ -205,25 +191,11 @@ const unless =
     if (!(error instanceof Error) || error.name !== name) throw error
   }
 
-function rejectWhenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-}
-
-// Their messages may repeat what was signed, a session token included.
-const isAboutCredentials = (name: string): boolean => /credential|signature|token|client/i.test(name)
-
-const isThrottling = (name: string): boolean => /throttl|toomanyrequests|slowdown/i.test(name)
-
 /**
  * The SDK's error is not kept as the cause: it holds the request, and the request its authorisation.
  */
 function failureOf(error: unknown, what: string): ProviderFailure {
-  const { name, message, code, $metadata } = error as Error & {
-    code?: unknown
-    $metadata?: { httpStatusCode?: number; requestId?: string }
-  }
+  const { name, message, code, $metadata } = error as SesError
   const status = $metadata?.httpStatusCode
   const request = $metadata?.requestId ? `, request ${$metadata.requestId}` : ''
   const failed = (words: string, isLasting: boolean) =>
@@ -250,5 +222,3 @@ function failureOf(error: unknown, what: string): ProviderFailure {
   if (isAboutCredentials(name)) return failed(`our credentials were refused (${name}${request}).`, true)
   return failed(`${oneLine(message)} (${name}${request})`, true)
 }
-
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 300)

@@ -1,3 +1,4 @@
+import { isAscii as isSevenBit } from 'node:buffer'
 import { isIPv4 } from 'node:net'
 import { Readable } from 'node:stream'
 import type { NodemailerError } from 'nodemailer'
@@ -39,6 +40,7 @@ const notify = ['SUCCESS', 'FAILURE', 'DELAY'] as const
 export class SmtpSession {
   readonly #connection: SMTPConnection
   #speaksUtf8 = false
+  #takes8Bit = false
   #demandsUtf8 = false
   #mails = 0
   #onEnd: (() => void) | undefined
@@ -97,7 +99,9 @@ export class SmtpSession {
       connection.once('end', () => reject(new Error('the connection was closed')))
       connection.connect((error) => (error ? reject(error) : resolve()))
     })
-    this.#speaksUtf8 = /^250[ -]SMTPUTF8\b/im.test(String(connection.lastServerResponse))
+    const offered = String(connection.lastServerResponse)
+    this.#speaksUtf8 = /^250[ -]SMTPUTF8\b/im.test(offered)
+    this.#takes8Bit = /^250[ -]8BITMIME\b/im.test(offered)
     if (login === null) return
     if (!connection.allowsAuth) throw new Error('a password is configured, and the host offers no AUTH')
     await new Promise<void>((resolve, reject) => {
@@ -114,6 +118,10 @@ export class SmtpSession {
         code: 553,
         reply: '553 5.6.7 the host does not take addresses outside of ASCII',
       }
+    }
+    // RFC 6152 §3: it would have to be encoded anew, and the signature would not hold any more.
+    if (!isSevenBit(mail.raw) && !this.#takes8Bit) {
+      return { kind: 'refused', code: 554, reply: '554 5.6.3 the host does not take mail of 8 bits' }
     }
     this.#demandsUtf8 = needsUtf8(mail)
     const body = bodyOf(mail.raw)
@@ -196,7 +204,7 @@ function envelopeOf(mail: Mail) {
     from: from === '' ? (false as const) : from,
     to: [to],
     size: mail.raw.length,
-    use8BitMime: needsUtf8(mail),
+    use8BitMime: needsUtf8(mail) || !isSevenBit(mail.raw),
     dsn: { ret: 'HDRS', envid: mail.dsn.envid, notify: [...notify], orcpt: originalRecipient(to) },
   }
 }

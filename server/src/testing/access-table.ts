@@ -58,6 +58,9 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /docs': anyone(200),
   'GET /docs/scalar.js': anyone(200),
 
+  // SNS alone, which is known by its signature, and posts text.
+  'POST /v1/intake/sns': anyone(415, {}),
+
   // Whoever has no session opens one here, so what is refused is the wrong password or code.
   'POST /v1/auth/sign-in': anyone(401, { email: 'nobody@example.com', password: 'wrong' }),
   'POST /v1/auth/totp/code': anyone(401, { code: '000000' }),

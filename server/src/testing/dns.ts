@@ -6,6 +6,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { createResolver } from '../platform/dns.ts'
 import { cleanUp } from './cleanup.ts'
 import { endWithUs } from './end-with-us.ts'
 import { freePort } from './postgres.ts'
@@ -181,3 +182,6 @@ template:
 zone:
 ${zones.map((zone) => `  - domain: "${zone}"\n    file: ${zoneFile(zone)}`).join('\n')}
 `
+
+/** Somebody else who looks there, Amazon for one. */
+export const resolverAt = (server: string) => createResolver({ servers: [server], timeoutMs: 2000, tries: 2 })

@@ -20,6 +20,8 @@ import { steadyPort } from './steady-port.ts'
 export interface PostfixOptions {
   /** Where mail for anybody goes. */
   sinkPort: number
+  /** Asked for there, under STARTTLS: this Postfix is a customer's, and hands all of its mail to a smart host. */
+  login?: { user: string; password: string }
   /** Where mail for anybody at a domain that begins with `bounces.` goes. */
   feedbackPort: number
   /** Who waits longer is told so; Postfix itself would never. */
@@ -176,6 +178,7 @@ const mainText = (
   {
     sinkPort,
     feedbackPort,
+    login,
     delayWarningSeconds = 1,
     lifetimeSeconds = fiveDays,
     bounceLifetimeSeconds = fiveDays,
@@ -203,7 +206,7 @@ message_size_limit = 52428800
 transport_maps = regexp:{{/@bounces[.]/ smtp:[127.0.0.1]:${feedbackPort}}}
 default_transport = smtp:[127.0.0.1]:${sinkPort}
 smtp_dns_support_level = disabled
-smtp_tls_security_level = none
+${login ? loginText(sinkPort, login) : 'smtp_tls_security_level = none'}
 # Whoever takes the mail is not asked to tell of its delivery, so it is told here that it was relayed.
 smtp_discard_ehlo_keywords = dsn
 
@@ -216,6 +219,13 @@ delay_warning_time = ${delayWarningSeconds}s
 maximal_queue_lifetime = ${lifetimeSeconds}s
 bounce_queue_lifetime = ${bounceLifetimeSeconds}s
 `
+
+/** The certificate is one that nobody knows. */
+const loginText = (port: number, { user, password }: { user: string; password: string }): string => `
+smtp_tls_security_level = encrypt
+smtp_sasl_auth_enable = yes
+smtp_sasl_password_maps = inline:{{[127.0.0.1]:${port} = ${user}:${password}}}
+smtp_sasl_tls_security_options = noanonymous`
 
 /** Nothing is in a chroot. */
 const masterText = (port: number): string => `
@@ -231,6 +241,7 @@ verify unix - - n - 1 verify
 flush unix n - n 1000? 0 flush
 proxymap unix - - n - - proxymap
 smtp unix - - n - - smtp
+tlsmgr unix - - n 1000? 1 tlsmgr
 showq unix n - n - - showq
 error unix - - n - - error
 retry unix - - n - - error

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { cleanUp } from './cleanup.ts'
+import { opensTransaction, splitter, stringsOf, valuesOf, writesOf } from './postgres-wire.ts'
 
 /**
  * Stands between a process and PostgreSQL, understands as much of the protocol (version 3) as is needed to see every
@@ -134,60 +135,4 @@ class Connection {
     if (done && this.#hooks.onDone?.(done)) this.#isCut = true
     return !this.#isCut
   }
-}
-
-/** Whole messages only, as far as the reader lets them pass. */
-function splitter(
-  read: (type: string, body: Buffer) => boolean,
-  { hasStartup }: { hasStartup: boolean },
-): (chunk: Buffer) => Buffer {
-  let rest = Buffer.alloc(0)
-  let isStartup = hasStartup
-  return (chunk) => {
-    rest = Buffer.concat([rest, chunk])
-    let end = 0
-    for (;;) {
-      // The first message of a client has no type.
-      const head = isStartup ? 0 : 1
-      if (rest.length < end + head + 4) break
-      const length = head + rest.readInt32BE(end + head)
-      if (rest.length < end + length) break
-      const type = isStartup ? '' : rest.toString('latin1', end, end + 1)
-      isStartup = false
-      if (!read(type, rest.subarray(end + head + 4, end + length))) break
-      end += length
-    }
-    const whole = rest.subarray(0, end)
-    rest = rest.subarray(end)
-    return whole
-  }
-}
-
-const stringsOf = (body: Buffer): string[] => body.toString('utf8').split('\0')
-
-/** The parameters of a Bind message. */
-function valuesOf(body: Buffer): string[] {
-  let at = body.indexOf(0) + 1
-  at = body.indexOf(0, at) + 1
-  at += 2 + 2 * body.readInt16BE(at)
-  const values: string[] = []
-  let left = body.readInt16BE(at)
-  at += 2
-  for (; left > 0; left--) {
-    const length = body.readInt32BE(at)
-    at += 4
-    values.push(length < 0 ? '' : body.toString('utf8', at, at + length))
-    at += Math.max(0, length)
-  }
-  return values
-}
-
-/** Left open, that is: pg-boss sends some whole transactions as one text. */
-const opensTransaction = (text: string): boolean =>
-  /^\s*(begin|start transaction)\b/i.test(text) && !/\bcommit;?\s*$/i.test(text)
-
-function writesOf(text: string): string[] {
-  const plain = text.replaceAll('"', '').replace(/\bfor (no key )?update\b/gi, '')
-  const verbs = plain.matchAll(/\b(insert into|update|delete from)\s+(?:only\s+)?([a-z_]+\.[a-z_0-9]+)/gi)
-  return [...verbs].map(([, verb = '', table = '']) => `${verb.split(' ')[0]?.toLowerCase()} ${table}`)
 }

@@ -27,7 +27,7 @@ export function senders(api: TestApi, database: TestDatabase, admin: Client) {
       assert.equal(answer.status, 202, answer.text)
       return answer.body.id
     }
-    return { id, path: `/projects/${id}`, domain, keyId: resource.id, program, send }
+    return { id, path: `/projects/${id}`, domain, keyId: resource.id, secret, program, send }
   }
 
   /** The messages that a worker gets of a project when it asks for some. */

@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Resolver } from '../platform/dns.ts'
 import { cleanUp } from './cleanup.ts'
+import { type OutboundMail, readOutbound, type SendEmailBody } from './ses-outbound.ts'
 import { isSignedWith, scopeOf } from './sigv4.ts'
 
 /**
- * The part of Amazon SES (API version 2) that keeps identities, on a free loopback port: its documented
+ * The part of Amazon SES (API version 2) that keeps identities and sends mail, on a free loopback port: its documented
  * requests, answers and errors, with a state of its own for each account and region, and real signatures.
  * What a test wants to go wrong goes wrong when it says so.
  *
@@ -22,6 +23,8 @@ export interface SesPeer {
   calls: SesCall[]
   /** What took effect, in order: a second creation of what is there is not among it. */
   deeds: SesDeed[]
+  /** Every mail that was taken, in order, whether anybody was told so or not. */
+  mails: OutboundMail[]
   hooks: SesHooks
   /** The next requests of that kind, repetitions by the SDK included, meet this. Faults are used up in order. */
   failNext(kind: SesCall['kind'], fault: SesFault, times?: number): void
@@ -41,9 +44,11 @@ export interface SesPlace {
 }
 
 export interface SesCall extends SesPlace {
-  kind: 'create' | 'get' | 'delete'
+  kind: 'create' | 'get' | 'delete' | 'send'
+  /** Of a mail: its sender's. */
   domain: string
   body: { Tags?: object[] } | null
+  mail?: OutboundMail
 }
 
 export interface SesDeed extends SesPlace {
@@ -64,7 +69,15 @@ export interface SesHooks {
 
 export type DkimStatus = 'PENDING' | 'SUCCESS' | 'FAILED' | 'TEMPORARY_FAILURE'
 
-export type SesFault = keyof typeof refusals | 'lose_request' | 'lose_answer' | { delayMs: number }
+export type SesFault =
+  | keyof typeof refusals
+  | 'lose_request'
+  | 'lose_answer'
+  /** It takes effect, and a failure is told. */
+  | 'fail_afterwards'
+  | { delayMs: number }
+  /** It takes effect, and is told late. */
+  | { answerDelayMs: number }
 
 const refusals = {
   too_many_requests: [429, 'TooManyRequestsException', 'Rate exceeded'],
@@ -75,6 +88,14 @@ const refusals = {
   bad_request: [400, 'BadRequestException', 'Invalid domain name'],
   limit_exceeded: [400, 'LimitExceededException', 'Limit of identities exceeded'],
   access_denied: [403, 'AccessDeniedException', 'User: arn:aws:iam::111122223333:user/x is not authorized'],
+  sending_paused: [400, 'SendingPausedException', 'Email sending is disabled for this account.'],
+  account_suspended: [400, 'AccountSuspendedException', 'This account may no longer send.'],
+  day_quota: [400, 'LimitExceededException', 'Daily message quota exceeded.'],
+  message_rejected: [400, 'MessageRejected', 'Illegal filename'],
+  no_such_path: [404, '', ''],
+  nameless: [400, '', ''],
+  wrong_clock: [400, 'RequestExpired', 'Request has expired'],
+  from_unverified: [400, 'MailFromDomainNotVerifiedException', 'The MAIL FROM domain is not verified'],
   expired_token: [403, 'ExpiredTokenException', 'The security token included in the request is expired'],
 } as const
 
@@ -123,6 +144,7 @@ class Peer implements SesPeer {
   readonly place: SesPlace
   readonly calls: SesCall[] = []
   readonly deeds: SesDeed[] = []
+  readonly mails: OutboundMail[] = []
   readonly hooks: SesHooks = {}
   readonly #faults: { kind: SesCall['kind']; fault: SesFault }[] = []
   readonly #identities = new Map<string, Identity>()
@@ -172,14 +194,16 @@ class Peer implements SesPeer {
     const fault = this.#takeFault(call.kind)
     await this.hooks.onRequest?.(call)
     if (fault === 'lose_request') return void request.socket.destroy()
-    if (typeof fault === 'object') await sleep(fault.delayMs)
+    if (typeof fault === 'object' && 'delayMs' in fault) await sleep(fault.delayMs)
     if (typeof fault === 'string' && fault in refusals) {
       refuse(response, refusals[fault as keyof typeof refusals])
     } else {
       const result = this.#act(call)
       if (!isRefusal(result)) await this.hooks.onEffect?.(call)
       if (fault === 'lose_answer') return void request.socket.destroy()
-      if (isRefusal(result)) refuse(response, result)
+      if (typeof fault === 'object' && 'answerDelayMs' in fault) await sleep(fault.answerDelayMs)
+      if (fault === 'fail_afterwards') refuse(response, refusals.internal)
+      else if (isRefusal(result)) refuse(response, result)
       else send(response, 200, result)
     }
     await this.hooks.onAnswer?.(call)
@@ -191,7 +215,14 @@ class Peer implements SesPeer {
   }
 
   #act(call: SesCall): object | Refusal {
-    const { kind, domain } = call
+    const { kind, domain, mail } = call
+    if (mail) {
+      if (!this.#isVerified(call)) {
+        return [400, 'MessageRejected', `Email address is not verified: ${domain} in ${call.region}`]
+      }
+      this.mails.push(mail)
+      return { MessageId: mail.sesId }
+    }
     const key = keyOf(domain, call)
     const identity = this.#identities.get(key)
     if (kind === 'create') {
@@ -291,6 +322,12 @@ function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
   }
   const [, name] = /^\/v2\/email\/identities(?:\/([^/?]+))?$/.exec(path) ?? []
   const place = { account, region: scope.region }
+  if (method === 'POST' && path === '/v2/email/outbound-emails') {
+    const mail = readOutbound(JSON.parse(body.toString()) as SendEmailBody)
+    return 'fault' in mail
+      ? mail.fault
+      : { kind: 'send', domain: mail.fromDomain, body: null, mail, ...place }
+  }
   if (method === 'GET' && name) return { kind: 'get', domain: domainOf(name), body: null, ...place }
   if (method === 'DELETE' && name) return { kind: 'delete', domain: domainOf(name), body: null, ...place }
   if (method === 'POST' && path === '/v2/email/identities') {

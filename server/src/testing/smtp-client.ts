@@ -1,14 +1,19 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 /** Speaks SMTP byte by byte, so that a test can say what no library would. */
 export class SmtpClient {
-  readonly #socket: Socket
+  #socket: Socket
   #text = ''
   #isOver = false
 
   private constructor(socket: Socket) {
     this.#socket = socket
+    this.#hear(socket)
+  }
+
+  #hear(socket: Socket): void {
     socket.setEncoding('latin1')
     socket.on('data', (chunk: string) => {
       this.#text += chunk
@@ -25,6 +30,23 @@ export class SmtpClient {
     const client = new SmtpClient(socket)
     await client.reply()
     return client
+  }
+
+  static async openTls(port: number): Promise<SmtpClient> {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const client = new SmtpClient(socket)
+    await client.reply()
+    return client
+  }
+
+  /** After 220 to STARTTLS. */
+  async startTls(): Promise<void> {
+    this.#socket.removeAllListeners('data')
+    const socket = connectTls({ socket: this.#socket, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    this.#socket = socket
+    this.#hear(socket)
   }
 
   get isOver(): boolean {
@@ -44,7 +66,10 @@ export class SmtpClient {
         return whole.trim()
       }
       if (this.#isOver) return undefined
-      await Promise.race([once(this.#socket, 'data'), once(this.#socket, 'close')])
+      const waiting = new AbortController()
+      const happens = (event: string) => once(this.#socket, event, waiting)
+      await Promise.race([happens('data'), happens('close')])
+      waiting.abort()
     }
   }
 

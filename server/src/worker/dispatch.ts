@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Beginner } from '../core/dispatch/begin.ts'
 import { Finisher } from '../core/dispatch/finish.ts'
 import { mailOf } from '../core/dispatch/letter.ts'
-import { judge } from '../core/dispatch/outcome.ts'
+import { awaitedSeconds, judge } from '../core/dispatch/outcome.ts'
 import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
 import { Signers } from '../core/dispatch/signers.ts'
 import type { Signer } from '../core/domains/signing.ts'
@@ -40,13 +41,12 @@ const expireEveryMs = 60_000
 /** A claim for a single free place costs as much as one for twenty: some are gathered, for this long at most. */
 const gatherMs = 10
 const failureMs = 1_000
-/** What cannot be written down for that long is somebody else's by then. */
-const giveUpAfterMs = leaseSeconds * 1000
 
 export class Dispatcher {
   readonly #deps: DispatchDeps
   readonly #queue: Queue
   readonly #signers: Signers
+  readonly #beginner: Beginner
   readonly #finisher: Finisher
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
@@ -59,9 +59,9 @@ export class Dispatcher {
     this.#deps = deps
     this.#queue = new Queue(deps.db)
     this.#signers = new Signers(deps.db, deps.vault)
+    this.#beginner = new Beginner(deps.db)
     this.#finisher = new Finisher(deps.db, {
       suppressOn: deps.suppressOn,
-      giveUpAfterMs,
       onError: (error, lost) =>
         deps.log.error({ err: error, lost }, 'what became of some mails could not be written down'),
     })
@@ -153,19 +153,26 @@ export class Dispatcher {
       this.#sending--
       this.#placeFreed?.()
     }
-    await this.#finisher.finish({
-      claimed,
-      judged: judge(handover, claimed),
-      status: handover.kind === 'refused' ? handover.status : null,
-      isTest: letter.is_test,
-    })
+    // What cannot be written down for that long is somebody else's by then, or has been given up.
+    await this.#finisher.finish(
+      {
+        claimed,
+        judged: judge(handover, claimed),
+        status: handover.kind === 'refused' ? handover.status : null,
+        isTest: letter.is_test,
+      },
+      1000 * (this.#carrierOf(claimed)?.atMostOnce ? awaitedSeconds : leaseSeconds),
+    )
+  }
+
+  #carrierOf({ provider }: Claimed): Carrier | undefined {
+    return provider === 'none' ? undefined : this.#deps.carriers[provider]
   }
 
   async #handOver(claimed: Claimed, letter: Letter): Promise<Handover> {
-    const { carriers } = this.#deps
     if (letter.is_test)
       return { kind: 'sent', host: 'none', queueId: null, reply: 'A test key hands nothing over.' }
-    const carrier = claimed.provider === 'none' ? undefined : carriers[claimed.provider]
+    const carrier = this.#carrierOf(claimed)
     if (!carrier)
       return { kind: 'unreachable', host: null, detail: 'This provider is not set up.', mayBeSent: false }
     const signer = await this.#signers.of(claimed.project_id, claimed.identity_id)
@@ -193,7 +200,17 @@ export class Dispatcher {
     letter: Letter & { content: Buffer },
     signer: Signer,
   ): Promise<Handover> {
-    return carrier.send(await mailOf(claimed, letter, signer, this.#deps))
+    const mail = await mailOf(claimed, letter, signer, this.#deps)
+    if (carrier.atMostOnce) {
+      const notSent = (detail: string): Handover => ({
+        ...{ kind: 'unreachable', host: null, detail, mayBeSent: false },
+      })
+      // It would be written down for nothing.
+      if (carrier.isOpen) return notSent('The provider takes nothing at this moment.')
+      const isBegun = await this.#beginner.begin(claimed, carrier.atMostOnce.withinSeconds)
+      if (!isBegun) return notSent('The lease was too short for a call.')
+    }
+    return carrier.send(mail)
   }
 }
 

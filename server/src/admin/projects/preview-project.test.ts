@@ -30,10 +30,11 @@ describe('a preview of projects.edit', () => {
     await queue(id, 'ready', 3)
     await queue(id, 'deferred', 2)
     await queue(id, 'leased', 1)
+    await queue(id, 'awaiting', 1)
     assert.deepEqual((await preview(id, { is_locked: true })).effects, [
       'No new mail is accepted: verified domains 1, active API keys 1.',
       'Mails that wait: 5. They are held until it is unlocked; one that is held for 7 days fails.',
-      'Mails that are leaving just now and cannot be stopped: 1.',
+      'Mails that are leaving just now and cannot be stopped: 2.',
     ])
   })
 

@@ -26,7 +26,14 @@ describe('queue.hold', () => {
     const answer = await hold(sender.path)
     assert.equal(answer.status, 200, answer.text)
     const { held_at, ...rest } = answer.body
-    assert.deepEqual(rest, { project_id: sender.id, is_held: true, waiting: 1, scheduled: 0, leaving: 0 })
+    assert.deepEqual(rest, {
+      project_id: sender.id,
+      is_held: true,
+      waiting: 1,
+      scheduled: 0,
+      leaving: 0,
+      awaiting: 0,
+    })
     assert.ok(Math.abs(Date.parse(held_at) - Date.now()) < 60_000)
     assert.deepEqual((await admin.get(`${sender.path}/queue`)).body, answer.body)
 

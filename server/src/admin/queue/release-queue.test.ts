@@ -35,6 +35,7 @@ describe('queue.release', () => {
       waiting: 1,
       scheduled: 0,
       leaving: 0,
+      awaiting: 0,
     })
     const row = await auditRowOf(database, answer)
     assert.deepEqual(

@@ -27,16 +27,17 @@ describe('queue.show', () => {
       ['waiting', 0],
       ['scheduled', 0],
       ['leaving', 0],
+      ['awaiting', 0],
     ])
     assert.equal(empty.headers.get('etag'), null)
-    for (const dispatch of ['ready', 'ready', 'deferred', 'leased']) {
+    for (const dispatch of ['ready', 'ready', 'deferred', 'leased', 'awaiting', 'awaiting']) {
       await makeMail(id, { status: 'queued', dispatch })
     }
     for (const sendIn of ['1 hour', '29 days']) await makeMail(id, { sendIn })
     await makeMail(id)
     await makeMail(other.id, { status: 'queued', dispatch: 'ready' })
-    const { waiting, scheduled, leaving } = (await queueOf(id)).body
-    assert.deepEqual([waiting, scheduled, leaving], [3, 2, 1])
+    const { waiting, scheduled, leaving, awaiting } = (await queueOf(id)).body
+    assert.deepEqual([waiting, scheduled, leaving, awaiting], [3, 2, 1, 2])
   })
 
   test('counts no further than somebody wants to know', async () => {

@@ -27,7 +27,17 @@ export async function recogniseApiKey(
   secret: string,
   remoteAddress: string,
 ): Promise<ApiKeyRow> {
-  const key = isWellFormed(secret) ? await find(hashOf(secret)) : undefined
+  if (!isWellFormed(secret)) throw unknownKey()
+  return recogniseHash(find, hashOf(secret), remoteAddress)
+}
+
+/** The same for whoever has kept the hash, and asks again. */
+export async function recogniseHash(
+  find: FindKey,
+  secretHash: Buffer,
+  remoteAddress: string,
+): Promise<ApiKeyRow> {
+  const key = await find(secretHash)
   if (!key) throw unknownKey()
   if (!isAllowedFrom(key.allowed_ips, remoteAddress)) {
     throw new PosternError(

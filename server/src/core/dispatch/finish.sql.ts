@@ -12,10 +12,10 @@ export interface Result {
   provider: string
   host: string | null
   queueId: string | null
-  outcome: 'sent' | 'deferred' | 'refused' | 'unreachable'
+  outcome: 'sent' | 'deferred' | 'refused' | 'unreachable' | 'unknown'
   reply: string | null
   startedAt: Date
-  /** Null: there is nothing more to do. Otherwise, when it is tried again. */
+  /** Null: there is nothing more to do. Otherwise, when it is tried again or, if nobody knows, given up. */
   retrySeconds: number | null
   /** What the recipient becomes; null: what it is. */
   status: Extract<RecipientStatus, 'sent' | 'deferred' | 'bounced' | 'failed' | 'delivered'> | null
@@ -30,7 +30,8 @@ export interface Finished {
 
 /**
  * Only what is still leased under the attempt that it was given for: whoever lost the lease has nothing to say any
- * more. A word that the intake has heard meanwhile is not taken back.
+ * more, unless nobody else may try it, and it awaits just this word. A word that the intake has heard meanwhile is not
+ * taken back.
  */
 export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Finished[]> {
   const each = <T>(value: (result: Result) => T): T[] => results.map(value)
@@ -52,13 +53,15 @@ export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Fi
           select dispatch.ctid from mail.dispatch as dispatch
            where dispatch.shard = result.shard and dispatch.message_id = result.message_id
              and dispatch.recipient_no = result.recipient_no
-             and dispatch.attempt = result.attempt and dispatch.state = 'leased'
+             and dispatch.attempt = result.attempt and dispatch.state in ('leased', 'awaiting')
              for update) as dispatch
     ), gone as (
       delete from mail.dispatch where ctid = any(array(select ctid from held where retry_seconds is null))
     ), again as (
       update mail.dispatch as dispatch
-         set state = 'deferred', leased_until = null,
+         set state = case (select outcome from held where held.ctid = dispatch.ctid)
+                       when 'unknown' then 'awaiting' else 'deferred' end,
+             leased_until = null,
              due_at = postern.now() + interval '1 second' *
                         (select retry_seconds from held where held.ctid = dispatch.ctid)
        where ctid = any(array(select ctid from held where retry_seconds is not null))
@@ -68,7 +71,11 @@ export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Fi
       select message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at,
              postern.now()
         from held
-      on conflict do nothing
+      -- It was begun (begin.sql.ts), or somebody whose commit was in doubt writes the same again.
+      on conflict (shard, message_id, recipient_no, attempt) do update
+         set host = excluded.host, queue_id = excluded.queue_id, outcome = excluded.outcome, reply = excluded.reply,
+             finished_at = excluded.finished_at
+       where attempts.outcome = 'begun'
     ), changed as (
       update mail.recipients as recipients
          set status = held.status, reply = held.reply, updated_at = postern.now()

@@ -9,7 +9,8 @@ import type { Judged } from './outcome.ts'
 
 /**
  * Writes down what became of attempts, many in one transaction: whatever ends while one is under way goes into the next.
- * A transaction that fails is tried again until the leases are over; then somebody else has the mails.
+ * A transaction that fails is tried again until the leases are over; then somebody else has the mails. Where nobody else
+ * may have one, it is tried for as long as a word about it is waited for.
  */
 export interface Ended {
   claimed: Claimed
@@ -22,8 +23,6 @@ export interface Ended {
 
 export interface FinisherOptions {
   suppressOn: ReadonlySet<string>
-  /** Then the lease is over, and the mail is somebody else's. */
-  giveUpAfterMs: number
   onError(error: unknown, lost: number): void
 }
 
@@ -32,7 +31,8 @@ const retryMs = 200
 
 interface Waiting {
   ended: Ended
-  at: number
+  /** What is not written down by then need not be any more. */
+  until: number
   done: () => void
 }
 
@@ -48,9 +48,9 @@ export class Finisher {
   }
 
   /** Resolves when it is written down, or given up. */
-  finish(ended: Ended): Promise<void> {
+  finish(ended: Ended, withinMs: number): Promise<void> {
     return new Promise((done) => {
-      this.#waiting.push({ ended, at: performance.now(), done })
+      this.#waiting.push({ ended, until: performance.now() + withinMs, done })
       this.#running ??= this.#run().finally(() => {
         this.#running = undefined
       })
@@ -66,12 +66,12 @@ export class Finisher {
         await this.#write(group)
         this.#leave(group)
       } catch (error) {
-        const { giveUpAfterMs, onError } = this.#options
+        const { onError } = this.#options
         // A database that is away is so for all of them; anything else is the fault of one, which keeps the others
         // from being written only as long as they are in one transaction with it.
         const isAway = error instanceof PosternError
         if (!isAway) await this.#eachAlone(group)
-        const late = isAway ? group.filter(({ at }) => performance.now() - at > giveUpAfterMs) : []
+        const late = isAway ? group.filter(({ until }) => performance.now() > until) : []
         onError(error, late.length)
         this.#leave(late)
         if (isAway) await new Promise((resolve) => setTimeout(resolve, retryMs))

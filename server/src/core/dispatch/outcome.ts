@@ -9,6 +9,7 @@ import type { Result } from './finish.sql.ts'
  *   refused for good         bounced where it is about the mailbox (5.1.x, 5.2.x), failed otherwise
  *   refused for now          tried again, from 30 s to 1 h apart, for 3 days
  *   nobody there to take it  tried again from 5 s on: it is no fault of the mail's, and nobody is told before 3 days
+ *   not known                never tried again; the provider's own word is waited for
  */
 const firstRetrySeconds = 30
 const maxRetrySeconds = 3600
@@ -16,6 +17,8 @@ const unreachableRetrySeconds = 5
 const maxUnreachableRetrySeconds = 60
 /** If it was taken after all, the MTA's report comes first, and it is not sent again. */
 const doubtfulRetrySeconds = 60
+/** An event of SES comes within seconds. One that was not taken SNS brings again for an hour, and no longer. */
+export const awaitedSeconds = 3600
 const triedForMs = 3 * 24 * 3600_000
 
 export type Judged = Pick<Result, 'host' | 'queueId' | 'outcome' | 'reply' | 'retrySeconds' | 'status'>
@@ -37,6 +40,8 @@ export function judge(handover: Handover, claimed: Claimed): Judged {
         : backoff(unreachableRetrySeconds, attempt, maxUnreachableRetrySeconds)
       return { ...at, outcome: 'unreachable', reply, retrySeconds, status: null }
     }
+    case 'unknown':
+      return { ...at, outcome: 'unknown', reply: handover.detail, retrySeconds: awaitedSeconds, status: null }
     case 'refused': {
       const { reply, isLasting } = handover
       const isAboutMailbox = isLasting && /^5\.[12]\./.test(handover.status ?? '')

@@ -4,7 +4,8 @@ import { writeRecipientEvents } from '../messages/events.ts'
 import { type Claimed, claimRows, findContent, findLetters, type Letter } from './claim.sql.ts'
 import { findLanes, type LaneRow, type Taker } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
-import { expireReady, promoteDue, recoverLeases } from './sweep.sql.ts'
+import { awaitedSeconds } from './outcome.ts'
+import { type Expired, expireAwaiting, expireReady, promoteDue, recoverLeases } from './sweep.sql.ts'
 
 export type { Claimed, Letter }
 
@@ -69,11 +70,14 @@ export class Queue {
     return this.#db.glance((tx) => findContent(tx, claimed))
   }
 
-  /** What was put off and is due, and what somebody left behind. */
+  /** What was put off and is due, what somebody left behind, and what was waited for in vain. */
   async sweep(): Promise<void> {
-    for (const step of [promoteDue, recoverLeases]) {
-      while ((await this.#db.transaction((tx) => step(tx, sweptAtOnce))) === sweptAtOnce);
-    }
+    const steps = [
+      (tx: Tx) => promoteDue(tx, sweptAtOnce),
+      (tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds),
+      giveUpAwaiting,
+    ]
+    for (const step of steps) while ((await this.#db.transaction(step)) === sweptAtOnce);
   }
 
   /** What has waited for too long. */
@@ -88,22 +92,35 @@ export class Queue {
 const gaveUp = `It could not be sent for ${keptReadyDays} days: the project was locked or held, or no mail server took it.`
 
 async function expireLane(tx: Tx, lane: LaneRow): Promise<number> {
-  const expired = await expireReady(tx, lane, keptReadyDays, gaveUp, sweptAtOnce)
+  return tellOf(tx, await expireReady(tx, lane, keptReadyDays, gaveUp, sweptAtOnce), gaveUp)
+}
+
+const neverTold =
+  'It may have been sent: the connection to the provider was lost while it was handed over, and the provider has not ' +
+  'told within an hour that it has the mail. It is not sent again.'
+
+async function giveUpAwaiting(tx: Tx): Promise<number> {
+  return tellOf(tx, await expireAwaiting(tx, neverTold, sweptAtOnce), neverTold)
+}
+
+/** Returns how many there were, those that need not be told of included. */
+async function tellOf(tx: Tx, expired: readonly Expired[], why: string): Promise<number> {
+  const failed = expired.filter(({ has_changed }) => has_changed)
   await writeRecipientEvents(
     tx,
-    expired.map(({ project_id, message_id, recipient_no, recipient }) => ({
+    failed.map(({ project_id, message_id, recipient_no, recipient }) => ({
       projectId: project_id,
       messageId: message_id,
       recipientNo: recipient_no,
       type: 'message.failed',
       recipient,
       status: null,
-      diagnostic: gaveUp,
+      diagnostic: why,
     })),
   )
   await countDaily(
     tx,
-    expired.map(({ project_id }) => ({ projectId: project_id, failed: 1 })),
+    failed.map(({ project_id }) => ({ projectId: project_id, failed: 1 })),
   )
   return expired.length
 }

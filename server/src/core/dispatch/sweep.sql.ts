@@ -25,15 +25,47 @@ export async function promoteDue(tx: Tx, limit: number): Promise<number> {
   return rows.length
 }
 
-/** Leased by somebody who is gone. Whether the mail was handed over nobody knows, so it is tried again. */
-export async function recoverLeases(tx: Tx, limit: number): Promise<number> {
+/**
+ * Leased by somebody who is gone. Whether the mail was handed over nobody knows, so it is tried again; but not where an
+ * attempt was written down before the call: that mail is the provider's to tell of.
+ */
+export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: number): Promise<number> {
   const { rows } = await sql`
-    update mail.dispatch set state = 'ready', due_at = postern.now(), leased_until = null
-     where ctid = any(array(
-             select ctid from mail.dispatch where state = 'leased' and leased_until < postern.now()
-              order by leased_until limit ${limit} for update skip locked))
+    with lost as materialized (
+      select dispatch.ctid, begun.attempt is not null as is_begun
+        from (select ctid, shard, message_id, recipient_no, attempt from mail.dispatch
+               where state = 'leased' and leased_until < postern.now()
+               order by leased_until limit ${limit} for update skip locked) as dispatch
+        left join lateral (
+          select attempt from mail.attempts
+           where shard = dispatch.shard and message_id = dispatch.message_id
+             and recipient_no = dispatch.recipient_no and attempt = dispatch.attempt) as begun on true
+    )
+    update mail.dispatch as dispatch
+       set (state, due_at) = (
+             select case when is_begun then 'awaiting' else 'ready' end,
+                    postern.now() + case when is_begun then ${awaitedSeconds} else 0 end * interval '1 second'
+               from lost where lost.ctid = dispatch.ctid),
+           leased_until = null
+     where ctid = any(array(select ctid from lost))
     returning true`.execute(tx)
   return rows.length
+}
+
+/** What its provider did not tell of in time. */
+export async function expireAwaiting(tx: Tx, reply: string, limit: number): Promise<Expired[]> {
+  const { rows } = await sql<Expired>`
+    with expired as (
+      delete from mail.dispatch
+       where ctid = any(array(
+               select ctid from mail.dispatch where state = 'awaiting' and due_at <= postern.now()
+                order by due_at limit ${limit} for update skip locked))
+      returning shard, message_id, recipient_no, project_id, recipient
+    ), ${changeToFailed(reply)}
+    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient,
+           changed.message_id is not null as has_changed
+      from expired left join changed using (message_id, recipient_no)`.execute(tx)
+  return rows
 }
 
 export interface Expired {
@@ -41,6 +73,8 @@ export interface Expired {
   recipient_no: number
   project_id: number
   recipient: string
+  /** Whether the recipient is `failed` by it; the intake may have heard more. */
+  has_changed: boolean
 }
 
 /** What has been ready for so long, and was not claimed: its project is locked or held, or its provider away. */
@@ -60,15 +94,19 @@ export async function expireReady(
                   and due_at < postern.now() - ${days} * interval '1 day'
                 order by due_at limit ${limit} for update skip locked))
       returning shard, message_id, recipient_no, project_id, recipient
-    ), changed as (
-      update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
-        from expired
-       where recipients.shard = expired.shard and recipients.message_id = expired.message_id
-         and recipients.recipient_no = expired.recipient_no
-         and recipients.status in ('queued', 'scheduled', 'deferred')
-      returning recipients.message_id, recipients.recipient_no
-    )
-    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient
-      from expired join changed using (message_id, recipient_no)`.execute(tx)
+    ), ${changeToFailed(reply)}
+    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient,
+           changed.message_id is not null as has_changed
+      from expired left join changed using (message_id, recipient_no)`.execute(tx)
   return rows
 }
+
+const changeToFailed = (reply: string) => sql`
+  changed as (
+    update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
+      from expired
+     where recipients.shard = expired.shard and recipients.message_id = expired.message_id
+       and recipients.recipient_no = expired.recipient_no
+       and recipients.status in ('queued', 'scheduled', 'deferred')
+    returning recipients.message_id, recipients.recipient_no
+  )`

@@ -39,6 +39,22 @@ export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<b
   return numAffectedRows === 1n
 }
 
+/** The same, but only where it is in doubt whether the mail was handed over. */
+export async function deleteDoubtful(tx: Tx, recipient: RecipientKey): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    delete from mail.dispatch where ${isThisOne(recipient)} and state in ('leased', 'awaiting')
+       and exists (select from mail.attempts
+                    where ${isThisOne(recipient)} and outcome in ('begun', 'unknown'))`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+/** The attempt whose answer nobody read: it was taken. At most one is in doubt. */
+export async function settleAttempt(tx: Tx, recipient: RecipientKey): Promise<void> {
+  await sql`
+    update mail.attempts set outcome = 'sent', finished_at = postern.now()
+     where ${isThisOne(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
+}
+
 export async function lock(tx: Tx, recipient: RecipientKey): Promise<RecipientRow | undefined> {
   const { rows } = await sql<RecipientRow>`
     select project_id, address, status from mail.recipients where ${isThisOne(recipient)}

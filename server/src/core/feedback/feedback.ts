@@ -3,6 +3,7 @@ import { countDaily } from '../messages/daily.ts'
 import { type RecipientEvent, storable, writeRecipientEvents } from '../messages/events.ts'
 import {
   deleteDispatch,
+  deleteDoubtful,
   deleteSeen,
   findAddress,
   lock,
@@ -10,10 +11,11 @@ import {
   type RecipientKey,
   type RecipientRow,
   setStatus,
+  settleAttempt,
   suppress,
 } from './feedback.sql.ts'
 
-export type FeedbackKind = 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
+export type FeedbackKind = 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
 
 /** What somebody told us of mail that we handed over. */
 export interface Feedback extends RecipientKey {
@@ -43,6 +45,8 @@ export type Outcome =
  */
 const underway = ['scheduled', 'queued', 'sent', 'deferred']
 const movesFrom: Record<FeedbackKind, readonly string[]> = {
+  // Told by a provider that has taken it. Once anybody knows that, it is nothing new.
+  sent: ['scheduled', 'queued'],
   delivered: underway,
   // A second delay is told, too.
   deferred: underway,
@@ -66,11 +70,14 @@ export async function applyFeedback(
     return (await findAddress(tx, feedback)) === undefined ? 'unknown' : 'repeated'
   }
   const { kind, status } = feedback
-  // The last word of any attempt is the mail's: whoever still means to hand it over would send it twice.
-  const isHandedOver = kind !== 'deferred' && (await deleteDispatch(tx, feedback))
+  // The last word of any attempt is the mail's: whoever still means to hand it over would send it twice. A delay is no
+  // last word, but tells of mail that somebody has.
+  const isHandedOver =
+    kind === 'deferred' ? await deleteDoubtful(tx, feedback) : await deleteDispatch(tx, feedback)
+  if (isHandedOver) await settleAttempt(tx, feedback)
   const before = await lock(tx, feedback)
   if (!before) return 'unknown'
-  const isMoved = movesFrom[kind].includes(before.status)
+  const isMoved = movesFrom[kind].includes(before.status) && (kind !== 'sent' || isHandedOver)
   if (isMoved) {
     const said = feedback.diagnostic ?? status
     await setStatus(tx, feedback, kind, said === null ? null : storable(said))
@@ -102,7 +109,9 @@ async function tell(
   const about = { projectId: project_id, messageId, recipientNo, recipient: address }
   await writeRecipientEvents(tx, [
     ...(isHandedOver ? [{ ...about, type: 'message.sent' as const, status: null, diagnostic: null }] : []),
-    ...(isMoved ? [{ ...about, type: `message.${kind}` as const, status, diagnostic }] : []),
+    ...(isMoved && kind !== 'sent'
+      ? [{ ...about, type: `message.${kind}` as const, status, diagnostic }]
+      : []),
   ])
 }
 
@@ -119,7 +128,7 @@ export async function suppressBounced(
 }
 
 // An MTA gives up on a report that it cannot deliver after five days or so; nobody brings one again after that.
-const seenDays = 14
+export const seenDays = 14
 const forgottenAtMost = 50_000
 
 /** Once a minute. */

@@ -1,4 +1,5 @@
 import type { DsnRecipient } from '../../mail/dsn.ts'
+import type { SesEvent } from '../../mail/ses-event.ts'
 import type { FeedbackKind } from './feedback.ts'
 
 /** What a report says, in our words. */
@@ -46,3 +47,54 @@ export const hearComplaint = (feedbackType: string): Heard | undefined =>
   complaints.includes(feedbackType)
     ? { kind: 'complained', status: null, diagnostic: feedbackType }
     : undefined
+
+/**
+ * SES took it and did not send it on: the address is on a list of the account's, or of SES's own. Another project's mail
+ * may have put it there, so it says nothing about this one's.
+ */
+const neverSent = ['OnAccountSuppressionList', 'Suppressed']
+const notSent = (subType: string): Heard => ({
+  ...{ kind: 'failed', status: null },
+  diagnostic: `SES did not send it: the address has bounced or complained before (${subType}).`,
+})
+
+/**
+ * What an event of SES says. Undefined for what is not about delivery: Open, Click, Subscription, and whatever SES will
+ * think of next.
+ */
+export function hearSesEvent(event: SesEvent): Heard | undefined {
+  const { status, diagnostic } = event
+  const heard = (kind: FeedbackKind): Heard => ({ kind, status, diagnostic })
+  switch (event.type) {
+    case 'Send':
+      return heard('sent')
+    case 'Delivery':
+      return heard('delivered')
+    case 'DeliveryDelay':
+      return heard('deferred')
+    case 'Reject':
+    case 'Rendering Failure':
+      return heard('failed')
+    case 'Bounce':
+      return hearSesBounce(event)
+    case 'Complaint':
+      return hearSesComplaint(event)
+    default:
+      return undefined
+  }
+}
+
+function hearSesBounce({ bounceType, subType, status, diagnostic }: SesEvent): Heard {
+  if (subType !== null && neverSent.includes(subType)) return notSent(subType)
+  const said = diagnostic ?? subType
+  // Tried for as long as SES tries, in vain.
+  if (bounceType === 'Transient') return { kind: 'failed', status, diagnostic: said }
+  // Undetermined: SES could not tell why, so the address is not held to be a bad one.
+  return { kind: 'bounced', status: bounceType === 'Permanent' ? status : null, diagnostic: said }
+}
+
+function hearSesComplaint({ subType, feedbackType }: SesEvent): Heard | undefined {
+  if (subType !== null && neverSent.includes(subType)) return notSent(subType)
+  // Few say what kind it is.
+  return hearComplaint(feedbackType?.toLowerCase() ?? 'abuse')
+}

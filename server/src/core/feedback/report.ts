@@ -76,5 +76,5 @@ function reportedMail(
 }
 
 /** The mail is part of it: two recipients may be told the same to the byte. */
-const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, raw: Buffer): Buffer =>
+export const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, raw: Buffer): Buffer =>
   createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(raw).digest()

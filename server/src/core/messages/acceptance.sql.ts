@@ -137,6 +137,7 @@ export interface MessageRow {
   recipients: readonly { kind: string; address: string; isSuppressed: boolean }[]
   sizeBytes: number
   sendAt: Date | null
+  format: 'json' | 'mime'
   content: Buffer
 }
 
@@ -171,10 +172,11 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
                       recipient_count, size_bytes, send_at)
     ), body as (
       insert into mail.bodies (message_id, project_id, format, content)
-      select id, project_id, 'json', substring(${Buffer.concat(contents)}::bytea from first for size)
+      select id, project_id, format, substring(${Buffer.concat(contents)}::bytea from first for size)
         from unnest(${each(({ id }) => id)}::uuid[], ${each(({ projectId }) => projectId)}::bigint[],
-                    ${firsts}::integer[], ${contents.map(({ length }) => length)}::integer[])
-          as body (id, project_id, first, size)
+                    ${each(({ format }) => format)}::text[], ${firsts}::integer[],
+                    ${contents.map(({ length }) => length)}::integer[])
+          as body (id, project_id, format, first, size)
     ), addressed as materialized (
       select *
         from unnest(${ofEach(({ message }) => message.id)}::uuid[], ${ofEach(({ no }) => no)}::smallint[],

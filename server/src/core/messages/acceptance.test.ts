@@ -117,6 +117,22 @@ describe('what is accepted', () => {
     assert.deepEqual(codesOf(await submit(at, mailOf(at, { send_at: far }))), ['validation_failed'])
   })
 
+  test("is scheduled by the database's clock, however wrong that of the API is", async () => {
+    const at = await place()
+    const minutes = (count: number): number => Date.now() + count * 60_000
+    for (const [apiClock, send_at, status] of [
+      [minutes(10), minutes(5), 'scheduled'],
+      [minutes(-10), minutes(-5), 'queued'],
+    ] as const) {
+      const mail = mailOf(at, { send_at: new Date(send_at).toISOString() })
+      const answer = await acceptance.accept({
+        sender: { projectId: at.id, apiKey: null, userId: 1 },
+        mails: [readDraft(mail, apiClock)],
+      })
+      assert.deepEqual(codesOf(answer), [status])
+    }
+  })
+
   test('leaves out who does not want it, tells so, and does not count it', async () => {
     const at = await place()
     await database.query(

@@ -211,7 +211,7 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
 function rowOf(
   { projectId, apiKey, userId }: Sender,
   { identity_id, provider, now }: Facts,
-  { content, tags, metadata, sizeBytes, sendAt }: Draft,
+  { from, subject, format, content, tags, metadata, sizeBytes, sendAt }: Draft,
   recipients: MessageRow['recipients'],
 ): MessageRow {
   if (identity_id === null || provider === null) throw new Error('a verified domain without an identity')
@@ -223,14 +223,15 @@ function rowOf(
     apiKeyId: apiKey?.id ?? null,
     userId,
     isTest: apiKey?.isTest ?? false,
-    from: content.from.address,
-    subject: content.subject,
+    from,
+    subject,
     tags,
     metadata,
     recipients,
     sizeBytes,
-    sendAt,
-    content: Buffer.from(JSON.stringify(content)),
+    sendAt: sendAt !== null && sendAt > now ? sendAt : null,
+    format,
+    content,
   }
 }
 

@@ -11,7 +11,11 @@ import type { MessageRequest } from './wire.ts'
 
 /** A mail as somebody asks for it, read and found well formed, before it is known whether it may be sent. */
 export interface Draft {
-  content: Content
+  from: string
+  subject: string
+  /** As it is stored: `json` is composed when it is sent, `mime` was composed by the sender. */
+  format: 'json' | 'mime'
+  content: Buffer
   recipients: Recipient[]
   tags: string[]
   metadata: Record<string, string>
@@ -71,7 +75,10 @@ function draftOf(request: MessageRequest, from: Mailbox, now: number): Draft {
     throw refuse(`The message is larger than ${maxMessageBytes / 1024 / 1024} MiB. Send a link instead.`)
   }
   return {
-    content,
+    from: from.address,
+    subject: content.subject,
+    format: 'json',
+    content: Buffer.from(JSON.stringify(content)),
     recipients: recipientsOf({ to, cc, bcc }),
     tags: request.tags ?? [],
     metadata: request.metadata ?? {},
@@ -105,7 +112,7 @@ function mailbox(text: string, field: string): Mailbox {
   return read
 }
 
-const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1)
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1)
 
 function subjectOf(subject: string): string {
   if (/\p{Cc}/u.test(subject))
@@ -132,12 +139,13 @@ function attachmentsOf(given: MessageRequest['attachments']): Attachment[] {
   return attachments
 }
 
+/** Whether that is now or later is for acceptance to say, by the database's clock. */
 function sendAtOf(text: string | null | undefined, now: number): Date | null {
   if (text == null) return null
   const at = new Date(text)
   if (Number.isNaN(at.getTime())) throw refuse('"send_at" is not a time such as 2026-11-14T09:30:00Z.')
   if (at.getTime() > now + maxAheadMs) throw refuse('"send_at" is more than 30 days ahead.')
-  return at.getTime() <= now ? null : at
+  return at
 }
 
 const sizeOf = ({ subject, text, html, headers, attachments }: Content): number =>

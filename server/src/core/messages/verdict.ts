@@ -1,4 +1,5 @@
 import { PosternError } from '../../platform/errors.ts'
+import type { ApiKeyRow } from '../api-keys/api-keys.ts'
 import type { Facts } from './acceptance.sql.ts'
 
 /**
@@ -12,6 +13,12 @@ export interface Sender {
   apiKey: { id: number; isTest: boolean; domainId: number | null } | null
   userId: number | null
 }
+
+export const senderOfKey = (key: Pick<ApiKeyRow, 'id' | 'project_id' | 'is_test' | 'domain_id'>): Sender => ({
+  projectId: key.project_id,
+  apiKey: { id: key.id, isTest: key.is_test, domainId: key.domain_id },
+  userId: null,
+})
 
 /** Null: nothing to bill. */
 const sendingStatuses: readonly (string | null)[] = [null, 'trialing', 'active', 'past_due']

@@ -12,7 +12,7 @@ export interface Holdings {
   active_keys: number
   /** Mails that wait for their turn, up to the cap. */
   waiting: number
-  /** Mails that a worker has in its hands just now, up to the cap as well. */
+  /** Mails that a worker has in its hands just now or that a provider may have, up to the cap as well. */
   leaving: number
   /** Whether an administrator holds them back, lock or no lock. */
   is_held: boolean
@@ -32,7 +32,7 @@ export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings>
              where project_id = ${projectId} and is_active
                and (expires_at is null or expires_at > postern.now())) as active_keys,
            ${mails(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
-           ${mails(projectId, ['leased'])} as leaving,
+           ${mails(projectId, ['leased', 'awaiting'])} as leaving,
            exists (select from control.queue_holds where project_id = ${projectId}) as is_held
       from (select count(*) as domains,
                    count(*) filter (where status = 'verified') as verified_domains,

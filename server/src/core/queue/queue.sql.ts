@@ -31,6 +31,7 @@ export interface Counts {
   waiting: number
   scheduled: number
   leaving: number
+  awaiting: number
 }
 
 export async function countMails(tx: ReadTx, projectId: number, atMost: number): Promise<Counts> {
@@ -41,7 +42,7 @@ export async function countMails(tx: ReadTx, projectId: number, atMost: number):
         limit ${atMost}) as counted)`
   const { rows } = await sql<Counts>`
     select ${counted('ready', 'deferred')} as waiting, ${counted('scheduled')} as scheduled,
-           ${counted('leased')} as leaving`.execute(tx)
+           ${counted('leased')} as leaving, ${counted('awaiting')} as awaiting`.execute(tx)
   const [row] = rows
   if (!row) throw new Error('a count gave no row')
   return row

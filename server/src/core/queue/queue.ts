@@ -20,6 +20,9 @@ export const ProjectQueue = Type.Object(
     waiting: count('Mails that wait for their turn, or to be tried again'),
     scheduled: count('Mails whose time has not come'),
     leaving: count('Mails in the hands of a worker at this moment'),
+    awaiting: count(
+      'Mails that the provider may have, and has not told of yet; after an hour such a mail has failed',
+    ),
   },
   { title: 'ProjectQueue', additionalProperties: false },
 )

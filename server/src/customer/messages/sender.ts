@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Answer, Outcome, Repeatable } from '../../core/messages/submission.ts'
-import type { Sender } from '../../core/messages/verdict.ts'
+import { type Sender, senderOfKey } from '../../core/messages/verdict.ts'
 import type { Answer as HttpAnswer } from '../../platform/http/answer.ts'
 import { actorOf, type Caller } from '../caller.ts'
 
 /** Between the door and acceptance: who sends, and what is kept for a repetition. */
-export const senderOf = (caller: Caller): Sender => ({
-  projectId: caller.projectId,
-  apiKey:
-    caller.kind === 'key'
-      ? { id: caller.key.id, isTest: caller.key.is_test, domainId: caller.key.domain_id }
-      : null,
-  userId: caller.kind === 'member' ? caller.user.id : null,
-})
+export const senderOf = (caller: Caller): Sender =>
+  caller.kind === 'key'
+    ? senderOfKey(caller.key)
+    : { projectId: caller.projectId, apiKey: null, userId: caller.user.id }
 
 export function repeatableOf(
   operation: string,

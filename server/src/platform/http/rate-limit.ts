@@ -33,3 +33,16 @@ export function networkOf(address: string): string {
     ? `${parsed.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
     : parsed.toString()
 }
+
+/** So many failures per key and minute; whoever has reached it is not even listened to. */
+export function createFailureLimit(perMinute: number) {
+  const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
+  return {
+    async isReached(key: string): Promise<boolean> {
+      return ((await limiter.get(key))?.consumedPoints ?? 0) >= perMinute
+    },
+    async count(key: string): Promise<void> {
+      await limiter.penalty(key)
+    },
+  }
+}

@@ -1,6 +1,6 @@
-import type { ApiKeyRow } from '../core/api-keys/api-keys.ts'
-import { noteUse } from '../core/api-keys/recognise.ts'
-import type { CustomerDb } from '../platform/db/db.ts'
+import type { CustomerDb } from '../../platform/db/db.ts'
+import type { ApiKeyRow } from './api-keys.ts'
+import { noteUse } from './recognise.ts'
 
 /** When keys were last used, written down at most once a minute, and by nobody who waits for an answer. */
 const minuteMs = 60_000

@@ -1,0 +1,237 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { freePort } from '../../server/src/testing/postgres.ts'
+import { circumstances } from '../figures.ts'
+import { type Part, type PartName, type PartOptions, type Postern, startPostern } from '../postern.ts'
+import { makeSenders, type Sender } from '../senders.ts'
+import { type Sink, startSink } from '../sink.ts'
+import { check, faultsOf, type Promised, type Stored, toldOfDelivered, type Verdict } from './check.ts'
+import { Ledger } from './ledger.ts'
+import { type RunningLoad, type Spoken, startLoad } from './load.ts'
+import { type Reporter, startReporter } from './reporter.ts'
+
+/**
+ * What every run has in which something goes wrong: Postern's parts as processes, a sink for an MTA and a reporter for
+ * its other half, programs that send, and a look at the end. A run says what goes wrong, and what it found besides.
+ *
+ *   ground laid → parts started → mail flows → `goWrong` → the load stops → everything comes to rest → checked
+ */
+export interface FaultRun {
+  /** What is done, for the first line. */
+  title: string
+  seed: number
+  load: { programs: number; pauseMs: number }
+  senders?: number
+  /** From the sink's having a mail to its saying so: a moment in which it has it, and nobody knows. */
+  paceMs?: number
+  /** Where PostgreSQL keeps its data, if it is to be a certain place. */
+  data?: string
+  /** Which parts are started before mail flows: all, unless the run starts some of its own. */
+  parts?: readonly PartName[]
+  /** Settings of every part. */
+  environment?: Record<string, string>
+  /**
+   * Puts something between the parts, such as an MTA before the sink or a bad line. What it gives back are settings of
+   * every part; by default the worker hands over to the sink.
+   */
+  lay?(ground: Ground): Promise<Record<string, string>>
+  /** Who brings reports to the intake, where it is not our reporter. */
+  reports?(ground: Ground): Reporter
+  /** While mail flows. The load stops when this ends. */
+  goWrong(stage: Stage): Promise<Wrongs>
+  /** After the load has stopped, and when everything has come to rest: what is to be found besides. */
+  findFaults?(stage: Stage, verdict: Verdict): Promise<string[]>
+  /** After that time something is stuck. */
+  drainMs?: number
+}
+
+export interface Ground {
+  postern: Postern
+  sink: Sink
+  /** Where the sink writes down what it has received. */
+  received: string
+  /** Where the API and the intake listen, whoever starts them. */
+  httpPort: number
+  intakePort: number
+  /** Lives on when PostgreSQL is started again. */
+  query<T extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<T[]>
+}
+
+export interface Stage extends Ground {
+  senders: readonly Sender[]
+  /** As they were started first. */
+  parts: Partial<Record<PartName, Part>>
+  /** Another process, under the settings of the run. */
+  start(name: PartName, options?: PartOptions): Promise<Part>
+  spoken: Spoken
+  reporter: Reporter
+}
+
+export interface Wrongs {
+  /** For the summary. */
+  lines: string[]
+  /** Mails that may come twice: a list for each time that something went wrong. */
+  inFlight: readonly (readonly Promised[])[]
+  faults?: string[]
+}
+
+export const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+/** The one that is given, for a second run like the first; otherwise another one each time. */
+export const seedOf = (given: string | undefined): number => Number(given ?? Date.now() % 1_000_000_000)
+
+const allParts: readonly PartName[] = ['api', 'worker', 'intake']
+// A worker's lease is a minute; what it held is sent by another after that.
+const usualDrainMs = 180_000
+
+/** Says what it found. The process ends with 1 if that was a fault. */
+export async function prove(run: FaultRun): Promise<void> {
+  say(`${run.title}, seed ${run.seed}`)
+  const [httpPort, intakePort] = [await freePort(), await freePort()]
+  const environment: Record<string, string> = {
+    POSTERN_HTTP_PORT: String(httpPort),
+    POSTERN_BOUNCE_PORT: String(intakePort),
+    ...run.environment,
+  }
+  const postern = await startPostern({ environment, data: run.data })
+  // It is cut off when PostgreSQL is; whoever uses it then is told.
+  postern.superuser.on('error', () => {})
+  const pool = new pg.Pool({ connectionString: postern.ownerUrl, max: 2 })
+  pool.on('error', () => {})
+  const received = path.join(postern.directory, 'received')
+  const sink = await startSink(received, run.paceMs ?? 20)
+  const query: Ground['query'] = async (text, values) => (await pool.query(text, values)).rows
+  const ground: Ground = { postern, sink, received, httpPort, intakePort, query }
+  try {
+    Object.assign(environment, { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` })
+    if (run.lay) Object.assign(environment, await run.lay(ground))
+    await onStage(run, ground, environment)
+  } finally {
+    await pool.end()
+    sink.stop()
+    await postern.stop()
+  }
+}
+
+async function onStage(run: FaultRun, ground: Ground, environment: Record<string, string>): Promise<void> {
+  const { postern } = ground
+  const senders = await makeSenders(postern, run.senders ?? 4)
+  const start: Stage['start'] = (name, options = {}) =>
+    postern.start(name, { ...options, environment: { ...environment, ...options.environment } })
+  const parts: Stage['parts'] = { api: postern.api }
+  for (const name of run.parts ?? allParts) if (name !== 'api') parts[name] = await start(name)
+  const ledger = await Ledger.open(path.join(postern.directory, 'promised'))
+  const reporter = run.reports?.(ground) ?? startReporter(ground.received, ground.intakePort)
+  const load = startLoad({ url: postern.url, senders, ledger, seed: run.seed, ...run.load })
+  const stage: Stage = { ...ground, senders, parts, start, spoken: load.spoken, reporter }
+  const startedAt = performance.now()
+  const wrongs = await endLoadAfter(load, () => run.goWrong(stage))
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
+  const isAtRest = await comeToRest(stage, run.drainMs ?? usualDrainMs)
+  await reporter.stop()
+  await ledger.close()
+
+  const verdict = await judge(stage, wrongs.inFlight)
+  const faults = [
+    ...(isAtRest ? [] : ['it did not come to rest']),
+    ...faultsOf(verdict),
+    ...(wrongs.faults ?? []),
+    ...reporter.refused.map((line) => `report refused: ${line}`),
+    ...(await miscounts(stage)),
+    ...((await run.findFaults?.(stage, verdict)) ?? []),
+  ]
+  say(`\n${await circumstances(postern.superuser)};`)
+  say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
+  say(summary(load.spoken, verdict, wrongs.inFlight))
+  for (const fault of faults) say(`FAULT: ${fault}`)
+  say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
+  if (faults.length > 0) process.exitCode = 1
+}
+
+async function endLoadAfter<T>(load: RunningLoad, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } finally {
+    await load.stop()
+  }
+}
+
+/**
+ * Under lease in this moment, and not known from an earlier one: asked when the one who had them is dead, and the next
+ * one is not yet born. A lease outlives several deaths, and is that of the first of them.
+ */
+export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
+  const known = new Set<string>()
+  return async () => {
+    const rows = await query<Promised & { attempt: number }>(
+      `select message_id as id, recipient, attempt from mail.dispatch where state = 'leased'`,
+    )
+    return rows.filter(({ id, recipient, attempt }) => {
+      const lease = `${id} ${recipient} ${attempt}`
+      const isNew = !known.has(lease)
+      known.add(lease)
+      return isNew
+    })
+  }
+}
+
+/** Nothing is to be sent, and a report was brought for everything that was received. False when that takes too long. */
+async function comeToRest({ query, spoken, reporter, sink }: Stage, drainMs: number): Promise<boolean> {
+  say(`${spoken.promised.length} mails were promised; waiting for the last of them`)
+  for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
+    const waiting = await query('select from mail.dispatch limit 1')
+    if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count()) return true
+  }
+  say(`It did not come to rest in ${drainMs / 1000} s.`)
+  return false
+}
+
+async function judge({ query, sink, spoken }: Stage, inFlight: Wrongs['inFlight']): Promise<Verdict> {
+  return check({
+    promised: spoken.promised,
+    unheard: spoken.unheard,
+    received: (await sink.read()).map(({ messageId, recipient }) => ({
+      id: messageId.split('@')[0] ?? '',
+      recipient,
+    })),
+    stored: await query<Stored>(
+      `select recipients.message_id as id, recipients.address as recipient, recipients.status,
+              (select coalesce(jsonb_object_agg(type, times), '{}')
+                 from (select type, count(*) as times from mail.events
+                        where events.message_id = recipients.message_id
+                          and events.recipient_no = recipients.recipient_no group by type) as told) as events
+         from mail.recipients`,
+    ),
+    inFlight,
+    finalStatuses: ['delivered'],
+    told: toldOfDelivered,
+  })
+}
+
+/** What is counted must be what there is. */
+async function miscounts({ query }: Stage): Promise<string[]> {
+  const [counts = {}] = await query<Record<string, string>>(
+    `select (select count(*) from mail.recipients) as recipients,
+            (select sum(accepted) from mail.usage where period = 'day') as "the quota",
+            (select sum(sent) from mail.daily) as "the count of sent mail",
+            (select sum(delivered) from mail.daily) as "the count of delivered mail",
+            (select count(*) + sum(recipient_count - 1) from mail.messages join mail.bodies on message_id = id)
+              as "messages with a body"`,
+  )
+  const { recipients, ...others } = counts
+  return Object.entries(others).flatMap(([what, count]) =>
+    count === recipients ? [] : [`${what} is ${count}, and there are ${recipients} recipients`],
+  )
+}
+
+function summary(spoken: Spoken, verdict: Verdict, inFlight: Wrongs['inFlight']): string {
+  const { requests, repetitions, refused, unheard } = spoken
+  return [
+    `requests ${requests}, repeated ${repetitions}, refused ${refused.length}, recipients unheard ${unheard.length}`,
+    `promised ${verdict.promised}, received ${verdict.received}, lost ${verdict.lost.length}`,
+    `in flight when it went wrong ${inFlight.flat().length}, duplicates ${verdict.duplicates}, unexplained ${verdict.unexplainedDuplicates.length}`,
+    `sent though the answer was lost ${verdict.sentUnheard} (allowed)`,
+    `not final ${verdict.unfinished.length}, told wrongly ${verdict.wronglyTold.length}`,
+  ].join('\n')
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, describe, it } from 'node:test'
+import { Postfix } from '../server/src/testing/postfix.ts'
+import type { Delivery } from '../server/src/testing/sink.ts'
+import { body, makePlan, openStage } from './stage.ts'
+
+/**
+ * The shop has programs that speak SMTP and nothing else. They bring their mail to `postern intake`, with the API key as
+ * the password: swaks as a program does it, and a Postfix of the shop's own that has Postern for its smart host, and
+ * keeps its mail while nobody is there. What is brought so is a message like any other: checked, counted, signed,
+ * delivered and told of.
+ */
+const stage = await openStage()
+const project = `/admin/projects/${stage.project.id}`
+const shopAddress = 'orders@shop.example.org'
+const home = await mkdtemp(path.join(tmpdir(), 'postern-swaks-'))
+after(() => rm(home, { recursive: true, force: true }))
+
+interface Brought {
+  /** The last thing that was said before QUIT. */
+  reply: string
+  transcript: string
+}
+
+/** One mail by swaks, on the port for STARTTLS unless told otherwise. */
+function swaks(...args: string[]): Promise<Brought> {
+  const login = ['--auth', 'PLAIN', '--auth-user', 'postern', '--auth-password', stage.secret, '--tls']
+  const server = ['--server', '127.0.0.1', '--port', String(stage.submissionPorts.startTls)]
+  const mail = ['--from', shopAddress, '--to', 'anna@example.net', '--ehlo', 'shop.example.org']
+  return new Promise((resolve) => {
+    execFile(
+      'swaks',
+      [...server, ...login, ...mail, ...args],
+      { maxBuffer: 2 ** 28 },
+      (_error, transcript) => {
+        const replies = [...transcript.matchAll(/^<[-~*][ *] *(\d{3} .*)$/gm)].map(([, text = '']) => text)
+        resolve({ reply: replies.filter((text) => !text.startsWith('221')).at(-1) ?? '', transcript })
+      },
+    )
+  })
+}
+
+function idIn({ reply, transcript }: Brought): string {
+  const [, id] = /^250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})$/.exec(reply) ?? []
+  assert.ok(id !== undefined, transcript)
+  return id
+}
+
+const delivered = (to: string): Promise<Delivery> =>
+  stage.sink.next((delivery) => delivery.to[0] === to, 30_000)
+
+async function assertAuthentic(delivery: Delivery): Promise<void> {
+  const { dkim, spf, dmarc } = await stage.authentication(delivery)
+  assert.deepEqual(dkim, [
+    { result: 'pass', domain: 'shop.example.org', selector: stage.domain.identity.selector },
+  ])
+  assert.deepEqual(spf, { result: 'pass', domain: 'bounces.shop.example.org' })
+  assert.equal(dmarc.result, 'pass')
+}
+
+describe('a program that speaks SMTP', () => {
+  const tls = ['--no-tls', '--tlsc', '--port', String(stage.submissionPorts.tls)]
+  const ways: Record<string, string[]> = {
+    'STARTTLS and AUTH PLAIN': [],
+    'STARTTLS and AUTH LOGIN': ['--auth', 'LOGIN'],
+    'TLS from the beginning and AUTH PLAIN': tls,
+    'TLS from the beginning and AUTH LOGIN': [...tls, '--auth', 'LOGIN'],
+  }
+  for (const [n, [way, args]] of Object.entries(ways).entries()) {
+    it(`brings its mail by ${way}, which passes DKIM, SPF and DMARC and is told of`, async () => {
+      const to = `anna${n}@example.net`
+      const id = idIn(await swaks(...args, '--to', to, '--header', 'X-Postern-Tag: order'))
+      const delivery = await delivered(to)
+      await assertAuthentic(delivery)
+      assert.match(delivery.from, /^bounce-.*@bounces\.shop\.example\.org$/)
+      await stage.settled(id, 'delivered', 30_000)
+      const types = (await stage.events(id)).map(({ type }) => type)
+      for (const type of ['message.accepted', 'message.sent', 'message.delivered'])
+        assert.ok(types.includes(type))
+    })
+  }
+
+  it('has its mail shown with everybody who gets it, and nobody sees who gets it blindly', async () => {
+    const id = idIn(
+      await swaks(
+        ...['--to', 'bea@example.net,carl@example.net,dora@example.net', '--h-To', 'bea@example.net'],
+        ...['--header', 'Cc: carl@example.net', '--header', 'Bcc: dora@example.net'],
+      ),
+    )
+    const { recipients } = await stage.settled(id, 'delivered', 30_000)
+    assert.deepEqual(
+      recipients.map(({ address, kind }) => `${kind} ${address}`),
+      ['to bea@example.net', 'cc carl@example.net', 'bcc dora@example.net'],
+    )
+    for (const { address } of recipients) {
+      const { raw, to } = await delivered(address)
+      assert.deepEqual(to, [address])
+      // Postfix writes above this whom it got it for.
+      assert.doesNotMatch(raw.toString().slice(raw.indexOf('DKIM-Signature:')), /dora|^Bcc/im)
+    }
+  })
+
+  it('is refused with a wrong key, and hands over nothing in the clear', async () => {
+    const wrong = await swaks('--auth-password', `${stage.secret.slice(0, -1)}_`)
+    assert.match(wrong.reply, /^535 5\.7\.8/)
+    const clear = await swaks('--no-tls')
+    assert.doesNotMatch(clear.transcript, /AUTH PLAIN \S|queued as/)
+  })
+
+  it('is refused for a domain that is not verified, and for a mail that is too large', async () => {
+    const { reply } = await swaks('--from', 'orders@elsewhere.example.org')
+    assert.match(reply, /^550 5\.7\.1 .*elsewhere\.example\.org/)
+    const file = path.join(home, 'large')
+    await writeFile(file, `From: ${shopAddress}\n\n${`${'x'.repeat(900)}\n`.repeat(29_500)}`)
+    assert.match((await swaks('--data', `@${file}`)).reply, /^552 5\.3\.4/)
+  })
+
+  it('is told to come again when the plan has no room, and finds some when it has', async () => {
+    const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'None', max_mails_per_day: 0 })
+    await body(200, stage.admin.patch(project, { admin_plan_id, reason: 'Unpaid' }))
+    assert.match((await swaks()).reply, /^452 4\.7\.1 The plan allows 0 mails a day/)
+    await body(200, stage.admin.patch(project, { admin_plan_id: null, reason: 'Paid' }))
+    idIn(await swaks('--to', 'emil@example.net'))
+    await delivered('emil@example.net')
+  })
+})
+
+describe("the shop's own Postfix", () => {
+  it('keeps its mail while Postern is away, and hands it over when it is back', async () => {
+    const smartHost = await Postfix.open({
+      sinkPort: stage.submissionPorts.startTls,
+      feedbackPort: stage.intakePort,
+      login: { user: 'postern', password: stage.secret },
+      delayWarningSeconds: 3600,
+    })
+    await stage.processes.intake.stop()
+    const local = ['--server', '127.0.0.1', '--port', String(smartHost.port), '--from', shopAddress]
+    const mails = 5
+    for (let n = 0; n < mails; n++) {
+      await new Promise((resolve, reject) => {
+        const mail = ['--to', `fritz${n}@example.net`, '--header', `Subject: Mail ${n}`]
+        execFile('swaks', [...local, ...mail], (error) => (error ? reject(error) : resolve(undefined)))
+      })
+    }
+    await stage.until(
+      async () =>
+        (await smartHost.queue()).filter(({ recipients }) => recipients[0]?.delay_reason !== undefined)
+          .length === mails,
+      'all of it waits',
+    )
+    await stage.startIntake()
+    for (let n = 0; n < mails; n++) {
+      const delivery = await delivered(`fritz${n}@example.net`)
+      await assertAuthentic(delivery)
+      assert.match(delivery.raw.toString(), new RegExp(`^Subject: Mail ${n}\r$`, 'm'))
+    }
+    await stage.until(async () => (await smartHost.queue()).length === 0, 'nothing waits any more')
+    const log = await smartHost.log()
+    const ids = [...log.matchAll(/250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})/g)].map(([, id = '']) => id)
+    assert.equal(new Set(ids).size, mails)
+    for (const id of ids) await stage.settled(id, 'delivered', 30_000)
+    assert.equal(stage.sink.received.filter(({ to }) => to[0]?.startsWith('fritz')).length, mails)
+  })
+})

@@ -1,0 +1,96 @@
+/**
+ * What Amazon SES publishes about a mail (its "event publishing", in the form in which it comes by SNS), as far as it
+ * matters here. SES may add fields whenever it likes; what is missing or of another type is taken as absent.
+ */
+export interface SesEvent {
+  /** As SES writes it: Send, Delivery, Bounce, Complaint, DeliveryDelay, Reject, Rendering Failure, Open, … */
+  type: string
+  /** What the sender tagged the mail with, to know it again. */
+  mailTag: string | null
+  /** Bounce: Permanent, Transient or Undetermined. */
+  bounceType: string | null
+  /** Bounce and Complaint: what kind of it; some were never sent. */
+  subType: string | null
+  /** Complaint: the Feedback-Type of the report (RFC 5965). */
+  feedbackType: string | null
+  /** RFC 3463, of the recipient; mail goes to one at a time. */
+  status: string | null
+  /** What a machine said, in its own words. */
+  diagnostic: string | null
+}
+
+/** The name of that tag. SES allows ASCII letters, digits, `_` and `-`, in names and in values of up to 256 of them. */
+export const sesMailTag = 'postern_mail'
+
+type Fields = Record<string, unknown>
+
+/** Undefined for all else, whatever it is. */
+export function readSesEvent(text: string): SesEvent | undefined {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const event = fieldsOf(parsed)
+  const type = textOf(event, 'eventType')
+  if (type === null) return undefined
+  const [tag] = listOf(fieldsOf(event['mail'], 'tags')[sesMailTag])
+  const about = fieldsOf(event[partOf[type] ?? ''])
+  const [recipient] = listOf(about[recipientsOf[type] ?? ''])
+  return {
+    type,
+    mailTag: typeof tag === 'string' ? tag : null,
+    bounceType: textOf(about, 'bounceType'),
+    subType: textOf(about, 'bounceSubType') ?? textOf(about, 'complaintSubType'),
+    feedbackType: textOf(about, 'complaintFeedbackType'),
+    status: statusOf(textOf(fieldsOf(recipient), 'status')),
+    diagnostic:
+      textOf(fieldsOf(recipient), 'diagnosticCode') ??
+      textOf(about, 'smtpResponse') ??
+      textOf(about, 'reason') ??
+      textOf(about, 'errorMessage') ??
+      textOf(about, 'delayType'),
+  }
+}
+
+const partOf: Record<string, string> = {
+  __proto__: null as never,
+  Bounce: 'bounce',
+  Complaint: 'complaint',
+  Delivery: 'delivery',
+  DeliveryDelay: 'deliveryDelay',
+  Reject: 'reject',
+  'Rendering Failure': 'failure',
+}
+
+const recipientsOf: Record<string, string> = {
+  __proto__: null as never,
+  Bounce: 'bouncedRecipients',
+  DeliveryDelay: 'delayedRecipients',
+}
+
+/** What lies at the end of a path of names; nothing where there is none. */
+function fieldsOf(value: unknown, ...path: string[]): Fields {
+  let at = value
+  for (const name of path) at = fieldsOf(at)[name]
+  return typeof at === 'object' && at !== null ? (at as Fields) : {}
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+const maxCharacters = 1000
+
+function textOf(fields: Fields, name: string): string | null {
+  const value = Object.hasOwn(fields, name) ? fields[name] : undefined
+  if (typeof value !== 'string') return null
+  return (
+    value
+      .slice(0, maxCharacters)
+      .replace(/\p{Cc}+/gu, ' ')
+      .trim() || null
+  )
+}
+
+const statusOf = (text: string | null): string | null =>
+  text !== null && /^[245]\.\d{1,3}\.\d{1,3}$/.test(text) ? text : null

@@ -1,0 +1,177 @@
+import { isAscii, isUtf8 } from 'node:buffer'
+import { type Address, addressParser, decodeWords } from 'postal-mime'
+import { addressText, readInternationalAddress } from './address.ts'
+import type { Composition } from './compose.ts'
+import { isForeign, type Mailbox } from './content.ts'
+import { type Field, headerEnd, putTogether, type TakenApart, takeApart, unfolded } from './header.ts'
+import { linesFault } from './lines.ts'
+import { readMailbox } from './mailbox.ts'
+
+/**
+ * A mail that somebody composed and submitted by SMTP (RFC 6409), made safe to be signed and sent in the name of the
+ * domain in its From. Its body is not touched, and of its header as little as can be:
+ *
+ *   refused   what readers disagree about: lines that are none, fields that may stand once and stand twice, a From that
+ *             is not exactly one mailbox
+ *   removed   who gets it blindly (Bcc), who else claims to send it (Sender), and what is no sender's to say (isForeign)
+ *   added     a Received field now; Date, Message-ID and X-Postern-Ref when it is sent (`completeMime`)
+ */
+export interface Submitted {
+  from: Mailbox
+  /** Decoded, for showing. */
+  subject: string
+  /** Addresses in lower case. */
+  to: ReadonlySet<string>
+  cc: ReadonlySet<string>
+  /** Of `X-Postern-Tag`, separated by commas. */
+  tags: string[]
+  /** Of `X-Postern-Metadata`, each `name=value`. */
+  metadata: [name: string, value: string][]
+  mime: Buffer
+}
+
+/** `fault` is a sentence. From is known as soon as it can be read. */
+export type ReadSubmitted = Submitted | { fault: string; from: Mailbox | null }
+
+export interface Arrival {
+  /** RFC 6531: the client has said that it may not be ASCII. */
+  allowsUtf8: boolean
+  /** Where it came in, and when, for the Received field. Who brought it is nobody's business but ours. */
+  host: string
+  at: Date
+}
+
+// RFC 5322 §3.6, RFC 2045 and others: one at most. A second one would be read by some and signed by others.
+const single = new Set(
+  [
+    'from to cc reply-to subject date message-id in-reply-to references mime-version content-type',
+    'content-transfer-encoding content-id content-description content-disposition',
+    'list-id list-unsubscribe list-unsubscribe-post feedback-id auto-submitted',
+  ]
+    .join(' ')
+    .split(' '),
+)
+
+// RFC 5321 §6.3.
+const maxHops = 50
+
+export function readSubmitted(raw: Buffer, arrival: Arrival): ReadSubmitted {
+  const parts = wholeParts(raw)
+  if ('fault' in parts) return { fault: `The mail ${parts.fault}.`, from: null }
+  const from = senderOf(parts.fields)
+  if ('fault' in from) return { fault: from.fault, from: null }
+  const wrong = headerFault(parts.fields, arrival)
+  if (wrong !== undefined) return { fault: wrong, from }
+  return { from, ...shownOf(parts.fields), mime: keptOf(parts, arrival) }
+}
+
+/** The header is bounded, so it is looked at first. */
+function wholeParts(mime: Buffer): TakenApart | { fault: string } {
+  const parts = takeApart(mime)
+  const fault = 'fault' in parts ? undefined : linesFault(mime)
+  return fault === undefined ? parts : { fault }
+}
+
+/** One From with one mailbox, so that everybody reads the same sender. */
+function senderOf(fields: readonly Field[]): Mailbox | { fault: string } {
+  const [from, second] = fields.filter(({ name }) => name === 'from')
+  if (!from) return { fault: 'The mail has no From.' }
+  if (second) return { fault: 'The mail has more than one From.' }
+  // As old programs write it: ada@example.com (Ada).
+  const [, address, comment] = /^([^\s<>()"\\,;:]+) \(([^()\\]*)\)$/.exec(unfolded(from)) ?? []
+  const read = readMailbox(address ?? unfolded(from))
+  if ('fault' in read) return { fault: `From ${read.fault}.` }
+  return comment === undefined ? read : { ...read, name: comment }
+}
+
+function headerFault(fields: readonly Field[], { allowsUtf8 }: Arrival): string | undefined {
+  const seen = new Set<string>()
+  for (const { name } of fields) {
+    if (single.has(name) && seen.has(name)) return `The mail has more than one ${name} field.`
+    seen.add(name)
+  }
+  if (fields.filter(({ name }) => name === 'received').length >= maxHops) {
+    return `The mail has come through ${maxHops} servers already; it goes in a circle.`
+  }
+  const header = Buffer.from(fields.map(({ raw }) => raw).join(), 'latin1')
+  if (isAscii(header)) return undefined
+  if (!allowsUtf8) {
+    return 'The header is not ASCII: encode it (RFC 2047), or submit the mail with SMTPUTF8 (RFC 6531).'
+  }
+  return isUtf8(header) ? undefined : 'The header is neither ASCII nor UTF-8.'
+}
+
+function shownOf(fields: readonly Field[]) {
+  const values = (wanted: string) => fields.filter(({ name }) => name === wanted).map(unfolded)
+  return {
+    subject: shown(values('subject')[0] ?? ''),
+    to: addressesOf(values('to')),
+    cc: addressesOf(values('cc')),
+    tags: values('x-postern-tag')
+      .flatMap((value) => value.split(','))
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ''),
+    metadata: values('x-postern-metadata').map((text): [string, string] => {
+      const value = shown(text)
+      const at = value.indexOf('=')
+      return at < 0 ? [value, ''] : [value.slice(0, at).trim(), value.slice(at + 1).trim()]
+    }),
+  }
+}
+
+const maxShownLength = 998
+
+/** Encoded words decoded; without what a database or a terminal would stumble over. */
+const shown = (value: string): string =>
+  decodeWords(value)
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, maxShownLength)
+    .toWellFormed()
+
+/** Of those that can be in an envelope; what else stands there is for people. */
+function addressesOf(values: readonly string[]): Set<string> {
+  const found = values.flatMap((value) => addressParser(value)).flatMap((one: Address) => one.group ?? [one])
+  return new Set(
+    found.flatMap(({ address }) => {
+      const read = readInternationalAddress(address)
+      return 'fault' in read ? [] : [addressText(read).toLowerCase()]
+    }),
+  )
+}
+
+const isKept = ({ name, raw }: Field): boolean => {
+  if (name === 'received') return true
+  if (name === 'bcc' || name === 'sender' || name.startsWith('x-postern-') || isForeign(name)) return false
+  // Empty, these would stand in the way of true ones.
+  return !(name === 'date' || name === 'message-id') || unfolded({ name, raw }) !== ''
+}
+
+function keptOf({ fields, body }: { fields: readonly Field[]; body: Buffer }, { host, at }: Arrival): Buffer {
+  const received = `Received: from submission by ${host} with ESMTPSA;\r\n ${dateText(at)}`
+  return putTogether([received, ...fields.filter(isKept).map(({ raw }) => raw)], body)
+}
+
+/** RFC 6409 §8: what a mail must have and the sender left out. The same mail and composition give the same bytes. */
+export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Composition): Buffer {
+  // It was looked at when it was accepted. What fails here must not reach another machine.
+  const parts = wholeParts(mime)
+  if ('fault' in parts) throw new Error(`message ${messageId} ${parts.fault}`)
+  const has = (wanted: string) => parts.fields.some(({ name }) => name === wanted)
+  return putTogether(
+    [
+      ...parts.fields.map(({ raw }) => raw),
+      ...(has('date') ? [] : [`Date: ${dateText(date)}`]),
+      ...(has('message-id') ? [] : [`Message-ID: <${messageId}@${domain}>`]),
+      ...(ref === undefined ? [] : [`X-Postern-Ref: ${ref}`]),
+    ],
+    parts.body,
+  )
+}
+
+/** Whether it can only travel where RFC 6531 is spoken. */
+export const hasUtf8Header = (mime: Buffer): boolean => !isAscii(mime.subarray(0, headerEnd(mime)))
+
+/** RFC 5322 §3.3. */
+const dateText = (date: Date): string => date.toUTCString().replace('GMT', '+0000')

@@ -1,0 +1,132 @@
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import { snsHostOf } from './sns.ts'
+
+/**
+ * What is asked of SNS itself: the certificates that messages are signed with, and to confirm a subscription. Only ever
+ * at the host that follows from a topic we know, or at the endpoint that the operator has set in its place.
+ */
+export interface SnsClientOptions {
+  /** For a private endpoint, and for tests. */
+  endpoint?: string | undefined
+  timeoutMs?: number
+}
+
+/** SNS was not reached, or failed: to be asked again later. */
+export class SnsUnavailable extends Error {
+  override readonly name = 'SnsUnavailable'
+}
+
+const ordinaryTimeoutMs = 5000
+const maxCertificateBytes = 16 * 1024
+/** Each region has one or two at a time. */
+const keptAtMost = 20
+const keptMs = 24 * 3600_000
+const minKeyBits = 2048
+
+interface Certificate {
+  key: KeyObject
+  validFrom: number
+  validTo: number
+}
+
+export class SnsClient {
+  readonly #endpoint: string | undefined
+  readonly #timeoutMs: number
+  readonly #kept = new Map<string, { certificate: Certificate; until: number }>()
+
+  constructor({ endpoint, timeoutMs = ordinaryTimeoutMs }: SnsClientOptions) {
+    this.#endpoint = endpoint
+    this.#timeoutMs = timeoutMs
+  }
+
+  /**
+   * The key of a certificate that is valid now, undefined when there is no such certificate. `beforeFetch` is asked when
+   * it is not at hand; what that throws is thrown here. Throws SnsUnavailable.
+   */
+  async keyOf(
+    topicArn: string,
+    path: string,
+    beforeFetch: () => Promise<void>,
+  ): Promise<KeyObject | undefined> {
+    const now = Date.now()
+    const address = this.#addressOf(topicArn, path)
+    const known = this.#kept.get(address)
+    let certificate = known && known.until > now ? known.certificate : undefined
+    if (!certificate) {
+      await beforeFetch()
+      certificate = await this.#fetchCertificate(address)
+      if (!certificate) return undefined
+      this.#keep(address, certificate, now + keptMs)
+    }
+    const isValid = certificate.validFrom <= now && now <= certificate.validTo
+    return isValid ? certificate.key : undefined
+  }
+
+  /** Throws SnsUnavailable when SNS does not say yes. */
+  async confirm(topicArn: string, token: string): Promise<void> {
+    const query = new URLSearchParams({
+      ...{ Action: 'ConfirmSubscription', Version: '2010-03-31' },
+      TopicArn: topicArn,
+      Token: token,
+    })
+    const { status } = await this.#get(this.#addressOf(topicArn, `/?${query}`))
+    if (status !== 200) throw new SnsUnavailable(`SNS did not confirm the subscription (status ${status})`)
+  }
+
+  #addressOf(topicArn: string, path: string): string {
+    return `${this.#endpoint ?? `https://${snsHostOf(topicArn)}`}${path}`
+  }
+
+  /** Only what was found: others would make room for themselves with names that do not exist. */
+  #keep(address: string, certificate: Certificate, until: number): void {
+    this.#kept.delete(address)
+    this.#kept.set(address, { certificate, until })
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > keptAtMost && oldest !== undefined) this.#kept.delete(oldest)
+  }
+
+  async #fetchCertificate(address: string): Promise<Certificate | undefined> {
+    const { status, body } = await this.#get(address)
+    if (status >= 500 || status === 429) throw new SnsUnavailable(`SNS failed (status ${status})`)
+    return status === 200 && body ? certificateOf(body) : undefined
+  }
+
+  /** `body` is undefined when it is too large. */
+  async #get(address: string): Promise<{ status: number; body: Buffer | undefined }> {
+    try {
+      const response = await fetch(address, {
+        // A redirection leads elsewhere, and is an error.
+        redirect: 'error',
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      })
+      return { status: response.status, body: await readAtMost(response, maxCertificateBytes) }
+    } catch (error) {
+      // The cause tells what happened; the message of the error may hold the address, and so a token.
+      const { code, name } = ((error as Error).cause ?? error) as { code?: string; name: string }
+      throw new SnsUnavailable(`SNS could not be reached (${code ?? name})`)
+    }
+  }
+}
+
+async function readAtMost(response: Response, maxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop cancels the rest.
+    if (size > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function certificateOf(pem: Buffer): Certificate | undefined {
+  try {
+    const { publicKey: key, validFromDate, validToDate } = new X509Certificate(pem)
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+    if (key.asymmetricKeyType !== 'rsa' || bits < minKeyBits) return undefined
+    return { key, validFrom: validFromDate.getTime(), validTo: validToDate.getTime() }
+  } catch {
+    return undefined
+  }
+}

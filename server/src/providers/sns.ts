@@ -1,0 +1,116 @@
+import { type KeyObject, verify } from 'node:crypto'
+
+/**
+ * Messages of Amazon SNS as they are posted to an HTTPS endpoint: their form, and what is signed of them. Pure; who
+ * fetches certificates is in sns-certificates.ts.
+ */
+export interface SnsMessage {
+  type: 'Notification' | 'SubscriptionConfirmation' | 'UnsubscribeConfirmation'
+  topicArn: string
+  /** What was published; of a confirmation, a sentence for people. */
+  message: string
+  /** Of a confirmation: what a subscription is confirmed with. */
+  token: string | null
+  sentAt: Date
+  certificateUrl: string
+  signatureVersion: string
+  signature: Buffer
+  /** What the signature is over. */
+  signed: string
+}
+
+const signedFields = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: [
+    'Message',
+    'MessageId',
+    'SubscribeURL',
+    'Timestamp',
+    'Token',
+    'TopicArn',
+    'Type',
+  ],
+  UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+} as const
+
+const isType = (type: unknown): type is SnsMessage['type'] =>
+  typeof type === 'string' && Object.hasOwn(signedFields, type)
+
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Undefined for what is none. Nothing in it is to be believed yet. */
+export function readSnsMessage(body: Buffer): SnsMessage | undefined {
+  let fields: Record<string, unknown>
+  try {
+    fields = JSON.parse(utf8.decode(body))
+  } catch {
+    return undefined
+  }
+  if (typeof fields !== 'object' || fields === null) return undefined
+  const textOf = (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined)
+  const { Type: type } = fields
+  if (!isType(type)) return undefined
+  let signed = ''
+  for (const name of signedFields[type]) {
+    const value = textOf(name)
+    // Only the subject may be missing; then it is not signed, either.
+    if (name === 'Subject' && (value === undefined || value === null)) continue
+    if (typeof value !== 'string') return undefined
+    // The fields are signed one behind the other: one with lines in it could pass for two.
+    if (name !== 'Message' && value.includes('\n')) return undefined
+    signed += `${name}\n${value}\n`
+  }
+  const [topicArn, message, timestamp] = ['TopicArn', 'Message', 'Timestamp'].map(textOf) as string[]
+  const [certificateUrl, signatureVersion, signature] = [
+    'SigningCertURL',
+    'SignatureVersion',
+    'Signature',
+  ].map(textOf)
+  if (
+    typeof certificateUrl !== 'string' ||
+    typeof signatureVersion !== 'string' ||
+    typeof signature !== 'string' ||
+    !base64.test(signature) ||
+    !time.test(timestamp ?? '')
+  ) {
+    return undefined
+  }
+  const sentAt = new Date(timestamp ?? '')
+  if (Number.isNaN(sentAt.getTime())) return undefined
+  return {
+    ...{ type, topicArn: topicArn ?? '', message: message ?? '', sentAt, certificateUrl, signatureVersion },
+    token: type === 'Notification' ? null : (textOf('Token') as string),
+    signature: Buffer.from(signature, 'base64'),
+    signed,
+  }
+}
+
+const topic = /^arn:aws(-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]+)+-\d{1,2}):\d{12}:[\w-]{1,256}(?:\.fifo)?$/
+
+/** Undefined where it is no topic's. */
+export const regionOfTopic = (arn: string): string | undefined => topic.exec(arn)?.[2]
+
+/** Where the topic's region has its SNS. Derived from the name of a topic that we know, never from a message. */
+export function snsHostOf(arn: string): string {
+  const [, partition, region] = topic.exec(arn) ?? []
+  if (region === undefined) throw new RangeError(`"${arn}" is no topic`)
+  return `sns.${region}.amazonaws.com${partition === '-cn' ? '.cn' : ''}`
+}
+
+const certificatePath = /^\/SimpleNotificationService-[0-9a-f]{8,64}\.pem$/
+
+/**
+ * The path of a certificate at the SNS of the topic's region, or undefined. Compared as text, character by character: a
+ * port, a user, a query or another spelling of the host are all something else.
+ */
+export function certificatePathOf({ certificateUrl, topicArn }: SnsMessage): string | undefined {
+  const start = `https://${snsHostOf(topicArn)}`
+  const path = certificateUrl.slice(start.length)
+  return certificateUrl.startsWith(start) && certificatePath.test(path) ? path : undefined
+}
+
+/** Signature version 2: RSA (PKCS #1 v1.5) with SHA-256. */
+export const isSigned = ({ signed, signature }: SnsMessage, key: KeyObject): boolean =>
+  verify('sha256', Buffer.from(signed), key, signature)
