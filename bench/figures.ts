@@ -33,7 +33,7 @@ export function table(head: string[], rows: string[][]): string {
 }
 
 /** Where, when and on which state of the code the figures were taken. */
-export async function circumstances(client: pg.Client): Promise<string> {
+export async function circumstances(client: pg.Client | pg.Pool): Promise<string> {
   const { rows } = await client.query<{ version: string; fsync: string; commit: string }>(
     `select current_setting('server_version') as version, current_setting('fsync') as fsync,
             current_setting('synchronous_commit') as commit`,

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { startCluster } from '../server/src/testing/postgres.ts'
+import { type Cluster, type ClusterPlaces, startCluster } from '../server/src/testing/postgres.ts'
 
 /**
  * A Postern to measure: a PostgreSQL of its own that waits for the disk as in production, and `postern api`
@@ -23,6 +23,7 @@ export interface Postern {
   ownerUrl: string
   /** For preparing and counting. */
   superuser: pg.Client
+  postgres: Pick<Cluster, 'kill' | 'start' | 'isRunning'>
   postgresLog: string
   /** For files of the bench; gone at the end. */
   directory: string
@@ -59,6 +60,10 @@ export interface PartOptions {
 export interface PosternOptions extends PartOptions {
   /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
   data?: string | undefined
+  /** Of PostgreSQL, some of which it takes only at its start. */
+  settings?: Record<string, string>
+  /** Where its write-ahead log is to be, if not there. */
+  wal?: string | undefined
 }
 
 const program = path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
@@ -85,8 +90,12 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   }
   try {
     // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
-    const cluster = await startCluster(postgresHome)
-    undo.push(() => cluster.stop())
+    const places = { directory: postgresHome, walDirectory: options.wal }
+    if (options.settings) await setUp(places, options.settings)
+    const cluster = await startCluster(places)
+    undo.push(async () => {
+      if (await cluster.isRunning()) await cluster.stop()
+    })
     let isNew = true
     await onDatabase(cluster.url, async (client) => {
       const { rowCount } = await client.query(`select from pg_database where datname = 'postern'`)
@@ -120,6 +129,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
       databaseUrl,
       ownerUrl,
       superuser,
+      postgres: cluster,
       postgresLog: path.join(postgresHome, 'log'),
       directory: home,
       api,
@@ -131,6 +141,19 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+async function setUp(places: ClusterPlaces, settings: Record<string, string>): Promise<void> {
+  const cluster = await startCluster(places)
+  try {
+    await onDatabase(cluster.url, async (client) => {
+      for (const [name, value] of Object.entries(settings)) {
+        await client.query(`alter system set ${name} = '${value}'`)
+      }
+    })
+  } finally {
+    await cluster.stop()
   }
 }
 
@@ -158,11 +181,12 @@ async function secretsOf(data: string | undefined): Promise<Record<string, strin
   return JSON.parse(await readFile(file, 'utf8'))
 }
 
-/** What each says in its log when it is ready. */
-const readyWords: Record<PartName, string> = {
-  api: 'serving',
-  worker: 'working',
-  intake: 'taking in reports',
+/** What each says in its log when it is ready. An intake that takes in mail says so last. */
+function readyWord(name: PartName, env: Record<string, string>): string {
+  const takesMail = env['POSTERN_SUBMISSIONS_PORT'] !== undefined
+  return { api: 'serving', worker: 'working', intake: takesMail ? 'taking in mail' : 'taking in reports' }[
+    name
+  ]
 }
 let started = 0
 /** On a machine that does much else. */
@@ -187,7 +211,7 @@ async function startPart(
   }
   for (const deadline = Date.now() + readyMs; Date.now() < deadline; await sleep(50)) {
     const lines = (await readFile(logFile, 'utf8')).split('\n')
-    const line = lines.find((text) => text.includes(`"msg":"${readyWords[name]}"`))
+    const line = lines.find((text) => text.includes(`"msg":"${readyWord(name, env)}"`))
     if (line)
       return { pid: child.pid ?? 0, ready: JSON.parse(line), stop: end('SIGTERM'), kill: end('SIGKILL') }
     if (child.exitCode !== null) throw new Error(`postern ${name} ended:\n${lines.join('\n')}`)

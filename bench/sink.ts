@@ -14,6 +14,8 @@ export interface Sink {
   until(count: number, silenceMs: number): Promise<void>
   read(): Promise<Delivery[]>
   empty(): Promise<void>
+  /** From now on it takes so long from having a mail for somebody there to saying so. */
+  slowDown(domain: string, ms: number): void
   stop(): void
 }
 
@@ -64,6 +66,7 @@ export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
       emptiedAt = counted
       await truncate(ledger)
     },
+    slowDown: (domain, ms) => void child.send({ slow: { domain, ms } }),
     stop: () => child.disconnect(),
   }
 }

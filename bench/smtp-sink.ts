@@ -23,7 +23,7 @@ export interface SmtpSink {
  */
 export async function startSmtpSink(
   onMail: (mail: Received) => void,
-  paceMs: number,
+  paceOf: (to: string) => number,
   refuse: (recipient: string) => string | undefined = () => undefined,
 ): Promise<SmtpSink> {
   const sockets = new Set<Socket>()
@@ -32,7 +32,7 @@ export async function startSmtpSink(
     socket.on('close', () => sockets.delete(socket))
     // Whoever goes away in the middle of a mail has not handed it over.
     socket.on('error', () => socket.destroy())
-    const session = new Session(socket, onMail, paceMs, refuse)
+    const session = new Session(socket, onMail, paceOf, refuse)
     socket.on('data', (chunk) => session.read(chunk))
     socket.write('220 sink.test ESMTP\r\n')
   })
@@ -55,7 +55,7 @@ const endOfHeader = Buffer.from('\r\n\r\n')
 class Session {
   readonly #socket: Socket
   readonly #onMail: (mail: Received) => void
-  readonly #paceMs: number
+  readonly #paceOf: (to: string) => number
   readonly #refuse: (recipient: string) => string | undefined
   #envelope = { from: '', to: '' }
   #isData = false
@@ -64,12 +64,12 @@ class Session {
   constructor(
     socket: Socket,
     onMail: (mail: Received) => void,
-    paceMs: number,
+    paceOf: (to: string) => number,
     refuse: (recipient: string) => string | undefined,
   ) {
     this.#socket = socket
     this.#onMail = onMail
-    this.#paceMs = paceMs
+    this.#paceOf = paceOf
     this.#refuse = refuse
   }
 
@@ -118,8 +118,9 @@ class Session {
     this.#isData = false
     this.#onMail({ ...this.#envelope, header })
     const say = () => this.#socket.write('250 2.0.0 Ok: queued as SINK\r\n')
-    if (this.#paceMs === 0) say()
-    else setTimeout(say, this.#paceMs)
+    const paceMs = this.#paceOf(this.#envelope.to)
+    if (paceMs === 0) say()
+    else setTimeout(say, paceMs)
     return true
   }
 }

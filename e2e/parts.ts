@@ -1,3 +1,4 @@
+import { BadLine } from '../server/src/testing/bad-line.ts'
 import { makeCertificate } from '../server/src/testing/certificate.ts'
 import { emptyDatabase, type TestDatabase } from '../server/src/testing/database.ts'
 import { type DnsRecord, startDns } from '../server/src/testing/dns.ts'
@@ -10,7 +11,6 @@ import {
 import { Postfix } from '../server/src/testing/postfix.ts'
 import { type SesPeer, startSesPeer } from '../server/src/testing/ses-peer.ts'
 import { Sink } from '../server/src/testing/sink.ts'
-import { openSlowLine, type SlowLine } from '../server/src/testing/slow-line.ts'
 import { type SnsPeer, startSnsPeer } from '../server/src/testing/sns-peer.ts'
 import { steadyPort } from '../server/src/testing/steady-port.ts'
 
@@ -33,7 +33,7 @@ export interface Parts {
   database: TestDatabase
   dns: Dns
   /** What the worker hands its mail over on; as quick as can be, unless a scenario slows it down. */
-  line: SlowLine
+  line: BadLine
   postfix: Postfix
   sink: Sink
   ses: SesPeer
@@ -74,7 +74,7 @@ export async function openParts(options: PartOptions): Promise<Parts> {
     quickStart(),
   ])
   const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort, ...options })
-  const line = await openSlowLine(postfix.port, 0)
+  const line = await BadLine.open(postfix.port)
   const env = {
     ...start,
     POSTERN_DATABASE_URL: database.url,

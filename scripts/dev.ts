@@ -123,7 +123,7 @@ function step(line: string): void {
 async function ownCluster(): Promise<Cluster> {
   step('Starting a PostgreSQL of its own…')
   try {
-    return await startCluster(path.join(state, 'postgres'))
+    return await startCluster({ directory: path.join(state, 'postgres') })
   } catch (error) {
     throw new Failed((error as Error).message)
   }

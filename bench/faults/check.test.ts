@@ -6,6 +6,10 @@ const mail = { id: 'a', recipient: 'ada@example.net' }
 const told = { 'message.accepted': 1, 'message.sent': 1, 'message.delivered': 1 }
 const well: Evidence = {
   promised: [mail],
+  answers: [
+    { status: 503, error: 'unavailable', hasRetryAfter: true },
+    { status: 409, error: 'request_in_progress', hasRetryAfter: false },
+  ],
   unheard: ['bob@example.net'],
   received: [mail],
   stored: [{ ...mail, status: 'delivered', events: told }],
@@ -35,8 +39,8 @@ describe('the checker', () => {
       /never asked/,
     ],
     ['a mail under two ids', { received: [mail, { ...mail, id: 'c' }] }, /never asked/],
-    ['a mail sent again for no reason', { received: [mail, mail], inFlight: [] }, /than a kill explains/],
-    ['a mail sent three times for one kill', { received: [mail, mail, mail] }, /than a kill explains/],
+    ['a mail sent again for no reason', { received: [mail, mail], inFlight: [] }, /than explained/],
+    ['a mail sent three times for one kill', { received: [mail, mail, mail] }, /than explained/],
     [
       'a mail left behind',
       { stored: [{ ...mail, status: 'queued', events: told }] },
@@ -56,6 +60,21 @@ describe('the checker', () => {
       'an event that must not be told',
       { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.bounced': 1 } }] },
       /told of too often/,
+    ],
+    [
+      'an answer that blames nobody',
+      { answers: [{ status: 500, error: 'internal_error', hasRetryAfter: false }] },
+      /answered wrongly/,
+    ],
+    [
+      'an answer that does not say when to come again',
+      { answers: [{ status: 503, error: 'unavailable', hasRetryAfter: false }] },
+      /answered wrongly/,
+    ],
+    [
+      'a refusal of what was allowed',
+      { answers: [{ status: 401, error: 'unauthenticated', hasRetryAfter: false }] },
+      /answered wrongly/,
     ],
     ['a run that proves nothing', { promised: [], received: [], stored: [] }, /nothing was promised/],
   ]

@@ -17,14 +17,24 @@ export interface Stored {
   events: Record<string, number>
 }
 
+/** Of a request that was not accepted. */
+export interface Answer {
+  status: number
+  error: string
+  /** It says when to come again. */
+  hasRetryAfter: boolean
+}
+
 export interface Evidence {
   promised: readonly Promised[]
+  /** Every answer that was no yes. */
+  answers: readonly Answer[]
   /** Recipients of requests that were not answered: whether their mail is sent is nobody's fault. */
   unheard: readonly string[]
   /** What the MTA has said yes to, once for each time. */
   received: readonly Promised[]
   stored: readonly Stored[]
-  /** Mails under lease in the moment after a worker was killed: a list for each kill. */
+  /** Mails that were between two hands in the moment when something went wrong: a list for each time. */
   inFlight: readonly (readonly Promised[])[]
   /** In which a recipient may be in the end. */
   finalStatuses: readonly string[]
@@ -46,7 +56,7 @@ export interface Verdict {
   strange: Promised[]
   /** Received more than once. */
   duplicates: number
-  /** More often than it was in flight when a worker was killed. */
+  /** More often than it was in flight when something went wrong. */
   unexplainedDuplicates: Promised[]
   /** Stored, and not in a final status. */
   unfinished: Stored[]
@@ -54,12 +64,14 @@ export interface Verdict {
   wronglyTold: Stored[]
   /** Received though the answer was lost: allowed. */
   sentUnheard: number
+  /** Neither "not now, come again" nor "the first of these requests is still under way". */
+  wrongAnswers: Answer[]
 }
 
 const keyOf = ({ id, recipient }: Promised): string => `${id} ${recipient}`
 
 export function check(evidence: Evidence): Verdict {
-  const { promised, unheard, received, stored, inFlight, finalStatuses, told } = evidence
+  const { promised, answers, unheard, received, stored, inFlight, finalStatuses, told } = evidence
   const timesReceived = counts(received)
   const timesInFlight = counts(inFlight.flat())
   const promisedKeys = new Set(promised.map(keyOf))
@@ -90,6 +102,10 @@ export function check(evidence: Evidence): Verdict {
     sentUnheard: distinct.filter(
       (mail) => !promisedKeys.has(keyOf(mail)) && unheardRecipients.has(mail.recipient),
     ).length,
+    wrongAnswers: answers.filter(
+      ({ status, error, hasRetryAfter }) =>
+        !(status === 503 && hasRetryAfter) && !(status === 409 && error === 'request_in_progress'),
+    ),
   }
 }
 
@@ -102,9 +118,10 @@ export function faultsOf(verdict: Verdict): string[] {
     ...of('promised and lost', verdict.lost),
     ...of('promised and not stored', verdict.forgotten),
     ...of('received and never asked for', verdict.strange),
-    ...of('received more often than a kill explains', verdict.unexplainedDuplicates),
+    ...of('received more often than explained', verdict.unexplainedDuplicates),
     ...of('not in a final status', verdict.unfinished),
     ...of('told of too often or too seldom', verdict.wronglyTold),
+    ...of('answered wrongly', verdict.wrongAnswers),
   ]
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeLetter } from '../letter.ts'
+import { type Letter, makeLetter } from '../letter.ts'
 import type { Sender } from '../senders.ts'
 import { Chance } from './chance.ts'
-import type { Promised } from './check.ts'
+import type { Answer, Promised } from './check.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
@@ -22,13 +22,20 @@ export interface LoadOptions {
   seed: number
   programs: number
   pauseMs: number
+  /** Of a mail, about. */
+  bytes?: number | undefined
+  /** Where a sender's recipients are. */
+  recipientsOf?: ((sender: Sender) => string) | undefined
 }
 
 export interface Spoken {
-  promised: Promised[]
+  /** And when, by the clock of this machine, in ms. */
+  promised: (Promised & { at: number })[]
   /** Recipients of requests that nobody answered. */
   unheard: string[]
   refused: { status: number; error: string }[]
+  /** Every answer that was no yes, of requests that were made again, too. */
+  answers: Answer[]
   requests: number
   repetitions: number
 }
@@ -40,10 +47,11 @@ export interface RunningLoad {
 
 const patienceMs = 10_000
 const betweenTriesMs = 200
-const letter = makeLetter(1500)
+/** After the end of the run, for an answer that is still to come. */
+const lastTriesMs = 60_000
 
 export function startLoad(options: LoadOptions): RunningLoad {
-  const spoken: Spoken = { promised: [], unheard: [], refused: [], requests: 0, repetitions: 0 }
+  const spoken: Spoken = { promised: [], unheard: [], refused: [], answers: [], requests: 0, repetitions: 0 }
   const stopping = new AbortController()
   const running = Array.from({ length: options.programs }, (_, number) =>
     new Program(options, number, spoken, stopping.signal).run(),
@@ -63,7 +71,9 @@ class Program {
   readonly #spoken: Spoken
   readonly #stopping: AbortSignal
   readonly #chance: Chance
+  readonly #letter: Letter
   #requests = 0
+  #stoppedAt: number | undefined
 
   constructor(options: LoadOptions, number: number, spoken: Spoken, stopping: AbortSignal) {
     this.#options = options
@@ -71,6 +81,7 @@ class Program {
     this.#spoken = spoken
     this.#stopping = stopping
     this.#chance = new Chance(options.seed + 1000 + number)
+    this.#letter = makeLetter(options.bytes ?? 1500)
   }
 
   async run(): Promise<void> {
@@ -83,25 +94,31 @@ class Program {
     }
   }
 
+  #hasStopped(agoMs: number): boolean {
+    if (!this.#stopping.aborted) return false
+    this.#stoppedAt ??= performance.now()
+    return performance.now() - this.#stoppedAt > agoMs
+  }
+
   async #request(sender: Sender): Promise<void> {
     const request = ++this.#requests
+    const at = this.#options.recipientsOf?.(sender) ?? 'example.net'
     const mails = this.#chance.next() < 0.3 ? this.#chance.between(2, 10) : 1
     const recipients = Array.from({ length: mails }, (_, mail) =>
       Array.from(
         { length: this.#chance.next() < 0.2 ? 3 : 1 },
-        (_, place) => `p${this.#number}-r${request}-m${mail}-${place}@example.net`,
+        (_, place) => `p${this.#number}-r${request}-m${mail}-${place}@${at}`,
       ),
     )
     const key = this.#chance.next() < 0.5 ? `program-${this.#number}-${request}` : undefined
     this.#spoken.requests++
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const answer = await this.#ask(sender, recipients, key)
       if (answer) return this.#hear(recipients, answer)
       // Under a key it is asked again for as long as it takes, and so known in the end.
-      if (key === undefined) break
+      if (key === undefined || this.#hasStopped(lastTriesMs)) break
       this.#spoken.repetitions++
       await sleep(betweenTriesMs)
-      if (attempt > 300) throw new Error('the API does not come back')
     }
     await this.#options.ledger.write({ unheard: recipients.flat() })
     this.#spoken.unheard.push(...recipients.flat())
@@ -112,7 +129,7 @@ class Program {
     recipients: string[][],
     key: string | undefined,
   ): Promise<{ status: number; body: unknown } | undefined> {
-    const messages = recipients.map((to) => ({ from: `shop@${domain}`, to, ...letter }))
+    const messages = recipients.map((to) => ({ from: `shop@${domain}`, to, ...this.#letter }))
     try {
       const response = await fetch(`${this.#options.url}/v1/messages${messages.length > 1 ? '/batch' : ''}`, {
         method: 'POST',
@@ -125,6 +142,11 @@ class Program {
         signal: AbortSignal.timeout(patienceMs),
       })
       const body = await response.json()
+      if (response.status !== 202) {
+        const { error = '' } = body as { error?: string }
+        const hasRetryAfter = response.headers.has('retry-after')
+        this.#spoken.answers.push({ status: response.status, error, hasRetryAfter })
+      }
       // The first try of this request may still be running, of a process that was killed.
       const isRunning = response.status === 409 && key !== undefined
       return isRunning || response.status >= 500 ? undefined : { status: response.status, body }
@@ -141,16 +163,18 @@ class Program {
       this.#spoken.refused.push({ status, error })
       return
     }
+    const at = performance.timeOrigin + performance.now()
     const answers = recipients.length > 1 ? (body as { data: object[] }).data : [body as object]
     for (const [place, to] of recipients.entries()) {
       const { id, error } = answers[place] as { id?: string; error?: string }
       if (id === undefined) {
         this.#spoken.refused.push({ status, error: error ?? 'no answer' })
+        this.#spoken.answers.push({ status, error: error ?? 'no answer', hasRetryAfter: false })
         continue
       }
       for (const recipient of to) {
         await ledger.write({ promised: id, recipient })
-        this.#spoken.promised.push({ id, recipient })
+        this.#spoken.promised.push({ id, recipient, at })
       }
     }
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { circumstances } from '../figures.ts'
 import { Chance } from './chance.ts'
-import { examine } from './points/examine.ts'
+import { examine, type Findings } from './points/examine.ts'
 import { describePoint, keyOf, Lane, type Point } from './points/lane.ts'
 import { Life, type Variant, variants } from './points/variants.ts'
 import { say, seedOf } from './run.ts'
@@ -41,6 +41,7 @@ interface Tally {
   chosen: number
   survived: number
   duplicates: number
+  givenUp: number
   unmet: Point[]
   faults: string[]
 }
@@ -64,7 +65,7 @@ try {
   const unmet = sum((tally) => tally.unmet.length)
   say(`\n${lanes[0] ? await circumstances(lanes[0].postern.superuser) : ''};`)
   say(
-    `seed ${seed}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s, ${lives} lives; received twice ${sum((tally) => tally.duplicates)}`,
+    `seed ${seed}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s, ${lives} lives; received twice ${sum((tally) => tally.duplicates)}, given up and told of ${sum((tally) => tally.givenUp)}`,
   )
   for (const fault of faults) say(`FAULT: ${fault}`)
   const of = sum((tally) => tally.chosen)
@@ -84,6 +85,7 @@ async function proveVariant(variant: Variant): Promise<Tally> {
     chosen: picked.length,
     survived: 0,
     duplicates: 0,
+    givenUp: 0,
     unmet: [],
     faults: [],
   }
@@ -139,23 +141,21 @@ function pick(points: readonly Point[]): Point[] {
 
 async function dieAt(lane: Lane, variant: Variant, point: Point, tally: Tally): Promise<void> {
   for (let time = 1; time <= triesAtMost; time++) {
-    const { isMet, faults, duplicates } = await live(lane, variant, point)
+    const { isMet, faults, duplicates, isGivenUp } = await live(lane, variant, point)
     tally.faults.push(...faults.map((fault) => `${variant.name}, ${describePoint(point)}: ${fault}`))
     if (faults.length > 0) return
     if (!isMet) continue
     tally.survived++
     if (tally.survived % 10 === 0) say(`  ${tally.survived} of ${tally.chosen}`)
     tally.duplicates += duplicates
+    if (isGivenUp) tally.givenUp++
     return
   }
   tally.unmet.push(point)
 }
 
-interface Lived {
+interface Lived extends Findings {
   isMet: boolean
-  /** Received more than once, and rightly so. */
-  duplicates: number
-  faults: string[]
 }
 
 async function live(lane: Lane, variant: Variant, point?: Point): Promise<Lived> {
@@ -169,6 +169,6 @@ async function live(lane: Lane, variant: Variant, point?: Point): Promise<Lived>
     return { isMet, ...(await examine(lane, variant, life, name)) }
   } catch (error) {
     await lane.rest()
-    return { isMet: true, duplicates: 0, faults: [(error as Error).message] }
+    return { isMet: true, duplicates: 0, isGivenUp: false, faults: [(error as Error).message] }
   }
 }

@@ -8,7 +8,7 @@ import { makeSenders, type Sender } from '../senders.ts'
 import { type Sink, startSink } from '../sink.ts'
 import { check, faultsOf, type Promised, type Stored, toldOfDelivered, type Verdict } from './check.ts'
 import { Ledger } from './ledger.ts'
-import { type RunningLoad, type Spoken, startLoad } from './load.ts'
+import { type LoadOptions, type RunningLoad, type Spoken, startLoad } from './load.ts'
 import { type Reporter, startReporter } from './reporter.ts'
 
 /**
@@ -21,12 +21,14 @@ export interface FaultRun {
   /** What is done, for the first line. */
   title: string
   seed: number
-  load: { programs: number; pauseMs: number }
+  load: Pick<LoadOptions, 'programs' | 'pauseMs' | 'bytes' | 'recipientsOf'>
   senders?: number
   /** From the sink's having a mail to its saying so: a moment in which it has it, and nobody knows. */
   paceMs?: number
   /** Where PostgreSQL keeps its data, if it is to be a certain place. */
   data?: string
+  /** The same for its write-ahead log. */
+  wal?: string
   /** Which parts are started before mail flows: all, unless the run starts some of its own. */
   parts?: readonly PartName[]
   /** Settings of every part. */
@@ -44,6 +46,8 @@ export interface FaultRun {
   findFaults?(stage: Stage, verdict: Verdict): Promise<string[]>
   /** After that time something is stuck. */
   drainMs?: number
+  /** In the end, leases and waiting times that nothing but time would end are ended at once. */
+  isHasty?: boolean
 }
 
 export interface Ground {
@@ -56,6 +60,7 @@ export interface Ground {
   intakePort: number
   /** Lives on when PostgreSQL is started again. */
   query<T extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<T[]>
+  pool: pg.Pool
 }
 
 export interface Stage extends Ground {
@@ -94,15 +99,16 @@ export async function prove(run: FaultRun): Promise<void> {
     POSTERN_BOUNCE_PORT: String(intakePort),
     ...run.environment,
   }
-  const postern = await startPostern({ environment, data: run.data })
+  const postern = await startPostern({ environment, data: run.data, wal: run.wal })
   // It is cut off when PostgreSQL is; whoever uses it then is told.
   postern.superuser.on('error', () => {})
-  const pool = new pg.Pool({ connectionString: postern.ownerUrl, max: 2 })
+  const patience = { connectionTimeoutMillis: 10_000, query_timeout: 10_000 }
+  const pool = new pg.Pool({ connectionString: postern.ownerUrl, max: 2, ...patience })
   pool.on('error', () => {})
   const received = path.join(postern.directory, 'received')
   const sink = await startSink(received, run.paceMs ?? 20)
   const query: Ground['query'] = async (text, values) => (await pool.query(text, values)).rows
-  const ground: Ground = { postern, sink, received, httpPort, intakePort, query }
+  const ground: Ground = { postern, sink, received, httpPort, intakePort, query, pool }
   try {
     Object.assign(environment, { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` })
     if (run.lay) Object.assign(environment, await run.lay(ground))
@@ -128,7 +134,7 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   const startedAt = performance.now()
   const wrongs = await endLoadAfter(load, () => run.goWrong(stage))
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  const isAtRest = await comeToRest(stage, run.drainMs ?? usualDrainMs)
+  const isAtRest = await comeToRest(stage, run)
   await reporter.stop()
   await ledger.close()
 
@@ -141,7 +147,7 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
     ...(await miscounts(stage)),
     ...((await run.findFaults?.(stage, verdict)) ?? []),
   ]
-  say(`\n${await circumstances(postern.superuser)};`)
+  say(`\n${await circumstances(ground.pool)};`)
   say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
   say(summary(load.spoken, verdict, wrongs.inFlight))
   for (const fault of faults) say(`FAULT: ${fault}`)
@@ -177,19 +183,35 @@ export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
 }
 
 /** Nothing is to be sent, and a report was brought for everything that was received. False when that takes too long. */
-async function comeToRest({ query, spoken, reporter, sink }: Stage, drainMs: number): Promise<boolean> {
+async function comeToRest(stage: Stage, { drainMs = usualDrainMs, isHasty }: FaultRun): Promise<boolean> {
+  const { query, spoken, reporter, sink } = stage
   say(`${spoken.promised.length} mails were promised; waiting for the last of them`)
+  let quietSince = Date.now()
+  let last = ''
   for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
-    const waiting = await query('select from mail.dispatch limit 1')
+    const waiting = await query('select message_id, state, attempt from mail.dispatch order by 1, 2, 3')
     if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count()) return true
+    const now = JSON.stringify([waiting, reporter.taken(), sink.count()])
+    if (now !== last) quietSince = Date.now()
+    last = now
+    if (isHasty && Date.now() - quietSince > quietMs) await hasten(stage)
   }
   say(`It did not come to rest in ${drainMs / 1000} s.`)
   return false
 }
 
+const quietMs = 3000
+
+/** As if a long time had gone by: whoever had a lease is gone, and whatever was put off is due. */
+async function hasten({ query }: Stage): Promise<void> {
+  await query(`update mail.dispatch set leased_until = postern.now() where state = 'leased'`)
+  await query(`update mail.dispatch set due_at = postern.now() where state = 'deferred'`)
+}
+
 async function judge({ query, sink, spoken }: Stage, inFlight: Wrongs['inFlight']): Promise<Verdict> {
   return check({
     promised: spoken.promised,
+    answers: spoken.answers,
     unheard: spoken.unheard,
     received: (await sink.read()).map(({ messageId, recipient }) => ({
       id: messageId.split('@')[0] ?? '',
@@ -226,9 +248,10 @@ async function miscounts({ query }: Stage): Promise<string[]> {
 }
 
 function summary(spoken: Spoken, verdict: Verdict, inFlight: Wrongs['inFlight']): string {
-  const { requests, repetitions, refused, unheard } = spoken
+  const { requests, repetitions, refused, unheard, answers } = spoken
+  const unavailable = answers.filter(({ status }) => status === 503).length
   return [
-    `requests ${requests}, repeated ${repetitions}, refused ${refused.length}, recipients unheard ${unheard.length}`,
+    `requests ${requests}, repeated ${repetitions}, answered 503 ${unavailable}, refused ${refused.length}, recipients unheard ${unheard.length}`,
     `promised ${verdict.promised}, received ${verdict.received}, lost ${verdict.lost.length}`,
     `in flight when it went wrong ${inFlight.flat().length}, duplicates ${verdict.duplicates}, unexplained ${verdict.unexplainedDuplicates.length}`,
     `sent though the answer was lost ${verdict.sentUnheard} (allowed)`,

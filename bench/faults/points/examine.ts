@@ -1,9 +1,12 @@
-import { check, faultsOf, type Stored } from '../check.ts'
+import { check, faultsOf, type Promised, type Stored } from '../check.ts'
 import type { Lane } from './lane.ts'
-import type { Life, Variant } from './variants.ts'
+import type { Life, Outcome, Variant } from './variants.ts'
 
 export interface Findings {
+  /** Received more than once, and messages that came about twice because a 250 was lost. */
   duplicates: number
+  /** Nobody knew whether its provider had it, and it had not: it has failed, and was told of. */
+  isGivenUp: boolean
   /** What is not as it must be after one life, in words; nothing when all is well. */
   faults: string[]
 }
@@ -20,32 +23,56 @@ export async function examine(lane: Lane, variant: Variant, life: Life, name: st
     [`${name}-%`],
   )
   const received = lane.received.map(({ id, recipient }) => ({ id, recipient }))
+  const isGivenUp = await isInDoubt(lane, name)
+  const outcome = (isGivenUp && variant.otherwise) || variant
+  const twins = twinsOf(stored, life)
+  // What came about without a promise must be sent all the same.
+  const promised = [...life.promised, ...twins]
   const verdict = check({
-    promised: life.promised,
+    promised,
+    // Whoever has none calls again; what he is told is looked at by prove:database.
+    answers: [],
     unheard: [],
     // What must not be received at all is received in vain.
-    received: variant.isReceived || received.length > 0 ? received : life.promised,
+    received: outcome.isReceived || received.length > 0 ? received : promised,
     stored,
     inFlight: [lane.inFlight],
-    finalStatuses: [variant.finalStatus],
-    told: variant.told,
+    finalStatuses: [outcome.finalStatus],
+    told: outcome.told,
   })
   const faults = [
     ...faultsOf(verdict),
-    ...(variant.isReceived || received.length === 0 ? [] : ['it was sent, and must not be']),
-    ...(stored.length === life.promised.length
+    ...(outcome.isReceived || received.length === 0 ? [] : ['it was sent, and must not be']),
+    ...(stored.length === promised.length
       ? []
-      : [`${stored.length} recipients are stored, and ${life.promised.length} were promised`]),
-    ...(await suppressions(lane, variant, name, life.promised.length)),
+      : [`${stored.length} recipients are stored, and ${promised.length} were promised`]),
+    ...(await suppressions(lane, outcome, name, promised.length)),
     ...(await leftovers(lane)),
     ...(await miscounts(lane)),
   ]
-  return { duplicates: verdict.duplicates, faults }
+  return { duplicates: verdict.duplicates + twins.length, isGivenUp, faults }
+}
+
+/** Under other ids than were promised, as many as there may be: the same mail, brought again because no 250 came. */
+function twinsOf(stored: readonly Stored[], { promised, unheard }: Life): Promised[] {
+  const ids = new Set(promised.map(({ id }) => id))
+  return stored.filter(({ id }) => !ids.has(id)).slice(0, unheard)
+}
+
+/** An attempt was committed by a worker that died, and nothing has arrived. */
+async function isInDoubt(lane: Lane, name: string): Promise<boolean> {
+  if (lane.dead !== 'worker' || lane.received.length > 0) return false
+  const begun = await lane.query(
+    `select from mail.attempts join mail.recipients using (message_id, recipient_no)
+      where outcome = 'begun' and address like $1`,
+    [`${name}-%`],
+  )
+  return begun.length === 1
 }
 
 async function suppressions(
   lane: Lane,
-  { isSuppressed }: Variant,
+  { isSuppressed }: Outcome,
   name: string,
   recipients: number,
 ): Promise<string[]> {

@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeCertificate } from '../../../server/src/testing/certificate.ts'
 import { freePort } from '../../../server/src/testing/postgres.ts'
+import type { OutboundMail } from '../../../server/src/testing/ses-outbound.ts'
 import { type Part, type PartName, type Postern, startPostern } from '../../postern.ts'
 import { makeSenders, type Sender } from '../../senders.ts'
 import { type SmtpSink, startSmtpSink } from '../../smtp-sink.ts'
 import type { Promised } from '../check.ts'
+import { Amazon } from './amazon.ts'
 import { readPostgres } from './postgres.ts'
 import { readSmtp } from './smtp.ts'
 import { openTap, type Passing, readHttp, type Tap } from './tap.ts'
+import { readTls } from './tls.ts'
 
 /**
- * A Postern in three processes, each with a tap on every line that it has: to PostgreSQL, to the MTA, from whoever
- * calls it. At a point that was chosen the process that it belongs to is killed, and started again.
+ * A Postern in three processes, each with a tap on every line that it has: to PostgreSQL, to the MTA, to SES and SNS, from
+ * whoever calls it. At a point that was chosen the process that it belongs to is killed, and started again.
  */
 export interface Point {
   /** Of the variant: the same thing may be said in several of them. */
@@ -25,6 +29,8 @@ export interface Point {
 export interface Received extends Promised {
   returnPath: string
   header: string
+  /** By SES; nothing where the MTA has it. */
+  ses?: OutboundMail
 }
 
 export const describePoint = ({ step, part, what, when, occurrence }: Point): string =>
@@ -33,12 +39,17 @@ export const describePoint = ({ step, part, what, when, occurrence }: Point): st
 /** For a machine that does much else. */
 export const patienceMs = 90_000
 
-type PartTaps = Record<'database' | 'line', Tap | undefined>
+type Read = Parameters<typeof openTap>[2]
+
+/** By SES; the domain of `sender` is sent for by the MTA. */
+const sesDomain = 'ses.example.com'
 
 export class Lane {
   readonly postern: Postern
   readonly sender: Sender
-  /** What the MTA has said yes to, and what it answers to a recipient instead. */
+  readonly amazon: Amazon
+  readonly sesDomain = sesDomain
+  /** What the MTA and SES have said yes to, and what the MTA answers to a recipient instead. */
   readonly received: Received[] = []
   refuses: (recipient: string) => string | undefined = () => undefined
   /** Every point that was passed since `watch`. */
@@ -47,18 +58,24 @@ export class Lane {
   inFlight: Promised[] = []
   readonly #environment: Record<string, string>
   readonly #parts: Partial<Record<PartName, Part>> = {}
-  readonly #taps: Partial<Record<PartName, PartTaps>> = {}
+  readonly #databases: Partial<Record<PartName, Tap>> = {}
+  /** The others. */
+  readonly #lines: Record<PartName, Tap[]> = { api: [], worker: [], intake: [] }
+  /** On which a session may be left open and used on, or not, as it happens. */
+  readonly #sessions: Tap[] = []
   readonly #close: (() => unknown)[] = []
   readonly #handedOver = new Set<string>()
   #seen = new Map<string, number>()
   #step: string | undefined
   #point: string | undefined
   #death: Promise<void> | undefined
-  #ports = { api: 0, intake: 0 }
+  #dead: PartName | undefined
+  #ports = { api: 0, intake: 0, submission: 0 }
 
-  private constructor(postern: Postern, sender: Sender, environment: Record<string, string>) {
+  private constructor(postern: Postern, sender: Sender, amazon: Amazon, environment: Record<string, string>) {
     this.postern = postern
     this.sender = sender
+    this.amazon = amazon
     this.#environment = environment
   }
 
@@ -66,9 +83,10 @@ export class Lane {
     const postern = await startPostern({ environment })
     const [sender] = await makeSenders(postern, 1)
     if (!sender) throw new Error('nobody sends')
-    const lane = new Lane(postern, sender, { ...environment })
+    const lane = new Lane(postern, sender, await Amazon.open(), { ...environment })
     await postern.api.stop()
     await lane.#layLines()
+    await lane.#openSesDomain()
     return lane
   }
 
@@ -81,41 +99,89 @@ export class Lane {
     return this.#ports.intake
   }
 
+  /** Where mail is brought, under TLS from the first octet. */
+  get submissionPort(): number {
+    return this.#ports.submission
+  }
+
+  /** Who was killed. */
+  get dead(): PartName | undefined {
+    return this.#dead
+  }
+
   async #layLines(): Promise<void> {
     const sink = await this.#startSink()
-    const databasePort = Number(new URL(this.postern.databaseUrl).port)
-    const tap = async (part: PartName, port: number, read: Parameters<typeof openTap>[2]): Promise<Tap> => {
-      const opened = await openTap(port, (passing) => this.#meets(part, passing), read)
-      this.#close.push(() => opened.close())
-      return opened
+    const { ses, sns } = this.amazon
+    const [http, smtp, tls] = [await freePort(), await freePort(), await freePort()]
+    const readHandOver: Read = (watch) => readSmtp(watch, (recipient) => this.#handedOver.add(recipient))
+    const lines = {
+      api: await this.#line('api', http, readHttp),
+      certificates: await this.#line('api', Number(new URL(sns.url).port), readHttp),
+      mta: await this.#line('worker', sink.port, readHandOver),
+      ses: await this.#line('worker', Number(new URL(ses.url).port), readHttp),
+      intake: await this.#line('intake', smtp, readSmtp),
+      submission: await this.#line('intake', tls, readTls),
     }
-    const [http, smtp] = [await freePort(), await freePort()]
-    const lines: Record<PartName, Tap> = {
-      api: await tap('api', http, readHttp),
-      worker: await tap('worker', sink.port, (watch) =>
-        readSmtp(watch, (recipient) => this.#handedOver.add(recipient)),
-      ),
-      intake: await tap('intake', smtp, readSmtp),
-    }
-    this.#ports = { api: lines.api.port, intake: lines.intake.port }
+    this.#sessions.push(lines.mta, lines.intake)
+    this.#ports = { api: lines.api.port, intake: lines.intake.port, submission: lines.submission.port }
+    const { files } = writeCertificate(this.postern.directory)
     Object.assign(this.#environment, {
       POSTERN_HTTP_PORT: String(http),
       POSTERN_BOUNCE_PORT: String(smtp),
-      POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${lines.worker.port}`,
+      POSTERN_SUBMISSIONS_PORT: String(tls),
+      POSTERN_INTAKE_TLS_CERTIFICATE: files.certificate,
+      POSTERN_INTAKE_TLS_KEY: files.key,
+      POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${lines.mta.port}`,
+      ...this.amazon.settings({ ses: lines.ses.port, sns: lines.certificates.port }),
     })
+    const databasePort = Number(new URL(this.postern.databaseUrl).port)
     for (const name of ['api', 'worker', 'intake'] as const) {
-      this.#taps[name] = { database: await tap(name, databasePort, readPostgres), line: lines[name] }
+      this.#databases[name] = await this.#tap(name, databasePort, readPostgres)
       await this.#start(name)
+    }
+  }
+
+  async #line(part: PartName, port: number, read: Read): Promise<Tap> {
+    const opened = await this.#tap(part, port, read)
+    this.#lines[part].push(opened)
+    return opened
+  }
+
+  async #tap(part: PartName, port: number, read: Read): Promise<Tap> {
+    const opened = await openTap(port, (passing) => this.#meets(part, passing), read)
+    this.#close.push(() => opened.close())
+    return opened
+  }
+
+  /** Registered with SES by the worker. That its records are in the DNS is taken for granted, as for the others. */
+  async #openSesDomain(): Promise<void> {
+    const { ses } = this.amazon
+    const response = await fetch(`${this.url}/v1/admin/projects/${this.sender.projectId}/domains`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await this.postern.token()}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: sesDomain, mta_provider: 'ses', reason: 'To be measured' }),
+    })
+    if (response.status !== 201) throw new Error(`${sesDomain}: ${response.status} ${await response.text()}`)
+    await this.untilNone(`select from control.identities where state <> 'registered'`)
+    ses.setDkim(sesDomain, 'SUCCESS')
+    await this.query(
+      `update control.domains set status = 'verified', verified_at = postern.now(),
+                                  next_check_at = postern.now() + interval '1 day' where name = $1`,
+      [sesDomain],
+    )
+    ses.hooks.onEffect = ({ mail }) => {
+      if (!mail) return
+      const header = mail.raw.toString('latin1', 0, mail.raw.indexOf('\r\n\r\n') + 2)
+      this.received.push({ id: idIn(header), recipient: mail.to, returnPath: '', header, ses: mail })
     }
   }
 
   async #startSink(): Promise<SmtpSink> {
     const sink = await startSmtpSink(
       ({ from, to, header }) => {
-        const [, id = ''] = /^message-id:\s*<([^@>]+)/im.exec(header) ?? []
-        this.received.push({ id, recipient: to, returnPath: from, header })
+        this.received.push({ id: idIn(header), recipient: to, returnPath: from, header })
       },
-      0,
+      () => 0,
       (recipient) => this.refuses(recipient),
     )
     this.#close.push(() => sink.close())
@@ -124,7 +190,7 @@ export class Lane {
 
   async #start(name: PartName): Promise<void> {
     const through = new URL(this.postern.databaseUrl)
-    through.port = String(this.#taps[name]?.database?.port)
+    through.port = String(this.#databases[name]?.port)
     this.#parts[name] = await this.postern.start(name, {
       environment: { ...this.#environment, POSTERN_DATABASE_URL: through.href },
     })
@@ -133,10 +199,10 @@ export class Lane {
   /** From now on what passes is noted, and a process dies at the point that is given. */
   async watch(point?: Point): Promise<void> {
     // A session that was left open would be used on or not, as it happens.
-    await this.#taps.worker?.line?.cut()
-    await this.#taps.intake?.line?.cut()
+    for (const line of this.#sessions) await line.cut()
     this.#point = point && keyOf(point)
     this.#death = undefined
+    this.#dead = undefined
     this.#seen = new Map()
     this.#handedOver.clear()
     this.inFlight = []
@@ -169,6 +235,7 @@ export class Lane {
     const point = { step, part, what, when, occurrence }
     this.passed.push(point)
     if (this.#point !== keyOf(point)) return false
+    this.#dead = part
     this.#death = this.#die(part)
     return true
   }
@@ -184,8 +251,8 @@ export class Lane {
 
   async #die(name: PartName): Promise<void> {
     await this.#parts[name]?.kill()
-    await this.#taps[name]?.line?.cut()
-    await this.#taps[name]?.database?.cut()
+    for (const line of this.#lines[name]) await line.cut()
+    await this.#databases[name]?.cut()
     if (name === 'worker') await this.#loseLeases()
     await this.#start(name)
   }
@@ -199,10 +266,10 @@ export class Lane {
     this.inFlight = leased.filter(({ recipient }) => this.#handedOver.has(recipient))
   }
 
-  /** What was put off is due. */
+  /** What was put off is due; what its provider was to tell of is given up. */
   async passTime(): Promise<void> {
     await this.query(
-      `update mail.dispatch set due_at = postern.now() where state in ('deferred', 'scheduled')`,
+      `update mail.dispatch set due_at = postern.now() where state in ('deferred', 'scheduled', 'awaiting')`,
     )
   }
 
@@ -223,8 +290,11 @@ export class Lane {
     await this.#death
     for (const part of Object.values(this.#parts)) await part.kill()
     for (const step of this.#close.splice(0)) await step()
+    await this.amazon.close()
     await this.postern.stop()
   }
 }
+
+const idIn = (header: string): string => /^message-id:\s*<([^@>]+)/im.exec(header)?.[1] ?? ''
 
 export const keyOf = (point: Point): string => JSON.stringify(Object.values(point))

@@ -106,7 +106,7 @@ export function readHttp(watch: Watcher): Reader {
       if (isOver) return Buffer.alloc(0)
       if (asked !== undefined) return chunk
       const [line = ''] = chunk.toString('latin1', 0, 200).split('\r\n')
-      asked = line.replace(/ HTTP\/.*/, '').replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, '{id}')
+      asked = line.replace(/ HTTP\/.*/, '').replace(/[0-9a-f]{8}[0-9a-f-]{24,28}/, '{id}')
       return pass({ what: asked, when: 'before' }, chunk)
     },
     back(chunk) {

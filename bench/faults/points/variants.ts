@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import nodemailer from 'nodemailer'
+import type { SesEventType } from '../../../server/src/testing/ses-events.ts'
 import { makeLetter } from '../../letter.ts'
 import type { Evidence, Promised } from '../check.ts'
 import { complaint, deliveryReport } from '../reports.ts'
 import { type Lane, patienceMs, type Received } from './lane.ts'
+import { type Submission, submit } from './submit.ts'
 
 /**
  * The lives of a mail that are gone through once for each point. Whoever calls and is not answered calls again, as
@@ -11,7 +13,7 @@ import { type Lane, patienceMs, type Received } from './lane.ts'
  *
  * Another way in or out (another provider, another listener) is another variant, and another tap in lane.ts.
  */
-export interface Variant {
+export interface Variant extends Outcome {
   name: string
   /** Recipients of each message. */
   shape: readonly number[]
@@ -21,6 +23,15 @@ export interface Variant {
   sendAt?: () => string
   /** What a recipient is answered the first time, instead of yes. */
   firstAnswer?: string
+  /** By SMTP, and not to the API. */
+  isSubmitted?: boolean
+  /** From the domain whose mail SES takes. */
+  isBySes?: boolean
+  /** What becomes of it where the worker died before its provider had the mail, and nobody could know. */
+  otherwise?: Outcome
+}
+
+export interface Outcome {
   finalStatus: string
   told: Evidence['told']
   isReceived: boolean
@@ -44,6 +55,12 @@ const delivered = {
   finalStatus: 'delivered',
   told: { ...nothing, 'message.sent': once, 'message.delivered': once },
   isReceived: true,
+  isSuppressed: false,
+}
+const failed = {
+  finalStatus: 'failed',
+  told: { ...nothing, 'message.failed': once },
+  isReceived: false,
   isSuppressed: false,
 }
 const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString()
@@ -128,6 +145,30 @@ export const variants: readonly Variant[] = [
     isReceived: false,
     isSuppressed: false,
   },
+  {
+    name: 'submitted by SMTP',
+    shape: [1],
+    isSubmitted: true,
+    goOn: async (life) => {
+      await life.handedOver()
+      await life.report(delivery)
+    },
+    ...delivered,
+  },
+  {
+    name: 'by SES, told by SNS',
+    shape: [1],
+    isBySes: true,
+    goOn: async (life) => {
+      await life.handedOverOrInDoubt()
+      await life.beTold(['Send', 'Delivery'])
+      // What was taken has been told of. What was not is given up when its time has come.
+      if (!life.isTaken) await life.comeDue()
+      await life.handedOver()
+    },
+    ...delivered,
+    otherwise: failed,
+  },
 ]
 
 interface Brought {
@@ -156,6 +197,8 @@ const betweenTriesMs = 50
 
 export class Life {
   readonly promised: Promised[] = []
+  /** How often a whole mail was brought by SMTP, and no 250 came: each may be a message that nobody was told of. */
+  unheard = 0
   readonly recipients: string[][]
   readonly #lane: Lane
   readonly #variant: Variant
@@ -179,16 +222,38 @@ export class Life {
       answered.add(recipient)
       return firstAnswer
     }
-    await this.#send()
+    this.#lane.step('sending')
+    await (this.#variant.isSubmitted ? this.#submit() : this.#send())
     await goOn(this)
   }
 
+  get #from(): string {
+    return `shop@${this.#variant.isBySes ? this.#lane.sesDomain : this.#lane.sender.domain}`
+  }
+
+  /** Again and again until there is a 250. Nothing says that it is the same mail. */
+  async #submit(): Promise<void> {
+    const { submissionPort, sender } = this.#lane
+    for (const to of this.recipients) {
+      const mail = { from: this.#from, to, letter, password: sender.secret }
+      const id = await this.#untilTaken(submissionPort, mail)
+      for (const recipient of to) this.promised.push({ id, recipient })
+    }
+  }
+
+  async #untilTaken(port: number, mail: Submission): Promise<string> {
+    for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(betweenTriesMs)) {
+      const { id, isWhole } = await submit(port, mail)
+      if (id !== undefined) return id
+      if (isWhole) this.unheard++
+    }
+    throw new Error('the mail was not taken')
+  }
+
   async #send(): Promise<void> {
-    this.#lane.step('sending')
-    const { domain } = this.#lane.sender
     const { sendAt } = this.#variant
     const schedule = sendAt && { send_at: sendAt() }
-    const messages = this.recipients.map((to) => ({ from: `shop@${domain}`, to, ...letter, ...schedule }))
+    const messages = this.recipients.map((to) => ({ from: this.#from, to, ...letter, ...schedule }))
     const isBatch = messages.length > 1
     const body = await this.#post(
       isBatch ? '/v1/messages/batch' : '/v1/messages',
@@ -241,6 +306,23 @@ export class Life {
 
   async handedOver(): Promise<void> {
     await this.#lane.untilNone(this.#waiting, [this.#pattern])
+  }
+
+  /** Also when it is awaited whether SES has it. */
+  async handedOverOrInDoubt(): Promise<void> {
+    await this.#lane.untilNone(`${this.#waiting} and state <> 'awaiting'`, [this.#pattern])
+  }
+
+  get isTaken(): boolean {
+    return this.#lane.received.length > 0
+  }
+
+  /** By SNS, about everything that SES has taken. */
+  async beTold(types: readonly SesEventType[]): Promise<void> {
+    this.#lane.step('being told')
+    for (const { ses } of [...this.#lane.received]) {
+      if (ses) await this.#lane.amazon.tell(this.#lane.url, ses, types, patienceMs)
+    }
   }
 
   /** About everything that was received, by somebody who comes again until it is taken. */

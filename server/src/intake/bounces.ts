@@ -5,7 +5,9 @@ import { mailOf } from '../core/feedback/return-path.ts'
 import { PosternError } from '../platform/errors.ts'
 import { createRateLimit, networkOf } from '../platform/http/rate-limit.ts'
 import type { Certificate } from './certificate.ts'
-import { Budget, Crowd, type Listener, listen, withMail } from './listener.ts'
+import { Crowd } from './crowd.ts'
+import { Budget, withMail } from './held-mail.ts'
+import { type Listener, listen } from './listener.ts'
 import { Refusal } from './replies.ts'
 import { StrictSmtpServer } from './strict-smtp.ts'
 
@@ -30,14 +32,13 @@ const maxClients = 500
 const maxClientsPerNetwork = 50
 const idleMs = 60_000
 const lifetimeMs = 10 * 60_000
-// All of them in the middle of a report of an ordinary size.
+// All of them in the middle of a report of an ordinary size. A network has a quarter of it.
 const maxHeldBytes = 64 * maxBytes
 // Far above what a mistake makes; whoever guesses return paths is stopped.
 const refusalsPerMinute = 100
 
 export async function startBounces(deps: BounceDeps): Promise<Listener> {
   const door = new Door(deps)
-  const crowd = new Crowd(maxClientsPerNetwork)
   const server = new StrictSmtpServer({
     name: deps.returnPathHost,
     disabledCommands: deps.tls ? ['AUTH'] : ['AUTH', 'STARTTLS'],
@@ -48,12 +49,11 @@ export async function startBounces(deps: BounceDeps): Promise<Listener> {
     maxRecipients: 1,
     maxClients,
     socketTimeout: idleMs,
+    crowd: new Crowd(maxClientsPerNetwork),
     lifetimeMs,
     // Those who guess are counted by network.
     maxErrors: Number.POSITIVE_INFINITY,
     disableReverseLookup: true,
-    onConnect: (session, callback) => callback(crowd.enter(session)),
-    onClose: (session) => crowd.leave(session),
     onRcptTo: ({ address }, { remoteAddress }, callback) =>
       void door.expects(address, remoteAddress).then(callback),
     onData: (stream, session, callback) =>
@@ -92,7 +92,8 @@ class Door {
 
   async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const address = session.envelope.rcptTo[0]?.address ?? ''
-    await withMail(stream, this.#budget, (raw) => this.#apply(raw, address))
+    const whose = networkOf(session.remoteAddress)
+    await withMail(stream, { budget: this.#budget, whose }, (raw) => this.#apply(raw, address))
   }
 
   async #apply(raw: Buffer, address: string): Promise<void> {

@@ -12,7 +12,8 @@ import { addressText, readInternationalAddress } from '../mail/address.ts'
 import { PosternError } from '../platform/errors.ts'
 import { createFailureLimit, networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { Logger } from '../platform/log.ts'
-import { Budget, Crowd, withMail } from './listener.ts'
+import { Crowd } from './crowd.ts'
+import { Budget, withMail } from './held-mail.ts'
 import { Refusal } from './replies.ts'
 
 export interface SubmissionDeskDeps {
@@ -33,7 +34,8 @@ const limits = {
   // A key has 256 random bits, so this keeps nobody from guessing: it keeps the database from being asked.
   wrongKeysPerMinute: 60,
   mailsPerSession: 1000,
-  // Of mails that come in or wait for their commit. For a moment each is in memory about four times.
+  // Of mails that come in or wait for their commit. For a moment each is in memory about four times. A project has a
+  // quarter of it, however many keys it has, which is more than the largest mail.
   heldBytes: 128 * 1024 * 1024,
 }
 
@@ -42,6 +44,7 @@ const scope: ApiKeyScope = 'messages:send'
 /** Who signed in. The secret itself is not kept. */
 interface Holder {
   keyId: number
+  projectId: number
   secretHash: Buffer
 }
 
@@ -70,8 +73,8 @@ export class SubmissionDesk {
     if (await this.#wrongKeys.isReached(network)) throw new Refusal(421, '4.7.0 Too many wrong keys')
     const secretHash = hashOf(password)
     try {
-      const { id } = await this.#keyOf(secretHash, remoteAddress)
-      return { keyId: id, secretHash }
+      const { id, project_id } = await this.#keyOf(secretHash, remoteAddress)
+      return { keyId: id, projectId: project_id, secretHash }
     } catch (error) {
       if (!isWrongKey(error)) {
         this.#deps.log.warn({ err: error }, 'a key could not be looked up')
@@ -85,12 +88,14 @@ export class SubmissionDesk {
   /** MAIL. The sender of the envelope may be anybody: mail leaves with a return path of ours. */
   async begin({ args }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
     if (!session.secure) throw new Refusal(530, '5.7.0 Must issue a STARTTLS command first')
-    const { keyId } = holderOf(session)
+    const { keyId, projectId } = holderOf(session)
     if (session.transaction > this.#limits.mailsPerSession) {
       throw new Refusal(421, '4.7.0 That is enough for one connection; open another')
     }
     const size = args ? Number(args['SIZE'] ?? 0) : 0
-    if (!this.#budget.has(size)) throw new Refusal(452, '4.3.1 Too much mail at once; come again')
+    if (!this.#budget.has(size, `${projectId}`)) {
+      throw new Refusal(452, '4.3.1 Too much mail at once; come again')
+    }
     // Counted as the API counts requests.
     await this.#deps.keyLimit(`key:${keyId}`)
   }
@@ -106,8 +111,9 @@ export class SubmissionDesk {
   }
 
   /** DATA, to its end. The id of the message, once it is committed; undefined for one that is too large. */
-  take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
-    return withMail(stream, this.#budget, async (raw) => {
+  async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
+    const whose = `${holderOf(session).projectId}`
+    return withMail(stream, { budget: this.#budget, whose }, async (raw) => {
       try {
         return await this.#accept(raw, session)
       } catch (error) {

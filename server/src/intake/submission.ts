@@ -3,7 +3,7 @@ import { maxMessageBytes, maxRecipients } from '../core/messages/draft.ts'
 import type { Certificate } from './certificate.ts'
 import { type Listener, listen } from './listener.ts'
 import { refusalOf } from './replies.ts'
-import { StrictSmtpServer } from './strict-smtp.ts'
+import { type Strictness, StrictSmtpServer } from './strict-smtp.ts'
 import { SubmissionDesk, type SubmissionDeskDeps } from './submission-desk.ts'
 
 /**
@@ -56,19 +56,19 @@ const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionDesk) =>
     maxRecipients,
     maxClients,
     socketTimeout: idleMs,
+    crowd: desk.crowd,
     lifetimeMs,
     maxErrors,
     disableReverseLookup: true,
     onConnect(session, callback) {
       // In the clear nobody is asked for a password, not even by mistake (RFC 4954 §4).
       session.disabledCommands = session.secure ? never : [...never, 'AUTH']
-      callback(desk.crowd.enter(session))
+      callback()
     },
     onSecure(_socket, session, callback) {
       session.disabledCommands = never
       callback()
     },
-    onClose: (session) => desk.crowd.leave(session),
     onAuth: ({ password }, session, callback) =>
       void desk.signIn(password ?? '', session).then(
         (user) => callback(null, { user }),
@@ -85,4 +85,4 @@ const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionDesk) =>
         (id) => callback(null, `2.0.0 Ok: queued as ${id}`),
         (error) => callback(refusalOf(error)),
       ),
-  }) satisfies SMTPServerOptions & { lifetimeMs: number; maxErrors: number }
+  }) satisfies SMTPServerOptions & Strictness

@@ -43,8 +43,12 @@ const listener = await start()
 const reportOf = (mail: TestMail): Report => reportAbout(keys, mail, 'postfix-unknown-user')
 
 /** One connection, one mail; the reply to it, whatever it is. */
-async function send({ port }: Listener, { returnPath, raw }: Report): Promise<string> {
-  const transport = nodemailer.createTransport({ host: '127.0.0.1', port })
+async function send(
+  { port }: Listener,
+  { returnPath, raw }: Report,
+  localAddress = '127.0.0.1',
+): Promise<string> {
+  const transport = nodemailer.createTransport({ host: '127.0.0.1', port, localAddress })
   try {
     const { response } = await transport.sendMail({ envelope: { from: '', to: [returnPath] }, raw })
     return response
@@ -151,7 +155,25 @@ describe('whoever speaks to the intake', () => {
     client.close()
   })
 
-  test('has a hundred connections at most, and does not keep others out for ever', async () => {
+  test('holds a quarter of the memory there is, and leaves the others theirs', async () => {
+    const slow = await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        const client = await SmtpClient.open(listener.port)
+        await client.begin(reportOf(await makeMail(newProject())).returnPath)
+        client.write(`${'x'.repeat(998)}\r\n`.repeat(1040))
+        return client
+      }),
+    )
+    await sleep(500)
+    const report = reportOf(await makeMail(newProject()))
+    assert.match(await send(listener, report), /^452 4\.3\.1/)
+    assert.match(await send(listener, report, '127.0.0.2'), /^250/)
+    for (const client of slow) client.close()
+    await sleep(500)
+    assert.match(await send(listener, report), /^250/)
+  })
+
+  test('has fifty connections at most, and does not keep others out for ever', async () => {
     const crowded = await start()
     const clients = await Promise.all(Array.from({ length: 100 }, () => SmtpClient.open(crowded.port)))
     const late = await SmtpClient.open(crowded.port)

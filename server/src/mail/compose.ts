@@ -48,6 +48,14 @@ export async function composeMime(content: Content, composition: Composition): P
   return wellFormed(await mail.compile().build())
 }
 
+/** The field as it stands in a composed mail, folded, without its last line end. */
+export function fromField(from: Mailbox): string {
+  const header = new MailComposer({ from: addressOf(from) }).compile().buildHeaders()
+  const [field] = /^From: .*(?:\r\n[ \t].*)*/m.exec(header) ?? []
+  if (field === undefined) throw new Error('a sender that cannot be written')
+  return field
+}
+
 const addressOf = ({ name, address }: Mailbox) => ({ name: name ?? '', address })
 
 /** Taken as it is: the library would otherwise encode a whole value for a single quote in it. */

@@ -16,8 +16,15 @@ export interface TakenApart {
   body: Buffer
 }
 
-export const maxHeaderBytes = 256 * 1024
-const maxFields = 1000
+export interface HeaderBounds {
+  bytes: number
+  fields: number
+}
+
+/** What somebody may bring. Postfix cuts off what a header has beyond 100 KiB (header_size_limit). */
+export const broughtBounds: HeaderBounds = { bytes: 64 * 1024, fields: 1000 }
+/** The same with what we write into it: whatever was within its bounds is within these when it is sent. */
+export const keptBounds: HeaderBounds = { bytes: 80 * 1024, fields: 1010 }
 const maxNameLength = 100
 
 // §2.2, and §3.6.8: printable ASCII without the colon, and nothing between it and the colon.
@@ -26,9 +33,9 @@ const fieldName = /^([\x21-\x39\x3b-\x7e]+):/
 const printable = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** `fault` is the rest of a sentence that begins with "The mail". The lines of the body are looked at by others. */
-export function takeApart(mime: Buffer): TakenApart | { fault: string } {
-  const end = headerEnd(mime)
-  if (end === undefined) return { fault: `has a header of more than ${maxHeaderBytes / 1024} KiB` }
+export function takeApart(mime: Buffer, most: HeaderBounds): TakenApart | { fault: string } {
+  const end = headerEnd(mime, most.bytes)
+  if (end === undefined) return { fault: `has a header of more than ${most.bytes / 1024} KiB` }
   const text = mime.toString('latin1', 0, end)
   const fields: Field[] = []
   let lines: string[] = []
@@ -51,7 +58,7 @@ export function takeApart(mime: Buffer): TakenApart | { fault: string } {
       }
     }
     close()
-    if (fields.length === maxFields) return { fault: `has more than ${maxFields} fields in its header` }
+    if (fields.length === most.fields) return { fault: `has more than ${most.fields} fields in its header` }
     lines = [line]
     name = written.toLowerCase()
   }
@@ -63,11 +70,11 @@ export const putTogether = (fields: readonly string[], body: Uint8Array): Buffer
   Buffer.concat([Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 
 /** Where the last line of the header ends, before its CRLF; undefined when that is too far. */
-export function headerEnd(mime: Buffer): number | undefined {
+export function headerEnd(mime: Buffer, maxBytes: number): number | undefined {
   if (mime[0] === 0x0d && mime[1] === 0x0a) return 0
-  const end = mime.subarray(0, maxHeaderBytes + 4).indexOf('\r\n\r\n')
+  const end = mime.subarray(0, maxBytes + 4).indexOf('\r\n\r\n')
   if (end >= 0) return end
-  if (mime.length > maxHeaderBytes) return undefined
+  if (mime.length > maxBytes) return undefined
   // A mail without a body need not have the empty line either.
   return mime.at(-1) === 0x0a ? mime.length - 2 : mime.length
 }

@@ -74,6 +74,14 @@ describe('a mailbox', () => {
     }
   })
 
+  test('has no encoded word as its address, which some readers would decode', () => {
+    for (const local of ['=?utf-8?q?ceo=40bank=2Eexample=3E?=', 'a.=?utf-8?b?YQ==?=', '=?']) {
+      refused(`${local}@example.com`, /encoded word/)
+      refused(`Ada <${local}@example.com>`, /encoded word/)
+    }
+    accepted('a=b?c@example.com')
+  })
+
   test('is one, and has nothing behind it', () => {
     for (const text of [
       'a@example.com, b@example.com',

@@ -30,6 +30,8 @@ export function readMailbox(text: string): ReadMailbox {
 }
 
 function mailbox(name: string | null, address: string): ReadMailbox {
+  // RFC 2047 §5: none may stand in an address; readers that decode it all the same see another one.
+  if (address.includes('=?')) return { fault: 'has an encoded word in its address' }
   const read = readInternationalAddress(address)
   return 'fault' in read ? read : { name, address: addressText(read) }
 }

@@ -12,18 +12,11 @@ export interface DkimKey {
 // mail, so that nobody on the way can add another one (§8.15).
 const oversigned = [
   ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To'],
-  ['MIME-Version', 'Content-Type', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
+  ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
 ].flat()
 // Those that pass on the way are added and changed, or that may be there several times, are named as often as they are
 // there.
-const signed = [
-  'Content-Transfer-Encoding',
-  'In-Reply-To',
-  'References',
-  'List-Id',
-  'Feedback-ID',
-  'Auto-Submitted',
-]
+const signed = ['In-Reply-To', 'References', 'List-Id', 'Feedback-ID', 'Auto-Submitted']
 
 /**
  * The mail with a DKIM signature before it (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is when it is signed.

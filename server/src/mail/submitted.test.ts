@@ -116,6 +116,27 @@ describe('a submitted mail', () => {
     })
   })
 
+  test('has a From that is written as in mail that is composed here', () => {
+    for (const [written, sent] of [
+      ['root@shop.example.org (Cron Daemon)', 'Cron Daemon <root@shop.example.org>'],
+      ['=?utf-8?q?J=C3=B6rg?= <a@b.example>', '=?UTF-8?Q?J=C3=B6rg?= <a@b.example>'],
+      ['"=?utf-8?q?J=C3=B6rg?=" <a@b.example>', '=?UTF-8?Q?J=C3=B6rg?= <a@b.example>'],
+      ['=?utf-8?q?=3Cceo=40bank=2Eexample=3E?= <a@b.example>', '"<ceo@bank.example>" <a@b.example>'],
+      ['"Lovelace,\r\n Ada"  <a@B.example>', '"Lovelace, Ada" <a@b.example>'],
+      ['=?utf-8?q?a=0D=0AX=3A_b?= <a@b.example>', '"a X: b" <a@b.example>'],
+    ] as const) {
+      const [field] = /^From:.*(?:\r\n .*)*/m.exec(good([`from: ${written}`]).mime.toString()) ?? []
+      assert.equal(field, `From: ${sent}`)
+    }
+  })
+
+  test('has a long To read so far, and no address cut in two', () => {
+    const many = Array.from({ length: 1000 }, (_, n) => `person${n}@example.net`)
+    const { to } = good([...plain.slice(0, 1), `To: ${many.join(',\r\n ')}`])
+    assert.ok(to.size > 300 && to.size < 1000, String(to.size))
+    assert.deepEqual([...to], many.slice(0, to.size))
+  })
+
   test('may have no body, and none of the empty line before it', () => {
     for (const raw of ['From: a@b.example\r\n\r\n', 'From: a@b.example\r\n', 'From: a@b.example']) {
       assert.match(good(Buffer.from(raw)).mime.toString(), /\r\nFrom: a@b\.example\r\n\r\n$/)
@@ -130,6 +151,12 @@ describe('it is refused', () => {
     'with two addresses in From': [/^From /, ['From: a@b.example, eve@evil.example']],
     'with a group in From': [/^From /, ['From: team: a@b.example;']],
     'with a name that is an address': [/^From /, ['From: ceo@bank.example <a@b.example>']],
+    'with an address in a comment of From': [/^From /, ['From: a@b.example (<ceo@bank.example>)']],
+    'with a list in a comment of From': [/^From /, ['From: a@b.example (, CEO <ceo@bank.example>)']],
+    'with an encoded word as its address': [
+      /^From .*encoded word/,
+      ['From: =?utf-8?q?ceo=40bank.example=3E?=@b.example'],
+    ],
     'with two addresses in brackets': [/^From /, ['From: <ceo@bank.example> <a@b.example>']],
     'with an address behind a comment': [/^From /, ['From: (a) ceo@bank.example (b)']],
     'with nothing in From': [/^From /, ['From:']],
@@ -148,7 +175,7 @@ describe('it is refused', () => {
     'with an LF alone': [/half a line/, [...plain, 'X: a\nBcc: b@example.net']],
     'with a CR alone': [/half a line/, [...plain, 'X: a\rBcc: b@example.net']],
     'with a line that is too long': [/998 octets/, [...plain, `X: ${'a'.repeat(996)}`]],
-    'with a header that is too long': [/256 KiB/, [...plain, ...Array(4000).fill(`X: ${'a'.repeat(70)}`)]],
+    'with a header that is too long': [/64 KiB/, [...plain, ...Array(1000).fill(`X: ${'a'.repeat(70)}`)]],
     'with too many fields': [/1000 fields/, [...plain, ...Array(1000).fill('X: a')]],
     'after too many hops': [/circle/, [...plain, ...Array(50).fill('Received: x')]],
     'with a header that is not ASCII': [/not ASCII/, [...plain, 'X: ü']],
@@ -167,6 +194,16 @@ describe('it is refused', () => {
   test('and its sender is told, if it can be read, so that the right is looked at first', () => {
     const found = read([...plain, 'Subject: two'])
     assert.ok('fault' in found && found.from?.address === 'orders@shop.example.org')
+  })
+
+  test('with a control character or a line end of Unicode in any field, though it may be UTF-8', () => {
+    for (const sign of ['\x80', '\x85', '\x9f', '\u2028', '\u2029']) {
+      for (const field of ['Subject', 'X-Other', 'Reply-To']) {
+        const raw = [...plain.slice(0, 1), `${field}: ü${sign}Bcc: b@example.net`]
+        assert.match(faultOf(raw, { allowsUtf8: true }), /control character/)
+      }
+    }
+    good([...plain, 'X-Other: über\r\n\tuns'], { allowsUtf8: true })
   })
 
   test('with a header that is neither ASCII nor UTF-8, though it may be UTF-8', () => {
@@ -195,10 +232,33 @@ describe('when it is sent', () => {
     const { key, record } = makeDkimPair('shop.example.org')
     const signed = await makeMime({ content: { mime }, composition, key })
     assert.equal(await dkimResult(signed, record), 'pass')
-    for (const field of ['From', 'To', 'Subject', 'Date', 'Message-ID', 'Reply-To', 'Content-Type']) {
+    for (const field of [
+      'From',
+      'To',
+      'Subject',
+      'Date',
+      'Message-ID',
+      'Reply-To',
+      'Content-Type',
+      'Content-Transfer-Encoding',
+    ]) {
       const more = Buffer.concat([Buffer.from(`${field}: eve@evil.example\r\n`), signed])
       assert.equal(await dkimResult(more, record), 'fail', field)
     }
+  })
+
+  test('it can be sent, if it was accepted, however close to the bounds it was', () => {
+    const from = `From: ${'ü'.repeat(300)} <a@b.example>`
+    const fields = [from, ...Array(999).fill('X: a')]
+    const long = [from, ...Array(70).fill(`X: ${'a'.repeat(900)}`)]
+    const rest = 64 * 1024 - mailOf(long, '').length
+    const largest = [...long, ...Array(6).fill(`X: ${'a'.repeat(Math.floor(rest / 6) - 5)}`)]
+    for (const each of [fields, largest]) {
+      const { mime } = good(each, { allowsUtf8: true })
+      assert.match(completeMime(mime, composition).toString('latin1'), /\r\nX-Postern-Ref: bounce-abc\r\n/)
+    }
+    faultOf([...fields, 'X: a'], { allowsUtf8: true })
+    faultOf([...largest, 'X: aaaaaaaaaaaaaaa'], { allowsUtf8: true })
   })
 
   test('it is never sent with what was not looked at', () => {
@@ -244,28 +304,61 @@ describe('hostile mail', () => {
 
   test('takes no long time, however it is made', (t) => {
     const of = (piece: string, times: number, field = 'To') =>
-      mailOf([...plain.slice(0, 1), `${field}: ${piece.repeat(times)}`])
-    const folded = (piece: string) => of(`${piece.repeat(Math.ceil(900 / piece.length))}\r\n `, 270)
+      mailOf([...(field === 'From' ? [] : plain.slice(0, 1)), `${field}: ${piece.repeat(times)}x`])
+    const folded = (piece: string, field = 'To', lines = 68) =>
+      of(`${piece.repeat(Math.floor(900 / piece.length))}\r\n `, lines, field)
     const slow: [string, Buffer][] = [
       ['25 MiB of header', Buffer.alloc(25 * 1024 * 1024, 'X: a\r\n')],
       ['100,000 fields', mailOf([...plain, ...Array(100_000).fill('X: a')])],
       ['100,000 folds', of('a\r\n ', 100_000, 'X')],
-      ...['(', '"', '<', 'a@b,', ':', ';', '\\', ',', '@', '=?utf-8?q?a?= ', '=?', ' ', '\t', 'a '].map(
-        (piece): [string, Buffer] => [`To of ${piece}`, folded(piece)],
+      ...[
+        '(',
+        '"',
+        '<',
+        'a:',
+        'a,',
+        'a;',
+        'a:b;',
+        'a@b,',
+        ':',
+        ';',
+        '\\',
+        ',',
+        '@',
+        '=?utf-8?q?a?= ',
+        '=?',
+        ' ',
+        '\t',
+        'a ',
+      ].map((piece): [string, Buffer] => [`To of ${piece}`, folded(piece)]),
+      ...['=?utf-8?q?a?= ', '=?utf-8?q?a?=,', '=?utf-8?b?', '=?', '?=', '=?utf-8?q?', ' ='].map(
+        (piece): [string, Buffer] => [`Subject of ${piece}`, folded(piece, 'Subject')],
       ),
-      ...['=?utf-8?q?a?= ', '=?utf-8?b?', '=?', '?=', '=?utf-8?q?', ' ='].map((piece): [string, Buffer] => [
-        `Subject of ${piece}`,
-        of(`${piece.repeat(Math.ceil(900 / piece.length))}\r\n `, 270, 'Subject'),
+      [
+        'To, Cc and metadata',
+        Buffer.concat([
+          ...['To', 'Cc'].map((field) =>
+            Buffer.from(`${field}: ${`${'a:'.repeat(450)}\r\n `.repeat(9)}a\r\n`),
+          ),
+          ...Array(50).fill(Buffer.from(`X-Postern-Metadata: ${'=?utf-8?q?a?=,'.repeat(65)}\r\n`)),
+          mailOf(plain.slice(0, 1)),
+        ]),
+      ],
+      // More than may be brought: it is not even looked at.
+      ...['a:', 'a,', ':'].map((piece): [string, Buffer] => [
+        `240 KiB of ${piece}`,
+        folded(piece, 'To', 270),
       ]),
       ['From of (', of('(', 900, 'From')],
     ]
-    let longest = 0
+    let longest: [number, string] = [0, '']
     for (const [what, raw] of slow) {
-      const took = cpuMs(() => read(raw))
-      longest = Math.max(longest, took)
-      assert.ok(took < 200, `${what}: ${took.toFixed(0)} ms`)
+      // The best of three: a machine that does much else takes its share of every second.
+      const took = Math.min(...Array.from({ length: 3 }, () => cpuMs(() => read(raw))))
+      if (took > longest[0]) longest = [took, what]
+      assert.ok(took < 100, `${what}: ${took.toFixed(0)} ms`)
     }
-    t.diagnostic(`the longest took ${longest.toFixed(0)} ms`)
+    t.diagnostic(`the longest took ${longest[0].toFixed(0)} ms: ${longest[1]}`)
   })
 
   test('of 25 MiB is read in no long time', (t) => {

@@ -27,6 +27,8 @@ export interface Carrier {
    * `send` is called, and a mail that it may have is never given to it again. How long `send` takes at most.
    */
   readonly atMostOnce?: { withinSeconds: number }
+  /** How many mails it can have at once, at this moment; as many as anybody likes, if it does not say. */
+  readonly places?: number
   /** Never rejects, and ends within the time that the carrier was given. */
   send(mail: Mail): Promise<Handover>
 }

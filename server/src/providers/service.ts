@@ -31,7 +31,8 @@ const ordinaryLimits: SmtpLimits = {
   sessions: 20,
   mailsPerSession: 200,
   firstRestMs: 1000,
-  longestRestMs: 60_000,
+  // Whatever the matter was: within a minute of its end mail goes out again.
+  longestRestMs: 30_000,
 }
 
 /**
@@ -46,6 +47,8 @@ export class ServiceProvider implements MtaProvider, Carrier {
   readonly place: ProviderPlace = { account: null, region: null }
   readonly #hosts: readonly SmtpHost[]
   readonly #timeouts: SmtpTimeouts
+  /** Of each host. */
+  readonly #sessions: number
   /** In the order in which they came. */
   readonly #waiting: (() => void)[] = []
   #count = 0
@@ -54,6 +57,7 @@ export class ServiceProvider implements MtaProvider, Carrier {
   constructor({ hosts, name, timeouts, limits }: ServiceOptions) {
     this.#timeouts = { ...ordinaryTimeouts, ...timeouts }
     const bounds = { ...ordinaryLimits, ...limits }
+    this.#sessions = bounds.sessions
     this.#hosts = hosts.map((address) => new SmtpHost(address, name, this.#timeouts, bounds))
   }
 
@@ -69,6 +73,11 @@ export class ServiceProvider implements MtaProvider, Carrier {
 
   get isOpen(): boolean {
     return this.#isClosed || !this.#hosts.some((host) => host.isUp || host.isDue)
+  }
+
+  /** A host whose rest is over is tried with one mail. */
+  get places(): number {
+    return this.#hosts.reduce((sum, host) => sum + (host.isUp ? this.#sessions : host.isDue ? 1 : 0), 0)
   }
 
   async send(mail: Mail): Promise<Handover> {

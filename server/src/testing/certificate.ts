@@ -11,9 +11,14 @@ export interface TestCertificate {
   key: Buffer
 }
 
+/** For a test file, at whose end it is gone. */
 export function makeCertificate(): TestCertificate {
   const home = mkdtempSync(path.join(tmpdir(), 'postern-certificate-'))
   cleanUp(async () => rmSync(home, { recursive: true, force: true }))
+  return writeCertificate(home)
+}
+
+export function writeCertificate(home: string): TestCertificate {
   const files = { certificate: path.join(home, 'certificate.pem'), key: path.join(home, 'key.pem') }
   execFileSync(
     'openssl',

@@ -30,6 +30,10 @@ export interface PostfixOptions {
   lifetimeSeconds?: number
   /** The same for reports, which are for the feedback port. */
   bounceLifetimeSeconds?: number
+  /** Between two tries to deliver a mail. */
+  backoffSeconds?: number
+  /** Where the queue is kept, if it is to be elsewhere: an empty directory. */
+  queueDirectory?: string
 }
 
 /** As `postqueue -j` tells it. */
@@ -54,18 +58,32 @@ export class Postfix {
     this.port = port
   }
 
+  /** For a test file: gone when its tests are over. */
   static async open(options: PostfixOptions): Promise<Postfix> {
+    const postfix = await Postfix.keep(options)
+    cleanUp(() => postfix.remove())
+    return postfix
+  }
+
+  /** For whoever removes it in the end. */
+  static async keep(options: PostfixOptions): Promise<Postfix> {
     if (userInfo().uid !== 0)
       throw new Error('Only root can start a Postfix, and run the tests that need one')
     const home = await mkdtemp(path.join(tmpdir(), 'postern-postfix-'))
     const postfix = new Postfix(home, await steadyPort())
-    cleanUp(async () => {
-      await postfix.kill()
-      await rm(home, { recursive: true, force: true })
-    })
-    await postfix.#prepare(options)
-    await postfix.start()
-    return postfix
+    try {
+      await postfix.#prepare(options)
+      await postfix.start()
+      return postfix
+    } catch (error) {
+      await postfix.remove()
+      throw error
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.kill()
+    await rm(this.#home, { recursive: true, force: true })
   }
 
   /** It goes on where it left off. */
@@ -92,6 +110,16 @@ export class Postfix {
   /** Without a word, as a power cut does it. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
+  }
+
+  /** Sends a signal to each of its processes of that name, such as `smtpd`, or to `master`. Returns to how many. */
+  async signal(name: string, signal: NodeJS.Signals): Promise<number> {
+    const master = this.#master
+    if (master?.pid === undefined || hasEnded(master)) return 0
+    const family = [master.pid, ...(await childrenOf(master.pid))]
+    const named = await Promise.all(family.map(async (pid) => ((await nameOf(pid)) === name ? [pid] : [])))
+    for (const pid of named.flat()) process.kill(pid, signal)
+    return named.flat().length
   }
 
   async queue(): Promise<QueuedMail[]> {
@@ -138,19 +166,38 @@ export class Postfix {
   }
 
   #tell(program: string, ...args: string[]): Promise<{ stdout: string }> {
-    return run(`${programs}/${program}`, ['-c', this.#configuration, ...args])
+    return run(`${programs}/${program}`, ['-c', this.#configuration, ...args], {
+      maxBuffer: 64 * 1024 * 1024,
+    })
   }
 
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const master = this.#master
-    if (master?.pid === undefined || hasEnded(master)) return
-    const gone = once(master, 'exit')
+    if (master?.pid === undefined) return
+    const gone = hasEnded(master) ? undefined : once(master, 'exit')
     if (signal === 'SIGTERM') master.kill(signal)
-    // The group has the number of its first member.
-    else process.kill(-master.pid, signal)
+    else endGroup(master.pid)
     await gone
     // A process that it left behind would be in the way of the next start.
     while (await isAnswered(this.port)) await sleep(10)
+    this.#master = undefined
+  }
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
+  return children.split(' ').filter(Boolean).map(Number)
+}
+
+const nameOf = async (pid: number): Promise<string> =>
+  (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim()
+
+/** The group has the number of its first member, who may be gone before the others. */
+function endGroup(first: number): void {
+  try {
+    process.kill(-first, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 
@@ -182,10 +229,12 @@ const mainText = (
     delayWarningSeconds = 1,
     lifetimeSeconds = fiveDays,
     bounceLifetimeSeconds = fiveDays,
+    backoffSeconds = 1,
+    queueDirectory = path.join(home, 'queue'),
   }: PostfixOptions,
 ): string => `
 compatibility_level = 3.6
-queue_directory = ${home}/queue
+queue_directory = ${queueDirectory}
 data_directory = ${home}/data
 maillog_file = ${home}/log
 maillog_file_prefixes = ${home}
@@ -212,9 +261,10 @@ smtp_discard_ehlo_keywords = dsn
 
 # As quick as whole seconds can be.
 queue_run_delay = 1s
-minimal_backoff_time = 1s
-maximal_backoff_time = 1s
+minimal_backoff_time = ${backoffSeconds}s
+maximal_backoff_time = ${backoffSeconds}s
 in_flow_delay = 0s
+notify_classes =
 delay_warning_time = ${delayWarningSeconds}s
 maximal_queue_lifetime = ${lifetimeSeconds}s
 bounce_queue_lifetime = ${bounceLifetimeSeconds}s

@@ -1,9 +1,10 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 /**
@@ -14,7 +15,20 @@ import { promisify } from 'node:util'
 export interface Cluster {
   /** Superuser's address of the database `postgres`. */
   url: string
+  /** Without a word, as a power cut does it. Ends when nothing is left of it. */
+  kill(): Promise<void>
+  /** Again, at the same address; ends when it answers. Fails if it runs. */
+  start(): Promise<void>
+  /** It is there, though it may not answer yet. */
+  isRunning(): Promise<boolean>
   stop(): Promise<void>
+}
+
+export interface ClusterPlaces {
+  /** Kept there and safe on disk, as in production. */
+  directory: string
+  /** Where the write-ahead log is kept, if it is to be elsewhere: an empty directory. */
+  walDirectory?: string | undefined
 }
 
 const run = promisify(execFile)
@@ -29,14 +43,17 @@ const settings = {
 // For what does not outlive the run, durability only costs time.
 const fleeting = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
-/** Kept in `directory` and safe on disk if one is given; otherwise gone when it is stopped. */
-export async function startCluster(directory?: string): Promise<Cluster> {
+/** Without places it is gone when it is stopped. */
+export async function startCluster({
+  directory,
+  walDirectory,
+}: Partial<ClusterPlaces> = {}): Promise<Cluster> {
   const bin = await findBinaries()
   const home = directory ?? (await mkdtemp(path.join(tmpdir(), 'postern-postgres-')))
   await mkdir(home, { recursive: true })
   const data = path.join(home, 'data')
   const isRoot = userInfo().uid === 0
-  if (isRoot) await giveToPostgres(home)
+  if (isRoot) for (const place of [home, walDirectory]) if (place) await giveToPostgres(place)
 
   const pg = async (program: string, ...args: string[]): Promise<void> => {
     const command = [path.join(bin, program), ...args]
@@ -48,21 +65,56 @@ export async function startCluster(directory?: string): Promise<Cluster> {
       throw new Error(`PostgreSQL did not do as told (${program}): ${stderr || message}`)
     }
   }
+  const pid = () => postmasterPid(data)
   const stop = async () => {
     await pg('pg_ctl', '-D', data, '-m', directory ? 'fast' : 'immediate', 'stop')
     if (!directory) await rm(home, { recursive: true, force: true })
   }
 
   if (!existsSync(path.join(data, 'PG_VERSION'))) {
-    await pg('initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
+    const elsewhere = walDirectory ? ['--waldir', walDirectory] : []
+    const how = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', ...elsewhere]
+    await pg('initdb', '-D', data, ...how)
   }
   // One that was left behind, by a process that was killed.
   if (directory && existsSync(path.join(data, 'postmaster.pid'))) await stop().catch(() => {})
   const port = await freePort()
   const chosen = { ...settings, ...(directory ? {} : fleeting), port }
   const options = Object.entries(chosen).map(([name, value]) => `-c ${name}='${value}'`)
-  await pg('pg_ctl', '-D', data, '-l', path.join(home, 'log'), '-w', '-o', options.join(' '), 'start')
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop }
+  const start = () =>
+    pg('pg_ctl', '-D', data, '-l', path.join(home, 'log'), '-w', '-o', options.join(' '), 'start')
+  await start()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async kill() {
+      const postmaster = await pid()
+      const family = [postmaster, ...(await childrenOf(postmaster))]
+      process.kill(postmaster, 'SIGKILL')
+      // A session ends when it next looks up, and until then the data is still in use.
+      while ((await Promise.all(family.map(isAlive))).includes(true)) await sleep(5)
+      // Where nobody takes notice of the dead, the next one would think that this one lives.
+      await rm(path.join(data, 'postmaster.pid'), { force: true })
+    },
+    start,
+    isRunning: async () => isAlive(await pid()),
+    stop,
+  }
+}
+
+/** Its first line; what was killed has left it behind. */
+async function postmasterPid(data: string): Promise<number> {
+  return Number.parseInt(await readFile(path.join(data, 'postmaster.pid'), 'utf8').catch(() => '0'), 10)
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return children.split(' ').filter(Boolean).map(Number)
+}
+
+/** Not so one that is dead and only waits for its parent to take notice. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat !== '' && !/\) [ZX] /.test(stat)
 }
 
 async function findBinaries(): Promise<string> {

@@ -34,7 +34,7 @@ export function senders(api: TestApi, database: TestDatabase, admin: Client) {
   async function claimedOf(projectId: number): Promise<string[]> {
     const queue = new Queue(api.context.db.mail)
     await queue.look()
-    const claims = await queue.claim(100, () => true)
+    const claims = await queue.claim(100, () => 100)
     return claims
       .filter(({ claimed }) => claimed.project_id === projectId)
       .map(({ claimed }) => claimed.message_id)

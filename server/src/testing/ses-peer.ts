@@ -17,7 +17,7 @@ import { isSignedWith, scopeOf } from './sigv4.ts'
 export interface SesPeer {
   url: string
   place: SesPlace
-  /** What a configuration needs to reach it. The credentials are in `process.env` from the start. */
+  /** What a configuration needs to reach it. In a test file the credentials are in `process.env` from the start. */
   settings: Record<string, string>
   /** Every request with a good signature, in order of arrival. */
   calls: SesCall[]
@@ -36,6 +36,7 @@ export interface SesPeer {
   checkDns(domain: string, dns: Pick<Resolver, 'cname'>, place?: SesPlace): Promise<boolean>
   /** An identity that somebody made by hand, with a key of their own. */
   makeByHand(domain: string): void
+  close(): Promise<void>
 }
 
 export interface SesPlace {
@@ -116,7 +117,17 @@ export function sesCredentials(account: string): { accessKeyId: string; secretAc
   return { accessKeyId: `AKIATEST${account}`, secretAccessKey: `canary-aws-secret-${account}` }
 }
 
+/** For a test file, at whose end it is closed. */
 export async function startSesPeer(): Promise<SesPeer> {
+  const peer = await openSesPeer()
+  const { accessKeyId, secretAccessKey } = sesCredentials(peer.place.account)
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey })
+  cleanUp(() => peer.close())
+  return peer
+}
+
+/** For whoever closes it. */
+export async function openSesPeer(): Promise<SesPeer> {
   const place = { account: '111122223333', region: 'eu-west-1' }
   const peer = new Peer(place)
   const server = createServer((request, response) => {
@@ -129,18 +140,17 @@ export async function startSesPeer(): Promise<SesPeer> {
     POSTERN_SES_ACCOUNT_ID: place.account,
     POSTERN_SES_ENDPOINT: peer.url,
   }
-  const { accessKeyId, secretAccessKey } = sesCredentials(place.account)
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey })
-  cleanUp(async () => {
+  peer.close = async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
-  })
+  }
   return peer
 }
 
 class Peer implements SesPeer {
   url = ''
   settings: Record<string, string> = {}
+  close: () => Promise<void> = async () => {}
   readonly place: SesPlace
   readonly calls: SesCall[] = []
   readonly deeds: SesDeed[] = []

@@ -39,6 +39,7 @@ export interface SnsPeer {
   certificateOf(): Buffer | undefined
   /** Serves something else at a path. */
   serve(path: string, status: number, body: string | Buffer, headers?: Record<string, string>): void
+  close(): Promise<void>
 }
 
 export interface SnsSigner {
@@ -55,17 +56,25 @@ const signedFields = {
   confirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 }
 
+/** For a test file, at whose end it is closed. */
 export async function startSnsPeer(): Promise<SnsPeer> {
+  const peer = await openSnsPeer()
+  cleanUp(() => peer.close())
+  return peer
+}
+
+/** For whoever closes it. */
+export async function openSnsPeer(): Promise<SnsPeer> {
   const peer = new Peer()
   const server = createServer((request, response) => {
     const { status, body, headers = {} } = peer.answer(request.url ?? '')
     response.writeHead(status, headers).end(body)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  cleanUp(async () => {
+  peer.close = async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
-  })
+  }
   await peer.open((server.address() as AddressInfo).port)
   return peer
 }
@@ -80,6 +89,7 @@ class Peer implements SnsPeer {
   url = ''
   readonly topicArn = `arn:aws:sns:${region}:111122223333:postern-events`
   settings: Record<string, string> = {}
+  close: () => Promise<void> = async () => {}
   readonly confirmed: URLSearchParams[] = []
   readonly fetched: string[] = []
   readonly #failures: number[] = []

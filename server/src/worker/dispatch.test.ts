@@ -178,3 +178,31 @@ describe('a provider that is away', () => {
     await dispatcher.stop()
   })
 })
+
+describe('a project whose mail takes long', () => {
+  test('leaves room for others', async () => {
+    const sink = await Sink.open()
+    const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+    const [slow, quick] = [await place(), await place()]
+    const { concurrency } = workerDeps(context).dispatch
+    for (let count = 0; count < 2 * concurrency; count++) {
+      const to = `slow${count}@example.net`
+      sink.treat(to, { at: 'data', answer: 'hang', times: 1 })
+      await send(slow, { to: [to] })
+    }
+    const isUnderWay = async () =>
+      (
+        await database.query(`select from mail.dispatch where project_id = $1 and state = 'leased'`, [
+          slow.id,
+        ])
+      ).length
+    // As many as it may have, which is less than all.
+    for (let before = -1, now = 0; now !== before || now === 0; before = now, now = await isUnderWay())
+      await sleep(500)
+    const { to } = await send(quick)
+    await sink.next((one) => one.to.includes(to), 5000)
+    // Whoever hangs is let go.
+    await sink.close()
+    await dispatcher.stop()
+  })
+})

@@ -3,6 +3,7 @@ import { Beginner } from '../core/dispatch/begin.ts'
 import { Finisher } from '../core/dispatch/finish.ts'
 import { mailOf } from '../core/dispatch/letter.ts'
 import { awaitedSeconds, judge } from '../core/dispatch/outcome.ts'
+import { Places } from '../core/dispatch/places.ts'
 import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
 import { Signers } from '../core/dispatch/signers.ts'
 import type { Signer } from '../core/domains/signing.ts'
@@ -50,13 +51,16 @@ export class Dispatcher {
   readonly #finisher: Finisher
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
-  #sending = 0
+  readonly #places: Places
+  /** A lane had mail at the last claim, and no room for more of it. */
+  #isHeldBack = false
   #isLargeUnderWay = false
   #placeFreed: (() => void) | undefined
   #running: Promise<void> | undefined
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
+    this.#places = new Places(deps.concurrency)
     this.#queue = new Queue(deps.db)
     this.#signers = new Signers(deps.db, deps.vault)
     this.#beginner = new Beginner(deps.db)
@@ -94,6 +98,9 @@ export class Dispatcher {
         if (claimed > 0) {
           idle = idleMs.least
           await this.#untilRoom()
+        } else if (this.#isHeldBack) {
+          idle = idleMs.least
+          await this.#untilFreed()
         } else {
           await sleep(idle, undefined, { signal }).catch(() => {})
           idle = Math.min(idleMs.most, idle * 2)
@@ -111,7 +118,7 @@ export class Dispatcher {
     const deadline = performance.now() + gatherMs
     const wanted = Math.max(1, Math.floor(concurrency / 4))
     while (!this.#stopping.signal.aborted) {
-      const free = concurrency - this.#sending
+      const { free } = this.#places
       if (free >= wanted || (free > 0 && performance.now() >= deadline)) return
       await new Promise<void>((resolve) => {
         this.#placeFreed = resolve
@@ -121,15 +128,31 @@ export class Dispatcher {
   }
 
   async #claim(): Promise<number> {
-    const { carriers, concurrency } = this.#deps
-    const free = concurrency - this.#sending
+    const { carriers } = this.#deps
+    const { free } = this.#places
+    this.#isHeldBack = false
     if (free <= 0) return 0
-    const claims = await this.#queue.claim(
-      free,
-      (provider) => provider === 'none' || carriers[provider]?.isOpen === false,
-    )
+    const claims = await this.#queue.claim(free, (lane) => {
+      const carrier = lane.provider === 'none' ? undefined : carriers[lane.provider]
+      if (lane.provider !== 'none' && carrier?.isOpen !== false) return 0
+      const room = this.#places.roomFor(lane, carrier?.places ?? Number.POSITIVE_INFINITY)
+      if (room === 0) this.#isHeldBack = true
+      return room
+    })
     for (const { claimed, letter } of claims) this.#begin(claimed, letter)
     return claims.length
+  }
+
+  /** Somebody is done with a mail, and perhaps a few more; or it is time to look for others. */
+  async #untilFreed(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, lookEveryMs)
+      this.#placeFreed = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    await sleep(gatherMs)
   }
 
   #begin(claimed: Claimed, letter: Letter): void {
@@ -138,7 +161,7 @@ export class Dispatcher {
   }
 
   async #send(claimed: Claimed, letter: Letter): Promise<void> {
-    this.#sending++
+    this.#places.take(claimed)
     let handover: Handover
     try {
       handover = await this.#handOver(claimed, letter)
@@ -150,7 +173,7 @@ export class Dispatcher {
       )
       handover = { kind: 'unreachable', host: null, detail: 'It could not be made ready.', mayBeSent: false }
     } finally {
-      this.#sending--
+      this.#places.leave(claimed)
       this.#placeFreed?.()
     }
     // What cannot be written down for that long is somebody else's by then, or has been given up.

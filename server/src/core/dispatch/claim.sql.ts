@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { daysOf } from '../../platform/ids.ts'
 import { maySendNow } from '../projects/may-send.ts'
 import type { LaneKey, Taker } from './lanes.sql.ts'
 
@@ -21,10 +22,12 @@ export interface Claimed {
 export interface LaneToClaim extends LaneKey {
   /** Nothing that is ready is older than this. */
   watermark: Date
+  /** No more of it than that. */
+  most: number
 }
 
 /**
- * Up to `perLane` mails of each lane, `limit` in all, the oldest of each first, leased to the caller.
+ * As many mails of each lane as it may give, `limit` in all, the oldest of each first, leased to the caller.
  *
  * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing.
  * The rows are taken by their place on disk, which the lock keeps true, so that the planner has nothing to choose.
@@ -32,15 +35,16 @@ export interface LaneToClaim extends LaneKey {
 export async function claimRows(
   tx: Tx,
   lanes: readonly LaneToClaim[],
-  { perLane, limit, leaseSeconds }: { perLane: number; limit: number; leaseSeconds: number },
+  { limit, leaseSeconds }: { limit: number; leaseSeconds: number },
 ): Promise<Claimed[]> {
   const { rows } = await sql<Claimed>`
     with lane as materialized (
       select lane.* from unnest(${lanes.map(({ shard }) => shard)}::smallint[],
                                 ${lanes.map(({ project_id }) => project_id)}::bigint[],
                                 ${lanes.map(({ provider }) => provider)}::text[],
-                                ${lanes.map(({ watermark }) => watermark)}::timestamptz[])
-                         with ordinality as lane (shard, project_id, provider, watermark, place)
+                                ${lanes.map(({ watermark }) => watermark)}::timestamptz[],
+                                ${lanes.map(({ most }) => most)}::int[])
+                         with ordinality as lane (shard, project_id, provider, watermark, most, place)
         join control.projects as projects on projects.id = lane.project_id
        where ${maySendNow}
     )
@@ -54,7 +58,7 @@ export async function claimRows(
                  where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
                    and dispatch.provider = lane.provider and dispatch.state = 'ready'
                    and dispatch.due_at >= lane.watermark
-                 order by dispatch.due_at limit ${perLane}
+                 order by dispatch.due_at limit lane.most
                    for update skip locked) as ready
               limit ${limit}))
     returning message_id, recipient_no, project_id, shard, identity_id, provider, recipient, attempt,
@@ -79,15 +83,17 @@ export async function findLetters(
   maxContentBytes: number,
 ): Promise<Map<string, Letter>> {
   const shardOf = new Map(claimed.map(({ message_id, shard }) => [message_id, shard]))
+  const { first, last } = daysOf([...shardOf.keys()])
   const { rows } = await sql<Letter>`
     select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, bodies.format,
            case when octet_length(bodies.content) <= ${maxContentBytes} then bodies.content end as content
       from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
-      cross join lateral (select * from mail.messages where shard = wanted.shard and id = wanted.id) as messages
       cross join lateral (
-        select * from mail.bodies where shard = wanted.shard and message_id = wanted.id) as bodies`.execute(
-    tx,
-  )
+        select * from mail.messages where shard = wanted.shard and id = wanted.id
+           and id between ${first}::uuid and ${last}::uuid) as messages
+      cross join lateral (
+        select * from mail.bodies where shard = wanted.shard and message_id = wanted.id
+           and message_id between ${first}::uuid and ${last}::uuid) as bodies`.execute(tx)
   return new Map(rows.map((row) => [row.message_id, row]))
 }
 

@@ -21,11 +21,12 @@ export interface LaneRow extends LaneKey {
 /**
  * Every lane with something ready: the index is entered once for each, however much waits in it. A plain
  * `select distinct` would read every row. With `isOpen`, those of projects that may send at this moment alone: others
- * would have their share of each round, and give nothing.
+ * would have their share of each round, and give nothing. With `readyForDays`, only those whose first mail has been ready
+ * for longer.
  */
 export async function findLanes(
   tx: ReadTx,
-  { isOpen, limit }: { isOpen: boolean; limit: number },
+  { isOpen, readyForDays, limit }: { isOpen: boolean; readyForDays?: number; limit: number },
 ): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     with recursive lane as (
@@ -40,7 +41,8 @@ export async function findLanes(
           order by shard, project_id, provider, due_at limit 1) as next
     )
     select lane.shard, lane.project_id, lane.provider, lane.due_at as oldest from lane
-     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id where ${maySendNow}` : sql``}
+     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow}` : sql``}
+     ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}
      limit ${limit}`.execute(tx)
   return rows
 }

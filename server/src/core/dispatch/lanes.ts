@@ -1,5 +1,5 @@
-import type { Claimed, LaneToClaim } from './claim.sql.ts'
-import type { LaneKey, LaneRow, Taker } from './lanes.sql.ts'
+import type { Claimed } from './claim.sql.ts'
+import type { LaneKey, LaneRow } from './lanes.sql.ts'
 
 /**
  * The lanes that a worker knows to have mail, and whose turn it is. Every lane has the same share of each round,
@@ -12,7 +12,9 @@ import type { LaneKey, LaneRow, Taker } from './lanes.sql.ts'
  */
 const settlingMs = 2_000
 
-interface Lane extends LaneToClaim {
+interface Lane extends LaneKey {
+  /** Nothing that is ready is older than this. */
+  watermark: Date
   emptyRounds: number
 }
 
@@ -38,9 +40,9 @@ export class Lanes {
     }
   }
 
-  /** Whose turn it is, of those whose provider takes mail. */
-  nextRound(takesMail: (provider: Taker) => boolean): LaneToClaim[] {
-    const all = [...this.#lanes.values()].filter(({ provider }) => takesMail(provider))
+  /** Whose turn it is, of those that have room for mail. */
+  nextRound(hasRoom: (lane: LaneKey) => boolean): Lane[] {
+    const all = [...this.#lanes.values()].filter(hasRoom)
     if (all.length === 0) return []
     const start = this.#turn % all.length
     const round = [...all.slice(start), ...all.slice(0, start)].slice(0, maxLanesPerRound)
@@ -49,7 +51,7 @@ export class Lanes {
   }
 
   /** What a round gave. */
-  note(round: readonly LaneToClaim[], claimed: readonly Claimed[]): void {
+  note(round: readonly LaneKey[], claimed: readonly Claimed[]): void {
     const newest = new Map<string, number>()
     for (const row of claimed) {
       const key = keyOf(row)
@@ -71,7 +73,8 @@ export class Lanes {
   }
 }
 
-const keyOf = ({ shard, project_id, provider }: LaneKey): string => `${shard} ${project_id} ${provider}`
+export const keyOf = ({ shard, project_id, provider }: LaneKey): string =>
+  `${shard} ${project_id} ${provider}`
 
 /** Each lane of a round its share, at least one. */
 export const shareOf = (free: number, lanes: number): number =>

@@ -44,7 +44,7 @@ async function send({ id, name }: Place, count: number, send_at: string | null =
   })
 }
 
-const always = () => true
+const always = () => 1000
 
 async function claim(queue: Queue, free: number): Promise<Claimed[]> {
   await queue.look()
@@ -137,8 +137,20 @@ describe('a claim', () => {
     await send(await place(), 3)
     const queue = new Queue(mail)
     await queue.look()
-    assert.equal((await queue.claim(10, () => false)).length, 0)
+    assert.equal((await queue.claim(10, () => 0)).length, 0)
     assert.equal((await queue.claim(10, always)).length, 3)
+  })
+
+  test('gives no more of a lane than it has room for', async () => {
+    await empty()
+    const [slow, quick] = [await place(), await place()]
+    await send(slow, 5)
+    await send(quick, 5)
+    const queue = new Queue(mail)
+    await queue.look()
+    const claims = await queue.claim(10, ({ project_id }) => (project_id === slow.id ? 2 : 10))
+    const of = ({ id }: Place) => claims.filter(({ claimed }) => claimed.project_id === id).length
+    assert.deepEqual([of(slow), of(quick)], [2, 5])
   })
 
   test('serves an open project beside 200 locked ones as if they were not there', async () => {
@@ -168,7 +180,7 @@ describe('a claim', () => {
     )
     const queue = new Queue(mail)
     await queue.look()
-    const claimed = await queue.claim(10, (provider) => provider !== 'ses')
+    const claimed = await queue.claim(10, ({ provider }) => (provider === 'ses' ? 0 : 10))
     assert.deepEqual(
       claimed.map((one) => one.claimed.provider),
       ['service', 'service'],

@@ -2,10 +2,17 @@ import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { countDaily } from '../messages/daily.ts'
 import { writeRecipientEvents } from '../messages/events.ts'
 import { type Claimed, claimRows, findContent, findLetters, type Letter } from './claim.sql.ts'
-import { findLanes, type LaneRow, type Taker } from './lanes.sql.ts'
+import { findLanes, type LaneKey, type LaneRow } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
 import { awaitedSeconds } from './outcome.ts'
-import { type Expired, expireAwaiting, expireReady, promoteDue, recoverLeases } from './sweep.sql.ts'
+import {
+  type Expired,
+  expireAwaiting,
+  expireReady,
+  findSweepable,
+  promoteDue,
+  recoverLeases,
+} from './sweep.sql.ts'
 
 export type { Claimed, Letter }
 
@@ -41,19 +48,17 @@ export class Queue {
     return this.#lanes.size > 0
   }
 
-  /** Up to `free` mails, from as many lanes as have their turn. */
+  /** Up to `free` mails, from as many lanes as have their turn, and no more of a lane than it has room for. */
   async claim(
     free: number,
-    takesMail: (provider: Taker) => boolean,
+    roomFor: (lane: LaneKey) => number,
   ): Promise<{ claimed: Claimed; letter: Letter }[]> {
-    const round = this.#lanes.nextRound(takesMail)
+    const round = this.#lanes.nextRound((lane) => roomFor(lane) > 0)
     if (round.length === 0) return []
+    const share = shareOf(free, round.length)
+    const lanes = round.map((lane) => ({ ...lane, most: Math.min(share, roomFor(lane)) }))
     const { claimed, letters } = await this.#db.transaction(async (tx) => {
-      const claimed = await claimRows(tx, round, {
-        perLane: shareOf(free, round.length),
-        limit: free,
-        leaseSeconds,
-      })
+      const claimed = await claimRows(tx, lanes, { limit: free, leaseSeconds })
       const letters =
         claimed.length > 0 ? await findLetters(tx, claimed, maxContentBytes) : new Map<string, Letter>()
       return { claimed, letters }
@@ -72,17 +77,20 @@ export class Queue {
 
   /** What was put off and is due, what somebody left behind, and what was waited for in vain. */
   async sweep(): Promise<void> {
+    const { is_due, is_lost, is_awaited } = await this.#db.glance(findSweepable)
     const steps = [
-      (tx: Tx) => promoteDue(tx, sweptAtOnce),
-      (tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds),
-      giveUpAwaiting,
+      ...(is_due ? [(tx: Tx) => promoteDue(tx, sweptAtOnce)] : []),
+      ...(is_lost ? [(tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds)] : []),
+      ...(is_awaited ? [giveUpAwaiting] : []),
     ]
     for (const step of steps) while ((await this.#db.transaction(step)) === sweptAtOnce);
   }
 
   /** What has waited for too long. */
   async expire(): Promise<void> {
-    const lanes = await this.#db.glance((tx) => findLanes(tx, { isOpen: false, limit: maxLanes }))
+    const lanes = await this.#db.glance((tx) =>
+      findLanes(tx, { isOpen: false, readyForDays: keptReadyDays, limit: maxLanes }),
+    )
     for (const lane of lanes) {
       while ((await this.#db.transaction((tx) => expireLane(tx, lane))) === sweptAtOnce);
     }

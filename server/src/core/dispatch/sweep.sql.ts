@@ -1,9 +1,30 @@
 import { sql } from 'kysely'
-import type { Tx } from '../../platform/db/db.ts'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import type { LaneKey } from './lanes.sql.ts'
 
 // Whatever becomes ready is due from now on, not from the time it was put off to: a claim looks for nothing older than
 // what it has seen already.
+
+export interface Sweepable {
+  is_due: boolean
+  is_lost: boolean
+  is_awaited: boolean
+}
+
+/**
+ * Whether there is anything for each of the statements below, which are many partitions to plan: 10 ms and more for each,
+ * once a second, though mostly there is nothing.
+ */
+export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
+  const { rows } = await sql<Sweepable>`
+    select exists (select from mail.dispatch where state in ('deferred', 'scheduled') and due_at <= postern.now())
+             as is_due,
+           exists (select from mail.dispatch where state = 'leased' and leased_until < postern.now()) as is_lost,
+           exists (select from mail.dispatch where state = 'awaiting' and due_at <= postern.now()) as is_awaited`.execute(
+    tx,
+  )
+  return rows[0] ?? { is_due: false, is_lost: false, is_awaited: false }
+}
 
 /** Deferred mails whose time has come, and scheduled ones. Returns how many. */
 export async function promoteDue(tx: Tx, limit: number): Promise<number> {

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stage } from './run.ts'
+
+/** How long it took until mail was accepted again, and until a mail that was accepted then was with the MTA. */
+export interface Comeback {
+  acceptedMs: number
+  dispatchedMs: number
+}
+
+const lookEveryMs = 20
+const patienceMs = 120_000
+
+/**
+ * Waits for it, from a moment on by the clock of this machine. What was on its way before says nothing, so the mail that
+ * counts for both is one that was promised after that moment. Not back at all is endless.
+ */
+export function comebacks({ spoken, sink }: Stage): (sinceMs: number) => Promise<Comeback> {
+  return async (sinceMs) => {
+    for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(lookEveryMs)) {
+      const promised = new Map(
+        spoken.promised.filter(({ at }) => at > sinceMs).map(({ id, at }) => [id, at] as const),
+      )
+      if (promised.size === 0) continue
+      const received = (await sink.read()).filter(({ messageId }) =>
+        promised.has(messageId.split('@')[0] ?? ''),
+      )
+      if (received.length === 0) continue
+      return {
+        acceptedMs: Math.min(...promised.values()) - sinceMs,
+        dispatchedMs: Math.min(...received.map(({ at }) => at)) - sinceMs,
+      }
+    }
+    return { acceptedMs: Number.POSITIVE_INFINITY, dispatchedMs: Number.POSITIVE_INFINITY }
+  }
+}

@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { BadLine } from '../../server/src/testing/bad-line.ts'
+import { median, percentile, table } from '../figures.ts'
+import type { Promised } from './check.ts'
+import { leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+
+/**
+ * `npm run prove:lines`: an MTA that is slow for one project's recipients, bad lines to one of two MTAs, and bad lines
+ * to PostgreSQL for the API and one of two workers. README.md in the folder above says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    'phase-ms': { type: 'string', default: '60000' },
+    'ratio-at-most': { type: 'string', default: '1.5' },
+    only: { type: 'string' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '8' },
+    'pause-ms': { type: 'string', default: '300' },
+    hasty: { type: 'boolean', default: false },
+  },
+})
+const seed = seedOf(options.seed)
+const phaseMs = Number(options['phase-ms'])
+const ratioAtMost = Number(options['ratio-at-most'])
+/** A lease is a minute; nobody is to be left with one for twice as long. */
+const oldestLeaseSeconds = 120
+/** Shorter than the worker's patience with an MTA. */
+const slowMs = 15_000
+const slowDomain = 'slow.test'
+
+interface Lines {
+  mta: BadLine
+  database: BadLine
+}
+
+/** What is wrong for a while; undone by what `worsen` gives back. `isOfOne`: it concerns one project's mail alone. */
+interface Phase {
+  name: string
+  isOfOne: boolean
+  worsen(lines: Lines, stage: Stage): () => void
+}
+
+const onLine = (of: keyof Lines, what: string, worsen: (line: BadLine) => () => void): Phase => ({
+  name: `${of}: ${what}`,
+  isOfOne: false,
+  worsen: (lines) => worsen(lines[of]),
+})
+
+const badWays: [string, (line: BadLine) => () => void][] = [
+  ['an answer takes half a second', (line) => setting(line, { latencyMs: 500 })],
+  ['resets', (line) => every(300, () => line.reset())],
+  ['silence', (line) => setting(line, { isSilent: true })],
+  ['a byte a second', (line) => setting(line, { bytesPerSecond: 1 })],
+]
+
+const phases: Phase[] = [
+  { name: 'nothing', isOfOne: true, worsen: () => () => {} },
+  {
+    name: 'slow for one project',
+    isOfOne: true,
+    worsen(_lines: Lines, { sink }: Stage) {
+      sink.slowDown(slowDomain, slowMs)
+      return () => sink.slowDown('', 0)
+    },
+  },
+  ...(['mta', 'database'] as const).flatMap((of) =>
+    badWays.map(([what, worsen]) => onLine(of, what, worsen)),
+  ),
+].filter(({ name }) => options.only === undefined || name === 'nothing' || name.includes(options.only))
+
+function setting(line: BadLine, worse: Partial<BadLine>): () => void {
+  Object.assign(line, worse)
+  return () =>
+    Object.assign(line, { latencyMs: 0, isSilent: false, bytesPerSecond: Number.POSITIVE_INFINITY })
+}
+
+function every(ms: number, act: () => void): () => void {
+  const timer = setInterval(act, ms)
+  return () => clearInterval(timer)
+}
+
+const open: BadLine[] = []
+try {
+  await prove({
+    title: `bad lines, ${phaseMs / 1000} s each`,
+    seed,
+    load: {
+      programs: Number(options.programs),
+      pauseMs: Number(options['pause-ms']),
+      recipientsOf: ({ domain }) => (domain.startsWith('sender1.') ? slowDomain : 'example.net'),
+    },
+    parts: ['api', 'worker', 'intake'],
+    isHasty: options.hasty,
+    drainMs: 300_000,
+    async lay({ sink }) {
+      const line = await BadLine.keep(sink.port)
+      open.push(line)
+      return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}, smtp://127.0.0.1:${line.port}` }
+    },
+    goWrong,
+  })
+} finally {
+  for (const line of open) await line.close()
+}
+
+async function goWrong(stage: Stage): Promise<Wrongs> {
+  const [mta] = open
+  if (!mta) throw new Error('no line')
+  const database = await throughBadLine(stage)
+  const leases = watchLeases(stage)
+  const inFlight: Promised[][] = []
+  const leased = leaseBook(stage)
+  const times: { phase: Phase; from: number; to: number }[] = []
+  for (const phase of phases) {
+    inFlight.push(await leased())
+    const from = now()
+    const undo = phase.worsen({ mta, database }, stage)
+    const stopNoting = every(250, () => void leased().then((some) => inFlight.push(some)))
+    await sleep(phaseMs)
+    undo()
+    stopNoting()
+    times.push({ phase, from, to: now() })
+    say(phase.name)
+    // What it left behind is not to be taken for the fault of the next one.
+    await sleep(phaseMs / 4)
+  }
+  const oldest = await leases.stop()
+  const delays = await delaysOf(stage, times)
+  const usual = percentile(delays[0] ?? [], 0.99)
+  const rows = times.map(({ phase }, place) => {
+    const values = delays[place] ?? []
+    const p99 = percentile(values, 0.99)
+    return [
+      phase.name,
+      values.length,
+      median(values).toFixed(0),
+      p99.toFixed(0),
+      (p99 / usual).toFixed(2),
+    ].map(String)
+  })
+  const late = times.flatMap(({ phase }, place) => {
+    const ratio = percentile(delays[place] ?? [], 0.99) / usual
+    return phase.isOfOne && !(ratio <= ratioAtMost)
+      ? [`${phase.name}: others' p99 is ${ratio.toFixed(2)} times as long`]
+      : []
+  })
+  return {
+    lines: [
+      `the oldest lease was ${oldest.toFixed(0)} s old; ms from acceptance to the MTA, of mail to others than ${slowDomain}:`,
+      table(['what is wrong', 'mails', 'p50', 'p99', 'of the usual p99'], rows),
+    ],
+    inFlight,
+    faults: [...late, ...(oldest <= oldestLeaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`])],
+  }
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+/** The API, and a second worker, reach PostgreSQL on a line of ours from here on. */
+async function throughBadLine({ postern, parts, start }: Stage): Promise<BadLine> {
+  const url = new URL(postern.databaseUrl)
+  const line = await BadLine.keep(Number(url.port))
+  open.push(line)
+  url.port = String(line.port)
+  const environment = { POSTERN_DATABASE_URL: url.href }
+  await parts.api?.stop()
+  await start('api', { environment })
+  await start('worker', { environment })
+  return line
+}
+
+/** The age of the oldest lease that was ever seen. */
+function watchLeases({ query }: Stage): { stop(): Promise<number> } {
+  let oldest = 0
+  const look = async (): Promise<void> => {
+    const [row] = await query<{ seconds: number | null }>(
+      `select extract(epoch from max(postern.now() - leased_until))::float8 + 60 as seconds
+         from mail.dispatch where state = 'leased'`,
+    )
+    oldest = Math.max(oldest, row?.seconds ?? 0)
+  }
+  const stop = every(1000, () => void look().catch(() => {}))
+  return {
+    async stop() {
+      stop()
+      await look()
+      return oldest
+    },
+  }
+}
+
+/** For each phase, of mails that were promised in it: how long it took until the MTA had them. */
+async function delaysOf(
+  { spoken, sink }: Stage,
+  times: readonly { from: number; to: number }[],
+): Promise<number[][]> {
+  await sleep(2000)
+  const received = new Map<string, number>()
+  for (const { messageId, recipient, at } of await sink.read()) {
+    const key = `${messageId.split('@')[0]} ${recipient}`
+    received.set(key, Math.min(at, received.get(key) ?? at))
+  }
+  const mails = spoken.promised.filter(({ recipient }) => !recipient.endsWith(`@${slowDomain}`))
+  return times.map(({ from, to }) =>
+    mails
+      .filter(({ at }) => at >= from && at < to)
+      // What has not come by now has taken at least as long.
+      .map(({ id, recipient, at }) => Math.max(0, (received.get(`${id} ${recipient}`) ?? now()) - at)),
+  )
+}

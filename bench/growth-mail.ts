@@ -1,0 +1,189 @@
+import pg from 'pg'
+
+/**
+ * Mail of some days by SQL, as one that was delivered leaves it: a message of 200 bytes, its recipient, its content, an
+ * attempt, three events, the digest of the report, and the counts. A few projects have sent most of it.
+ *
+ * Each day is written into tables of its own that become partitions when they are full and indexed: nothing is kept up
+ * row by row, and with `wal_level` minimal nothing is logged, because the tables are as new as the transaction.
+ */
+export interface Stored {
+  messages: number
+  projects: number
+  /** Today and the days before it. */
+  days: number
+}
+
+/** Who a message went to is kept for longer than what it said. */
+const keptLongerDays = 45
+/** How long a report is known again (core/feedback). */
+const seenDays = 14
+const tables = ['messages', 'recipients', 'bodies', 'attempts', 'events']
+const fillers = 4
+
+type Say = (text: string) => void
+
+/** What was stored before is gone. */
+export async function fillMail(url: string, stored: Stored, say: Say): Promise<void> {
+  const days = Array.from({ length: stored.days }, (_, before) => before)
+  const startedAt = performance.now()
+  let full = 0
+  await onClients(url, 1, (client) => forget(client))
+  await onClients(url, fillers, async (client) => {
+    for (let before = days.pop(); before !== undefined; before = days.pop()) {
+      await fillDay(client, stored, before)
+      full++
+      const seconds = (performance.now() - startedAt) / 1000
+      say(`  ${full} of ${stored.days} days of ${stored.messages} messages, after ${seconds.toFixed(0)} s`)
+    }
+  })
+  await onClients(url, 1, async (client) => {
+    if (stored.days > 1) await emptyDays(client, stored.days, stored.days + keptLongerDays)
+    await countAndIndex(client)
+    await client.query('vacuum analyze')
+    await client.query('reset role; checkpoint')
+  })
+  say(`  full after ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+}
+
+async function onClients(
+  url: string,
+  count: number,
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  const one = async (): Promise<void> => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    try {
+      await client.query(`set synchronous_commit = off; set maintenance_work_mem = '256MB'; set work_mem = '64MB';
+                          set temp_buffers = '256MB'; set jit = off; set session_replication_role = replica; set role postern_owner`)
+      await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+  await Promise.all(Array.from({ length: count }, one))
+}
+
+async function forget(client: pg.Client): Promise<void> {
+  await client.query(`truncate mail.dispatch, mail.usage, mail.daily, mail.suppressions, mail.feedback_seen, mail.outbox,
+                               mail.idempotency`)
+  // Not day by day: whoever does so keeps the others from their table until it commits.
+  await client.query(`do $$ declare part regclass; begin
+    for part in select inhrelid::regclass from pg_inherits
+                 where inhparent in (${tables.map((table) => `'mail.${table}'::regclass`).join(', ')})
+                   and to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') <= ${dayOf(0)} loop
+      execute format('drop table %s', part);
+    end loop; end $$`)
+  // Made again at the end, all at once.
+  await client.query('alter table mail.feedback_seen drop constraint if exists feedback_seen_pkey')
+}
+
+const dayOf = (before: number): string => `((postern.now() at time zone 'UTC')::date - ${before})`
+
+/** Even the small ones: up to now, if it is today. */
+async function fillDay(client: pg.Client, stored: Stored, before: number): Promise<void> {
+  const share = Math.floor(stored.messages / stored.days) + (before < stored.messages % stored.days ? 1 : 0)
+  const { rows } = await client.query<{ name: string; first: string; end: string }>(
+    `select to_char(day, '_YYYYMMDD') as name, postern.uuid7_floor(day::timestamp at time zone 'UTC') as first,
+            postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC') as end from (select ${dayOf(before)} as day) as one`,
+  )
+  const [{ name, first, end } = { name: '', first: '', end: '' }] = rows
+  await client.query('begin')
+  await client.query(`
+    create temporary table made on commit drop as
+    select n, at, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || tail)::uuid as id, tail,
+           1 + floor(${stored.projects} * (random() ^ 2))::bigint as project_id, 'ada' || n || '@example.net' as address
+      from (select n, overlay(substr(md5(random()::text), 1, 20) placing '7' from 1 for 1) as tail,
+                   ${dayOf(before)}::timestamp at time zone 'UTC' + n * (
+                     (least(postern.now() - interval '1 minute', (${dayOf(before)} + 1)::timestamp at time zone 'UTC')
+                       - ${dayOf(before)}::timestamp at time zone 'UTC') / ${share + 1}) as at
+              from generate_series(1, ${share}) as n) as times`)
+  for (const table of tables) {
+    const part = `mail.${table}${name}`
+    await client.query(`create table ${part} (like mail.${table} including all excluding indexes)`)
+    await client.query(`insert into ${part} ${rowsOf[table]}`)
+    for (const { statement } of await indexesOf(client, table, part)) await client.query(statement)
+  }
+  if (before < seenDays) {
+    await client.query(`insert into mail.feedback_seen (project_id, digest, seen_at)
+      select project_id, sha256(uuid_send(id)), at + interval '5 seconds' from made`)
+  }
+  await client.query(`insert into mail.daily (project_id, day, sent, delivered)
+    select project_id, ${dayOf(before)}, count(*), count(*) from made group by project_id`)
+  // Last: from here to the commit nobody else can do so.
+  for (const table of tables) {
+    await client.query(
+      `alter table mail.${table} attach partition mail.${table}${name} for values from ('${first}') to ('${end}')`,
+    )
+  }
+  await client.query('commit')
+}
+
+/** As the table has them, for one that is to become a part of it. */
+async function indexesOf(client: pg.Client, table: string, part: string): Promise<{ statement: string }[]> {
+  const { rows } = await client.query<{ statement: string }>(
+    `select case when conname is null
+              then regexp_replace(pg_get_indexdef(indexrelid), '^(CREATE (UNIQUE )?INDEX) .* ON ONLY [^ ]+', '\\1 ON ' || $2)
+              else 'alter table ' || $2 || ' add ' || pg_get_constraintdef(pg_constraint.oid) end as statement
+       from pg_index left join pg_constraint on conindid = indexrelid and contype = 'p'
+      where indrelid = $1::regclass`,
+    [`mail.${table}`, part],
+  )
+  return rows
+}
+
+/** Days of which only the names of those who got mail are still kept; here they are empty. */
+async function emptyDays(client: pg.Client, from: number, to: number): Promise<void> {
+  for (const table of ['messages', 'recipients']) {
+    for (let before = from; before < to; before++) {
+      await client.query(`do $$ declare day date := ${dayOf(before)}; begin
+        execute format('create table if not exists mail.%I partition of mail.${table} for values from (%L) to (%L)',
+          '${table}' || to_char(day, '_YYYYMMDD'), postern.uuid7_floor(day::timestamp at time zone 'UTC'),
+          postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC')); end $$`)
+    }
+  }
+}
+
+/** What spans the days. */
+async function countAndIndex(client: pg.Client): Promise<void> {
+  await client.query('alter table mail.feedback_seen add primary key (shard, project_id, digest)')
+  await client.query(`insert into mail.usage (project_id, period, starts_on, accepted)
+    select project_id, period, date_trunc(period, postern.now() at time zone 'UTC')::date,
+           coalesce(sum(sent) filter (where day >= date_trunc(period, postern.now() at time zone 'UTC')::date), 0)
+      from mail.daily, unnest(array['day', 'month']) as period group by project_id, period`)
+  await client.query(`insert into mail.suppressions (project_id, address, reason)
+    select id, 'gone' || n || '@example.net', 'bounce' from control.projects, generate_series(1, 3) as n`)
+}
+
+const reply = `'250 2.0.0 Ok: queued as 4bX' || upper(substr(tail, 9, 10))`
+// By hand: built as JSON, it took as long as all the rest.
+const content = `convert_to('{"from":{"name":"Shop","address":"shop@sender' || project_id || '.example.com"},"to":[{"name":null,'
+  || '"address":"' || address || '"}],"cc":[],"reply_to":[],"subject":"Your order is on its way","text":"'
+  || repeat(tail || ' word ', 8) || '","html":null,"headers":[],"attachments":[]}', 'UTF8')`
+
+/** Columns that are generated have no place in the list. */
+const rowsOf: Record<string, string> = {
+  messages: `(id, project_id, identity_id, api_key_id, from_address, subject, recipient_count, size_bytes, created_at)
+    select id, project_id, project_id, project_id, 'shop@sender' || project_id || '.example.com',
+           'Your order is on its way', 1, 200, at from made`,
+  recipients: `(message_id, recipient_no, project_id, kind, address, status, reply, updated_at)
+    select id, 0, project_id, 'to', address, 'delivered', '250 2.0.0 Ok', at + interval '5 seconds' from made`,
+  bodies: `(message_id, project_id, format, content) select id, project_id, 'json', ${content} from made`,
+  attempts: `(message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at,
+              finished_at)
+    select id, 0, 1, project_id, 'service', '127.0.0.1:25', '4bX' || upper(substr(tail, 9, 10)), 'sent', ${reply},
+           at, at + interval '1 second' from made`,
+  events: `(id, project_id, type, message_id, recipient_no, data, created_at)
+    -- Within the day, whose partition this is.
+    select (lpad(to_hex((extract(epoch from least(told.at, date_trunc('day', made.at, 'UTC') + interval '23:59:59.999'))
+              * 1000)::bigint), 12, '0') || overlay(tail placing told.place from 18 for 1))::uuid,
+           project_id, told.type, id, told.no, told.data, told.at
+      from made cross join lateral (values
+        (at, '0', 'message.accepted', null::smallint, '{"recipients": 1}'::jsonb),
+        (at + interval '1 second', '1', 'message.sent', 0,
+         jsonb_build_object('recipient', address, 'status', null, 'diagnostic', ${reply})),
+        (at + interval '5 seconds', '2', 'message.delivered', 0,
+         jsonb_build_object('recipient', address, 'status', '2.0.0', 'diagnostic', '250 2.0.0 Ok')))
+        as told (at, place, type, no, data)`,
+}

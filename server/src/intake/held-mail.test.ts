@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { SMTPServerDataStream } from 'smtp-server'
+import { Budget, Gathered, withMail } from './held-mail.ts'
+
+/** How much memory mail takes while it comes in. */
+const MiB = 1024 * 1024
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+const inUse = (): number => {
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+const streamOf = (pieces: AsyncIterable<Buffer>) => Readable.from(pieces) as unknown as SMTPServerDataStream
+
+describe('a mail that comes in', () => {
+  test('takes up little more than it has, in however many pieces it comes', (t) => {
+    // As the library hands on the lines that begin with a dot: one by one.
+    const line = Buffer.from('\r\n.')
+    const lines = Math.floor((2 * MiB) / line.length)
+    const before = inUse()
+    const gathered = new Gathered(new Budget(16 * MiB), 'a')
+    for (let n = 0; n < lines; n++) assert.ok(gathered.add(Buffer.from(line)))
+    const more = inUse() - before
+    t.diagnostic(`${(more / MiB).toFixed(2)} MiB for ${lines} pieces`)
+    assert.equal(gathered.whole().length, lines * line.length)
+    assert.ok(more < 3 * MiB)
+  })
+
+  test('counts as what it takes up, and is given back', async () => {
+    const budget = new Budget(8 * 64 * 1024)
+    async function* pieces() {
+      yield Buffer.from('a')
+      await sleep(50)
+      assert.ok(budget.has(64 * 1024, 'a') && !budget.has(64 * 1024 + 1, 'a'))
+    }
+    const whole = await withMail(streamOf(pieces()), { budget, whose: 'a' }, async (raw) => {
+      assert.ok(!budget.has(64 * 1024 + 1, 'a'), 'until it is done with')
+      return raw.toString()
+    })
+    assert.equal(whole, 'a')
+    assert.ok(budget.has(2 * 64 * 1024, 'a'))
+  })
+})
+
+describe('a budget', () => {
+  test('has a quarter for everybody, while it lasts', () => {
+    const budget = new Budget(100)
+    assert.ok(!budget.take(26, 'a'))
+    for (const whose of ['a', 'b', 'c']) {
+      assert.ok(budget.take(25, whose))
+      assert.ok(!budget.take(1, whose))
+    }
+    assert.ok(budget.take(20, 'd'))
+    assert.ok(budget.take(5, 'e') && !budget.take(1, 'e'))
+    budget.giveBack(25, 'a')
+    assert.ok(budget.take(20, 'e') && budget.take(5, 'a') && !budget.take(1, 'd'))
+  })
+})

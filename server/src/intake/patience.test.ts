@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createLogger } from '../platform/log.ts'
+import { makeCertificate } from '../testing/certificate.ts'
+import { cleanUp } from '../testing/cleanup.ts'
+import { SmtpClient } from '../testing/smtp-client.ts'
+import { Crowd } from './crowd.ts'
+import { listen } from './listener.ts'
+import { StrictSmtpServer } from './strict-smtp.ts'
+
+/** Whoever connects and then says nothing, or little. */
+const { cert, key } = makeCertificate()
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+const [handshakeMs, slowMs] = [600, 600]
+
+async function open({ secure, most = 50 }: { secure: boolean; most?: number }) {
+  const crowd = new Crowd(most)
+  const server = new StrictSmtpServer({
+    ...{ cert, key, secure, crowd, handshakeMs, slowMs },
+    ...{ lifetimeMs: 60_000, maxErrors: 10, authOptional: true, disableReverseLookup: true },
+    onData: (stream, _session, callback) => void stream.resume().once('end', () => callback(null, 'Taken')),
+  })
+  const listener = await listen(server, { host: '127.0.0.1', port: 0, log: createLogger('silent') })
+  cleanUp(() => listener.stop(100))
+  return { ...listener, server, inside: () => crowd.insideOf('127.0.0.1') }
+}
+
+async function silent(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  cleanUp(async () => void socket.destroy())
+  await once(socket, 'connect')
+  return socket.resume()
+}
+
+async function becomes(wanted: number, count: () => number): Promise<void> {
+  for (let n = 0; count() !== wanted; n++) {
+    assert.ok(n < 500, `it stays ${count()}`)
+    await sleep(20)
+  }
+}
+
+describe('before the handshake', () => {
+  test('everybody counts, and nobody has longer than it takes', async () => {
+    const { port, inside } = await open({ secure: true, most: 3 })
+    const sockets = [await silent(port), await silent(port), await silent(port)]
+    await becomes(3, inside)
+    await assert.rejects(SmtpClient.openTls(port), 'a fourth was let in')
+    // The first octets of a handshake, one by one: it is not idle.
+    const drip = setInterval(() => sockets[0]?.write('\x16'), 50)
+    await Promise.all(sockets.map((socket) => once(socket, 'close')))
+    clearInterval(drip)
+    await becomes(0, inside)
+    const client = await SmtpClient.openTls(port)
+    await sleep(2 * handshakeMs)
+    assert.match((await client.say('NOOP')) ?? '', /^250/, 'who is inside stays')
+    client.close()
+    await becomes(0, inside)
+  })
+
+  test('in the clear, who is one too many is told so', async () => {
+    const { port, inside } = await open({ secure: false, most: 1 })
+    await silent(port)
+    await becomes(1, inside)
+    const late = connect(port, '127.0.0.1')
+    assert.match(String(await once(late, 'data')), /^421 4\.7\.0 Too many connections\r\n/)
+    await once(late, 'close')
+  })
+
+  test('after STARTTLS nobody has longer either', async () => {
+    const { port, inside } = await open({ secure: false })
+    const client = await SmtpClient.open(port)
+    await client.say('EHLO client.example')
+    assert.match((await client.say('STARTTLS')) ?? '', /^220/)
+    const began = performance.now()
+    assert.equal(await client.reply(), undefined)
+    assert.ok(performance.now() - began < 10 * handshakeMs)
+    await becomes(0, inside)
+  })
+})
+
+describe('after STARTTLS', () => {
+  test('a connection that ended is forgotten', async () => {
+    const { port, server, inside } = await open({ secure: false })
+    const client = await SmtpClient.open(port)
+    await client.say('EHLO client.example')
+    await client.say('STARTTLS')
+    await client.startTls()
+    assert.match((await client.say('NOOP')) ?? '', /^250/)
+    assert.equal(inside(), 1)
+    const known = new WeakRef([...server.connections][0] as object)
+    assert.ok(known.deref())
+    client.close()
+    await becomes(0, inside)
+    for (let n = 0; known.deref() !== undefined; n++) {
+      assert.ok(n < 50, 'something still holds it')
+      await sleep(100)
+      collect()
+    }
+  })
+})
+
+describe('a mail', () => {
+  const begin = async (port: number): Promise<SmtpClient> => {
+    const client = await SmtpClient.open(port)
+    cleanUp(async () => client.close())
+    await client.begin('anna@example.net')
+    return client
+  }
+
+  test('that comes too slowly is not waited for', async () => {
+    const { port } = await open({ secure: false })
+    const client = await begin(port)
+    const drip = setInterval(() => client.write('a\r\n'), 50)
+    assert.match((await client.reply()) ?? '', /^421 4\.4\.2 The mail comes too slowly/)
+    clearInterval(drip)
+    assert.equal(await client.reply(), undefined)
+  })
+
+  test('may pause for as long as it was quick before, and every mail of a session anew', async () => {
+    const { port } = await open({ secure: false })
+    const client = await begin(port)
+    for (let n = 0; n < 2; n++) {
+      client.write(`${'x'.repeat(62)}\r\n`.repeat(64))
+      await sleep(2 * slowMs)
+      client.write('.\r\n')
+      assert.match((await client.reply()) ?? '', /^250/)
+      for (const line of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await client.say(line)
+    }
+  })
+})
