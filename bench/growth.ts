@@ -191,14 +191,23 @@ async function accept(side: Side, forSeconds: number): Promise<{ perSecond: numb
     perSecond,
     p50Ms = Number.NaN,
   } = await runWrk({ seconds: forSeconds, connections }, postern.url, lua, args)
-  await sleep(500)
-  const { rows } = await postern.superuser.query<{ count: string }>('select count(*) from mail.dispatch')
-  const unheard = Number(rows[0]?.count) - succeeded
+  const accepted = await acceptedInTheEnd(side)
+  const unheard = accepted - succeeded
   if (failed > 0 || unheard < 0 || unheard > connections) {
-    throw new Error(`${succeeded} mails were accepted, ${failed} were not, and there are ${rows[0]?.count}.`)
+    throw new Error(`${succeeded} mails were accepted, ${failed} were not, and there are ${accepted}.`)
   }
   await forgetSince(side, since)
   return { perSecond, p50Ms }
+}
+
+/** wrk hangs up on what is under way at its end; that is written all the same, a little later. */
+async function acceptedInTheEnd({ postern }: Side): Promise<number> {
+  for (let before = -1; ; await sleep(1000)) {
+    const { rows } = await postern.superuser.query<{ count: string }>('select count(*) from mail.dispatch')
+    const count = Number(rows[0]?.count)
+    if (count === before) return count
+    before = count
+  }
 }
 
 /** A worker takes what waits; mail of test keys, which is claimed like any other and handed to nobody. */

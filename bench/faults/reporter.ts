@@ -11,6 +11,8 @@ export interface Reporter {
   taken(): number
   /** Refused for good: the intake did not know the address. */
   refused: string[]
+  /** Nothing has moved for a while, though reports are missing. */
+  nudge?(): Promise<void>
   stop(): Promise<void>
 }
 

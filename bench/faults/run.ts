@@ -194,7 +194,9 @@ async function comeToRest(stage: Stage, { drainMs = usualDrainMs, isHasty }: Fau
     const now = JSON.stringify([waiting, reporter.taken(), sink.count()])
     if (now !== last) quietSince = Date.now()
     last = now
-    if (isHasty && Date.now() - quietSince > quietMs) await hasten(stage)
+    if (Date.now() - quietSince < quietMs) continue
+    await reporter.nudge?.()
+    if (isHasty) await hasten(stage)
   }
   say(`It did not come to rest in ${drainMs / 1000} s.`)
   return false

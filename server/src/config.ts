@@ -105,7 +105,8 @@ export const settings = {
   },
   requestsPerKey: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY',
-    about: 'Requests that one API key may make per minute and process.',
+    about:
+      'Requests that one API key may make per minute and process; mails that it submits by SMTP count as such.',
     default: '6000',
     parse: integer(1, 1_000_000_000),
   },

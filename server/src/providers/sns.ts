@@ -2,7 +2,7 @@ import { type KeyObject, verify } from 'node:crypto'
 
 /**
  * Messages of Amazon SNS as they are posted to an HTTPS endpoint: their form, and what is signed of them. Pure; who
- * fetches certificates is in sns-certificates.ts.
+ * fetches certificates is in sns-client.ts.
  */
 export interface SnsMessage {
   type: 'Notification' | 'SubscriptionConfirmation' | 'UnsubscribeConfirmation'
