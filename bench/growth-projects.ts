@@ -42,6 +42,7 @@ export async function fillProjects(client: pg.Client, count: number, openable: n
     [first, count, hashes],
   )
   await client.query('reset session_replication_role')
+  await client.query('reset synchronous_commit')
   await client.query('vacuum analyze')
 }
 

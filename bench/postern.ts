@@ -85,9 +85,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     stopped ??= undoAll()
     return stopped
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void stop().finally(() => process.exit(1)))
-  }
+  stopOnSignal(stop)
   try {
     // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
     const places = { directory: postgresHome, walDirectory: options.wal }
@@ -141,6 +139,19 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+const stops: (() => Promise<void>)[] = []
+
+/** There may be two of them, and the process ends when both have stopped. */
+function stopOnSignal(stop: () => Promise<void>): void {
+  if (stops.push(stop) > 1) return
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(
+      signal,
+      () => void Promise.allSettled(stops.map((stopOne) => stopOne())).finally(() => process.exit(1)),
+    )
   }
 }
 

@@ -12,7 +12,8 @@ const dayMs = 24 * 3600_000
  * by day: given as limits beside the ids themselves, these tell PostgreSQL before it plans which partitions it need not
  * think of. With a hundred, that is most of its work.
  *
- * Whole days, because it takes narrower limits for a promise of few rows, and then reads all of these for each id.
+ * Only around look-ups that it cannot turn round (`lateral (… limit 1)`): it takes limits for a promise of few rows, and
+ * may rather read all of these for each id. Narrower ones would promise even fewer.
  */
 export function daysOf(ids: readonly string[]): { first: string; last: string } {
   const days = ids.map((id) => Math.floor(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) / dayMs))

@@ -76,7 +76,10 @@ export interface Letter {
   content: Buffer | null
 }
 
-/** What is to be sent, once for each message. */
+/**
+ * What is to be sent, once for each message. The limits of one keep it a look-up by key for each: a day that PostgreSQL
+ * has no statistics of yet it would rather read as a whole.
+ */
 export async function findLetters(
   tx: ReadTx,
   claimed: readonly Claimed[],
@@ -90,10 +93,10 @@ export async function findLetters(
       from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
       cross join lateral (
         select * from mail.messages where shard = wanted.shard and id = wanted.id
-           and id between ${first}::uuid and ${last}::uuid) as messages
+           and id between ${first}::uuid and ${last}::uuid limit 1) as messages
       cross join lateral (
         select * from mail.bodies where shard = wanted.shard and message_id = wanted.id
-           and message_id between ${first}::uuid and ${last}::uuid) as bodies`.execute(tx)
+           and message_id between ${first}::uuid and ${last}::uuid limit 1) as bodies`.execute(tx)
   return new Map(rows.map((row) => [row.message_id, row]))
 }
 

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db/db.ts'
-import { daysOf } from '../../platform/ids.ts'
 import type { RecipientStatus } from '../messages/wire.ts'
 
 /** What became of an attempt, as it is written down. */
@@ -36,7 +35,6 @@ export interface Finished {
  */
 export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Finished[]> {
   const each = <T>(value: (result: Result) => T): T[] => results.map(value)
-  const { first, last } = daysOf(each(({ message_id }) => message_id))
   const { rows } = await sql<Finished>`
     with result as materialized (
       select * from unnest(
@@ -83,7 +81,6 @@ export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Fi
          set status = held.status, reply = held.reply, updated_at = postern.now()
         from held
        where recipients.shard = held.shard and recipients.message_id = held.message_id
-         and recipients.message_id between ${first}::uuid and ${last}::uuid
          and recipients.recipient_no = held.recipient_no and held.status is not null
          and recipients.status in ('queued', 'scheduled', 'deferred') and recipients.status <> held.status
       returning recipients.message_id, recipients.recipient_no

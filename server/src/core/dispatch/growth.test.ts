@@ -90,7 +90,6 @@ describe('with mail of several projects waiting', () => {
         })),
         new Set(),
       )
-      assert.equal(await partitionsLocked(tx, 'recipients'), 1)
       assert.equal(await partitionsLocked(tx, 'attempts'), 1)
     })
     const left = await database.query(`select from mail.recipients where status <> 'sent'`)
