@@ -61,6 +61,7 @@ const queueOnWire = ({ id, mail }: Project, heldAt: unknown): View => {
     waiting: count('queued'),
     scheduled: count('scheduled'),
     leaving: 0,
+    awaiting: 0,
   }
 }
 
