@@ -6,16 +6,16 @@ import { spawn } from 'node:child_process'
  */
 const forms: [run: string, ...args: string[]][] = [
   ['prove:disk', '--rounds', '1', '--full-for-ms', '4000', '--hasty'],
-  ['prove:kills', '--kills', '20'],
+  ['prove:kills', '--kills', '12'],
   ['prove:mta', '--faults', '6', '--longest-stop-ms', '2000', '--listener-down', '20', '--hasty'],
   ['prove:lines', '--phase-ms', '5000', '--ratio-at-most', '4', '--hasty'],
-  ['prove:points', '--variants', '^one mail', '--sample', '8'],
+  ['prove:points', '--variants', '^one mail', '--sample', '5'],
   ['prove:clock', '--seconds', '10'],
   ['prove:database', '--kills', '3', '--hasty'],
 ]
 /** By itself: it measures how long a claim takes. */
 const last: typeof forms = [['prove:snapshot', '--seconds', '15', '--rate', '300', '--claim-p99-ms', '200']]
-const atOnce = 3
+const atOnce = 4
 
 const failed: string[] = []
 
