@@ -265,7 +265,7 @@ describe('postern', () => {
     const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/nowhere', POSTERN_INTAKE_TLS_KEY: '/nowhere' }
     const { status, stderr } = await postern({ ...env, ...tls }, 'intake')
     assert.equal(status, 2)
-    assert.match(stderr, /The certificate of the intake cannot be read: ENOENT/)
+    assert.match(stderr, /The certificate of the intake cannot be used: ENOENT/)
   })
 
   test('all serves, works and takes in reports in one process', async () => {
