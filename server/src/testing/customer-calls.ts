@@ -21,7 +21,7 @@ export interface CustomerRoute {
 
 export const customerRoutesOf = (routes: readonly string[]): CustomerRoute[] =>
   routes
-    .filter((route) => / \/v1\/(?!admin\b|auth\/)/.test(route) && !route.startsWith('HEAD'))
+    .filter((route) => / \/v1\/(?!admin\b|auth\/|intake\/)/.test(route) && !route.startsWith('HEAD'))
     .map((route) => {
       const [method = '', url = ''] = route.split(' ')
       for (const operation of customerOperations) {
