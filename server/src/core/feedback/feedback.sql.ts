@@ -32,11 +32,23 @@ export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<
   return rows[0]?.address
 }
 
-/** Whether there was something left to do. */
+/**
+ * Whether there was something left to do. Whoever handed it over has not written that down yet, or died of it: the
+ * attempt that the report speaks of is noted in its place, without what the MTA called it.
+ */
 export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
-  const { numAffectedRows } = await sql`
-    delete from mail.dispatch where ${isThisOne(recipient)}`.execute(tx)
-  return numAffectedRows === 1n
+  const { rows } = await sql`
+    with gone as (
+      delete from mail.dispatch where ${isThisOne(recipient)} returning *
+    ), noted as (
+      insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, outcome, started_at, finished_at)
+      select message_id, recipient_no, attempt, project_id, provider, 'sent',
+             coalesce(case attempt when 1 then first_attempt_at end, postern.now()), postern.now()
+        from gone where attempt > 0
+      on conflict (shard, message_id, recipient_no, attempt) do nothing
+    )
+    select from gone`.execute(tx)
+  return rows.length === 1
 }
 
 /** The same, but only where it is in doubt whether the mail was handed over. */

@@ -24,6 +24,9 @@ const apply = (report: Feedback) => db.transaction((tx) => applyFeedback(tx, rep
 
 const typesOf = async (mail: TestMail) => (await stateOf(mail)).events.map(({ type }) => type)
 
+const attemptsOf = (mail: TestMail) =>
+  database.query('select attempt, outcome from mail.attempts where message_id = $1', [mail.messageId])
+
 const kinds = ['delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
 
 describe('feedback', () => {
@@ -82,6 +85,7 @@ describe('feedback', () => {
       assert.deepEqual([status, left], ['delivered', null])
       assert.deepEqual(await typesOf(mail), ['message.sent', 'message.delivered'])
       assert.deepEqual(await countsOf(project), { sent: 1, delivered: 1 })
+      assert.deepEqual(await attemptsOf(mail), [{ attempt: 1, outcome: 'sent' }])
     }
   })
 
