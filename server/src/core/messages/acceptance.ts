@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
+import { Together } from '../../platform/together.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
 import {
   addUsage,
@@ -21,22 +22,17 @@ import type { Answer, Outcome, Submission } from './submission.ts'
 import { refusalOf, type Sender } from './verdict.ts'
 import type { Accepted } from './wire.ts'
 
-interface Waiting {
-  submission: Submission
-  bytes: number
-  resolve(answer: Answer): void
-  reject(error: unknown): void
-}
-
 // Batches of 100 take a tenth less of both processors than in groups of 200, and a fifth less than in groups of 100.
 const maxGroupMails = 400
 const maxGroupBytes = 8 * 1024 * 1024
 /** While one group commits, the next is gathered; a third would only make them smaller. */
 const groupsAtOnce = 2
 
+/** What is answered, or thrown, to one of a group. */
+type Reply = () => Answer
+
 /**
- * Mail is accepted in groups: whatever arrives while a transaction is under way goes together into the next one, so
- * that a commit, which is what takes the time, is shared. Nobody is told of success before it.
+ * Mail is accepted in groups, one transaction each. Nobody is told of success before its commit.
  *
  * Each mail has a verdict of its own, and a mail that the database itself refuses takes nobody with it: a group that
  * fails is halved and tried again until the culprit is alone.
@@ -44,65 +40,49 @@ const groupsAtOnce = 2
 export class Acceptance {
   readonly #db: Db
   readonly #providers: ReadonlySet<string>
-  #waiting: Waiting[] = []
-  #running = 0
+  readonly #groups: Together<Submission, Reply>
 
   /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
   constructor(db: Db, providers: readonly ProviderName[]) {
     this.#db = db
     this.#providers = new Set(providers)
+    this.#groups = new Together({ answer: (group) => this.#commit(group), groupsAtOnce, take })
   }
 
-  accept(submission: Submission): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ submission, bytes: bytesOf(submission), resolve, reject })
-      // Once this turn of the event loop is over: what was read from the network in it comes along.
-      if (this.#waiting.length === 1) setImmediate(() => this.#next())
-    })
+  async accept(submission: Submission): Promise<Answer> {
+    const reply = await this.#groups.ask(submission)
+    return reply()
   }
 
-  #next(): void {
-    while (this.#running < groupsAtOnce && this.#waiting.length > 0) {
-      const group = this.#take()
-      this.#running++
-      void this.#commit(group).finally(() => {
-        this.#running--
-        this.#next()
-      })
-    }
-  }
-
-  #take(): Waiting[] {
-    let mails = 0
-    let bytes = 0
-    let count = 0
-    for (const { submission, bytes: own } of this.#waiting) {
-      mails += submission.mails.length
-      bytes += own
-      if (count > 0 && (mails > maxGroupMails || bytes > maxGroupBytes)) break
-      count++
-    }
-    return this.#waiting.splice(0, count)
-  }
-
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly Submission[]): Promise<Reply[]> {
     try {
-      const submissions = group.map(({ submission }) => submission)
-      const answers = await this.#db.transaction((tx) => acceptAll(tx, submissions, this.#providers))
-      group.forEach(({ resolve }, place) => {
-        resolve(answers[place] as Answer)
-      })
+      const answers = await this.#db.transaction((tx) => acceptAll(tx, group, this.#providers))
+      return answers.map((answer) => () => answer)
     } catch (error) {
       // A database that is away is so for all of them; a lock that was waited for in vain is one project's.
       if (group.length === 1 || (error instanceof PosternError && !isOverdue(error))) {
-        for (const { reject } of group) reject(error)
-        return
+        const fail = () => {
+          throw error
+        }
+        return group.map(() => fail)
       }
       const middle = Math.ceil(group.length / 2)
-      await this.#commit(group.slice(0, middle))
-      await this.#commit(group.slice(middle))
+      return [...(await this.#commit(group.slice(0, middle))), ...(await this.#commit(group.slice(middle)))]
     }
   }
+}
+
+function take(waiting: readonly Submission[]): number {
+  let mails = 0
+  let bytes = 0
+  let count = 0
+  for (const submission of waiting) {
+    mails += submission.mails.length
+    bytes += bytesOf(submission)
+    if (count > 0 && (mails > maxGroupMails || bytes > maxGroupBytes)) break
+    count++
+  }
+  return count
 }
 
 // lock_timeout and statement_timeout.

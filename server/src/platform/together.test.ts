@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Together } from './together.ts'
+
+/** Answers when it is told to, and keeps the groups that it was asked. */
+function slow(options: { groupsAtOnce: number; most: number }) {
+  const groups: number[][] = []
+  const ends: { answer(): void; fail(): void }[] = []
+  const together = new Together<number, string>({
+    groupsAtOnce: options.groupsAtOnce,
+    take: ({ length }) => Math.min(length, options.most),
+    answer: (group) =>
+      new Promise((resolve, reject) => {
+        groups.push([...group])
+        ends.push({
+          answer: () => resolve(group.map((one) => `${one}!`)),
+          fail: () => reject(new Error('not these')),
+        })
+      }),
+  })
+  return { together, groups, ends }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('what is asked together', () => {
+  test('in one turn of the event loop is one group, and has its answers by place', async () => {
+    const { together, groups, ends } = slow({ groupsAtOnce: 1, most: 10 })
+    const answers = Promise.all([3, 1, 2].map((one) => together.ask(one)))
+    await turn()
+    assert.deepEqual(groups, [[3, 1, 2]])
+    ends[0]?.answer()
+    assert.deepEqual(await answers, ['3!', '1!', '2!'])
+  })
+
+  test('while as many groups as may be are under way waits, and goes into the next', async () => {
+    const { together, groups, ends } = slow({ groupsAtOnce: 2, most: 2 })
+    const answers = Promise.all([1, 2, 3, 4, 5].map((one) => together.ask(one)))
+    await turn()
+    const late = together.ask(6)
+    await turn()
+    assert.deepEqual(groups, [
+      [1, 2],
+      [3, 4],
+    ])
+    ends[1]?.answer()
+    await turn()
+    assert.deepEqual(groups[2], [5, 6])
+    ends[0]?.answer()
+    ends[2]?.answer()
+    assert.deepEqual(await answers, ['1!', '2!', '3!', '4!', '5!'])
+    assert.equal(await late, '6!')
+  })
+
+  test('fails together, and takes no other group with it', async () => {
+    const { together, ends } = slow({ groupsAtOnce: 1, most: 2 })
+    const answers = Promise.allSettled([1, 2, 3].map((one) => together.ask(one)))
+    await turn()
+    ends[0]?.fail()
+    await turn()
+    ends[1]?.answer()
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      ['rejected', 'rejected', 'fulfilled'],
+    )
+  })
+})
