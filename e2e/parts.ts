@@ -3,8 +3,8 @@ import { makeCertificate } from '../server/src/testing/certificate.ts'
 import { emptyDatabase, type TestDatabase } from '../server/src/testing/database.ts'
 import { type DnsRecord, startDns } from '../server/src/testing/dns.ts'
 import {
+  bareEnvironment,
   type PosternProcess,
-  quickStart,
   runPostern,
   startPostern,
 } from '../server/src/testing/postern-process.ts'
@@ -65,18 +65,17 @@ export async function openParts(options: PartOptions): Promise<Parts> {
   const intakePort = await steadyPort()
   const submissionPorts = { startTls: await steadyPort(), tls: await steadyPort() }
   const { files } = makeCertificate()
-  const [database, dns, sink, ses, sns, start] = await Promise.all([
+  const [database, dns, sink, ses, sns] = await Promise.all([
     emptyDatabase(),
     openDns(),
     Sink.open(),
     startSesPeer(),
     startSnsPeer(),
-    quickStart(),
   ])
   const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort, ...options })
   const line = await BadLine.open(postfix.port)
   const env = {
-    ...start,
+    ...bareEnvironment,
     POSTERN_DATABASE_URL: database.url,
     POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
     POSTERN_PUBLIC_URL: 'http://localhost:8080',

@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import path from 'node:path'
+import { runTests } from './run-tests.ts'
 
-/** `npm run e2e [-- 03 …]`: all scenarios, or those with these numbers, on a PostgreSQL of their own. */
+/** `npm run e2e [-- 03 …]`: all scenarios, or those with these numbers. */
 const root = path.resolve(import.meta.dirname, '..')
 const numbers = process.argv.slice(2)
 const wanted = numbers.length > 0 ? numbers.map((number) => `e2e/${number}-*.test.ts`) : ['e2e/*.test.ts']
@@ -11,16 +11,5 @@ if (files.length === 0) {
   process.stderr.write(`No scenario is called ${numbers.join(' or ')}.\n`)
   process.exit(2)
 }
-const { status } = spawnSync(
-  process.execPath,
-  [
-    '--test',
-    // Each has half a dozen processes of its own.
-    '--test-concurrency=1',
-    '--test-timeout=120000',
-    '--test-global-setup=server/src/testing/global-setup.ts',
-    ...files,
-  ],
-  { stdio: 'inherit', cwd: root },
-)
-process.exitCode = status ?? 1
+// Each has half a dozen processes of its own, which wait for most of their time.
+runTests(files, { atOnce: 2, timeoutMs: 120_000 })

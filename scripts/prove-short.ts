@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { environment } from './run-tests.ts'
 
 /**
  * `npm run prove:short`: the short form of every fault run (bench/README.md). They wait for most of their time, so a few
@@ -21,7 +22,10 @@ const failed: string[] = []
 
 async function prove([run, ...args]: (typeof forms)[number]): Promise<void> {
   const startedAt = performance.now()
-  const child = spawn('npm', ['run', '--silent', run, '--', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('npm', ['run', '--silent', run, '--', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: environment,
+  })
   const said: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => said.push(chunk))
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))

@@ -14,7 +14,6 @@ const usage = `Usage:
   postern admin link --email <address> --issuer <iss> --subject <sub> [--reason <why>]`
 
 export const admin: Command = {
-  summary: 'Make an administrator, give one new credentials, or link one to an outside issuer.',
   async run([verb, ...args]) {
     if (verb === 'create') {
       const defaults = { name: 'Administrator', reason: '' }

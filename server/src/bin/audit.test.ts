@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { everyKind, recordEach } from '../testing/audit-entries.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
+import { bareEnvironment, callPostern, program } from '../testing/postern-process.ts'
 
 /** `postern audit` as an operator runs it. */
-const program = fileURLToPath(new URL('./postern.ts', import.meta.url))
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 const folder = await mkdtemp(path.join(tmpdir(), 'postern-audit-'))
@@ -20,7 +19,7 @@ await recordEach(db, everyKind)
 
 const checkpointFile = path.join(folder, 'checkpoints')
 const env = {
-  PATH: process.env['PATH'] ?? '',
+  ...bareEnvironment,
   POSTERN_DATABASE_URL: database.url,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_AUTH_SECRETS: `1:${'secret-of-the-audit-test-'.repeat(2)}`,
@@ -28,28 +27,13 @@ const env = {
   POSTERN_AUDIT_CHECKPOINT_FILE: checkpointFile,
 }
 
-interface Outcome {
-  status: number
-  stdout: string
-  stderr: string
-}
-
 const inEnvironment =
   (environment: Record<string, string>) =>
-  (...args: string[]): Promise<Outcome> =>
-    new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        [program, 'audit', ...args],
-        { env: environment },
-        (error, stdout, stderr) => {
-          resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
-        },
-      )
-    })
+  (...args: string[]) =>
+    callPostern(environment, 'audit', ...args)
 const audit = inEnvironment(env)
 /** On another machine, where nothing is configured. */
-const elsewhere = inEnvironment({ PATH: env.PATH })
+const elsewhere = inEnvironment(bareEnvironment)
 
 const full = path.join(folder, 'full.ndjson')
 

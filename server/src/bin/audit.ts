@@ -32,7 +32,6 @@ const verbs: Record<string, (args: string[]) => Promise<void>> = {
 }
 
 export const audit: Command = {
-  summary: 'Verify the audit, export it, sign a checkpoint of it, or erase a person from it.',
   async run([verb = '', ...args]) {
     const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
     if (!run) throw new UsageError(usage)

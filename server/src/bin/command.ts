@@ -6,7 +6,6 @@ import { UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/log.ts'
 
 export interface Command {
-  summary: string
   run(args: string[]): Promise<void>
 }
 

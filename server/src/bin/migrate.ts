@@ -3,7 +3,6 @@ import { migrate as migrateDatabase } from '../platform/db/migrate.ts'
 import { type Command, options, say } from './command.ts'
 
 export const migrate: Command = {
-  summary: 'Bring the database to the version of this program.',
   async run(args) {
     options(args)
     const config = loadConfig(process.env)

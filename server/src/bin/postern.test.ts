@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { cleanUp } from '../testing/cleanup.ts'
 import { emptyDatabase } from '../testing/database.ts'
+import { bareEnvironment, callPostern, program } from '../testing/postern-process.ts'
 import { SmtpClient } from '../testing/smtp-client.ts'
 
 /** The command as an operator runs it: real processes, one database from empty to serving. */
-const program = fileURLToPath(new URL('./postern.ts', import.meta.url))
-
 const database = await emptyDatabase()
 
 const env = {
-  PATH: process.env['PATH'] ?? '',
+  ...bareEnvironment,
   POSTERN_DATABASE_URL: database.url,
   POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
@@ -25,19 +23,6 @@ const env = {
   POSTERN_AUTH_SECRETS: `1:${'secret-of-the-command-test-'.repeat(2)}`,
   POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
 }
-
-interface Outcome {
-  status: number
-  stdout: string
-  stderr: string
-}
-
-const postern = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
-      resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
-    })
-  })
 
 interface Running {
   child: ChildProcess
@@ -86,19 +71,19 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 describe('postern', () => {
   test('without a command, or with an unknown one, says which there are', async () => {
-    const plain = await postern(env)
+    const plain = await callPostern(env)
     assert.equal(plain.status, 0)
     assert.match(
       plain.stdout,
       /all .*\n.*api .*\n.*worker .*\n.*intake .*\n.*migrate .*\n.*admin .*\n.*token /,
     )
-    const unknown = await postern(env, 'fly')
+    const unknown = await callPostern(env, 'fly')
     assert.equal(unknown.status, 2)
     assert.match(unknown.stderr, /There is no command "fly"/)
   })
 
   test('with an unusable configuration says everything that is wrong, without a stack trace', async () => {
-    const { status, stderr } = await postern({ PATH: env.PATH, POSTERN_HTTP_PORT: 'x' }, 'api')
+    const { status, stderr } = await callPostern({ ...bareEnvironment, POSTERN_HTTP_PORT: 'x' }, 'api')
     assert.equal(status, 2)
     assert.match(stderr, /POSTERN_DATABASE_URL is not set/)
     assert.match(stderr, /POSTERN_HTTP_PORT must be a whole number/)
@@ -127,7 +112,7 @@ describe('postern', () => {
       [['intake'], { ...env, POSTERN_INTAKE_HOST: '192.0.2.1' }, /not an address of this machine/],
     ]
     for (const [args, environment, message] of cases) {
-      const { status, stderr } = await postern(environment, ...args)
+      const { status, stderr } = await callPostern(environment, ...args)
       assert.equal(status, 1, args.join(' '))
       assert.match(stderr, message)
       assert.ok(!stderr.includes('    at '), stderr)
@@ -153,10 +138,10 @@ describe('postern', () => {
   test('migrate, admin create and token lead to an administrator at the door', async () => {
     const early = start('worker')
     await early.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
-    const migrated = await postern(env, 'migrate')
+    const migrated = await callPostern(env, 'migrate')
     assert.equal(migrated.status, 0, migrated.stderr)
     assert.match(migrated.stdout, /applied 000001_ground/)
-    assert.match((await postern(env, 'migrate')).stdout, /up to date/)
+    assert.match((await callPostern(env, 'migrate')).stdout, /up to date/)
     await early.said('working')
     await stopped(early)
 
@@ -166,31 +151,34 @@ describe('postern', () => {
       'you@example.com.',
       `${'a'.repeat(250)}@example.com`,
     ]) {
-      assert.match((await postern(env, 'admin', 'create', '--email', email)).stderr, /not an email address/)
+      assert.match(
+        (await callPostern(env, 'admin', 'create', '--email', email)).stderr,
+        /not an email address/,
+      )
     }
-    const created = await postern(env, 'admin', 'create', '--email', 'Ada@Example.com')
+    const created = await callPostern(env, 'admin', 'create', '--email', 'Ada@Example.com')
     assert.equal(created.status, 0, created.stderr)
     assert.match(
       created.stdout,
       /password {6}\S{20}\n.*otpauth:\/\/totp\/Postern:ada%40example\.com\?secret=/s,
     )
-    const twice = await postern(env, 'admin', 'create', '--email', 'ada@example.com')
+    const twice = await callPostern(env, 'admin', 'create', '--email', 'ada@example.com')
     assert.equal(twice.status, 2)
     assert.match(twice.stderr, /postern admin reset/)
 
-    const { stdout } = await postern(env, 'token', '--email', 'ada@example.com')
+    const { stdout } = await callPostern(env, 'token', '--email', 'ada@example.com')
     const { child, url } = await serve()
     const knock = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
     assert.equal((await fetch(`${url}/readyz`)).status, 200)
     assert.equal((await knock(stdout.trim())).status, 404)
 
-    const reset = await postern(env, 'admin', 'reset', '--email', 'ada@example.com')
+    const reset = await callPostern(env, 'admin', 'reset', '--email', 'ada@example.com')
     assert.equal(reset.status, 0, reset.stderr)
     assert.notEqual(reset.stdout, created.stdout)
     assert.equal((await knock(stdout.trim())).status, 401, 'a reset ends the tokens of before')
 
-    const nobody = await postern(env, 'token', '--email', 'nobody@example.com')
+    const nobody = await callPostern(env, 'token', '--email', 'nobody@example.com')
     assert.equal(nobody.status, 2)
     assert.match(nobody.stderr, /not an administrator/)
     child.kill('SIGTERM')
@@ -199,7 +187,7 @@ describe('postern', () => {
 
   test('admin link pins an outside login to one user', async () => {
     const link = (email: string) =>
-      postern(
+      callPostern(
         env,
         'admin',
         'link',
@@ -213,7 +201,7 @@ describe('postern', () => {
     assert.equal((await link('ada@example.com')).status, 0)
     assert.equal((await link('ada@example.com')).status, 0, 'twice is no harm')
     assert.equal((await link('nobody@example.com')).status, 2)
-    await postern(env, 'admin', 'create', '--email', 'bob@example.com')
+    await callPostern(env, 'admin', 'create', '--email', 'bob@example.com')
     assert.match((await link('bob@example.com')).stderr, /linked to another user/)
   })
 
@@ -245,7 +233,7 @@ describe('postern', () => {
       (await database.query('select from control.audit_checkpoints')).length
     const before = await countCheckpoints()
     const api = await serve()
-    assert.equal((await postern(env, 'admin', 'create', '--email', 'carol@example.com')).status, 0)
+    assert.equal((await callPostern(env, 'admin', 'create', '--email', 'carol@example.com')).status, 0)
     await sleep(1500)
     assert.equal(await countCheckpoints(), before)
     const worker = start('worker')
@@ -263,7 +251,7 @@ describe('postern', () => {
     assert.match((await client.say('RCPT TO:<nobody@localhost>')) ?? '', /^550 5\.1\.1/)
     await stopped(intake)
     const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/nowhere', POSTERN_INTAKE_TLS_KEY: '/nowhere' }
-    const { status, stderr } = await postern({ ...env, ...tls }, 'intake')
+    const { status, stderr } = await callPostern({ ...env, ...tls }, 'intake')
     assert.equal(status, 2)
     assert.match(stderr, /The certificate of the intake cannot be used: ENOENT/)
   })
@@ -273,7 +261,7 @@ describe('postern', () => {
     await all.said('working')
     await all.said('taking in reports')
     assert.equal((await fetch(`${all.url}/readyz`)).status, 200)
-    const { stdout } = await postern(env, 'token', '--email', 'ada@example.com')
+    const { stdout } = await callPostern(env, 'token', '--email', 'ada@example.com')
     const call = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${all.url}/v1/admin${path}`, {
         method,

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { MasterKey } from '../core/secrets/master-keys.ts'
 import { Vault } from '../core/secrets/vault.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
+import { bareEnvironment, callPostern, type Outcome } from '../testing/postern-process.ts'
 
 /** A rotation as docs/operations/secrets.md tells it, by real processes. */
-const program = fileURLToPath(new URL('./postern.ts', import.meta.url))
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 
@@ -29,25 +27,15 @@ const [first = 0, ...others] = projects.map(({ id }) => Number(id))
 const seal = (masterKey: MasterKey, projectId: number) =>
   db.transaction((tx) => new Vault([masterKey]).seal(tx, projectId, place, 'kept'))
 
-interface Outcome {
-  status: number
-  stdout: string
-  stderr: string
-}
-
 function secrets(masterKeys: MasterKey[], ...args: string[]): Promise<Outcome> {
   const env = {
-    PATH: process.env['PATH'] ?? '',
+    ...bareEnvironment,
     POSTERN_DATABASE_URL: database.url,
     POSTERN_PUBLIC_URL: 'http://localhost:8080',
     POSTERN_AUTH_SECRETS: `1:${'secret-of-the-command-test-'.repeat(2)}`,
     POSTERN_MASTER_KEYS: masterKeys.map(({ id, key }) => `${id}:${key.toString('hex')}`).join(','),
   }
-  return new Promise((resolve) => {
-    execFile(process.execPath, [program, 'secrets', ...args], { env }, (error, stdout, stderr) => {
-      resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
-    })
-  })
+  return callPostern(env, 'secrets', ...args)
 }
 
 describe('postern secrets', () => {

@@ -10,7 +10,6 @@ const usage = `Usage:
   postern secrets rewrap`
 
 export const secrets: Command = {
-  summary: 'Show which master keys are in use, or bring every project key under the first one.',
   async run([verb, ...args]) {
     if (verb === 'status') {
       options(args)

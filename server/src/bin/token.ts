@@ -2,7 +2,6 @@ import { recordDrawnToken } from '../core/access/enrol.ts'
 import { type Command, emailOf, options, say, withContext } from './command.ts'
 
 export const token: Command = {
-  summary: "Print an administrator's access token, good for ten minutes.",
   async run(args) {
     const { email } = options(args, ['email'])
     await withContext(async ({ signIn, db }) => {

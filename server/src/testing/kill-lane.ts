@@ -5,7 +5,7 @@ import { startApi, type TestApi } from './api.ts'
 import { type Answer, Client } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
-import { type PosternProcess, quickStart, startPosternAll } from './postern-process.ts'
+import { bareEnvironment, type PosternProcess, startPosternAll } from './postern-process.ts'
 import { type Commit, type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts'
 import { type SesCall, type SesPeer, startSesPeer } from './ses-peer.ts'
 
@@ -83,7 +83,7 @@ export class KillLane {
     const database = await testDatabase()
     const api = await startApi(database, { ...peer.settings, ...secrets })
     const proxy = await startPostgresProxy(database.url)
-    const lane = new KillLane({ database, api, peer, proxy }, await quickStart())
+    const lane = new KillLane({ database, api, peer, proxy }, bareEnvironment)
     lane.#email = (await api.makeAdmin()).email
     return lane
   }

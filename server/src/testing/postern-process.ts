@@ -1,8 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -21,21 +18,30 @@ export interface PosternProcess {
   exited: Promise<unknown>
 }
 
-const program = fileURLToPath(new URL('../bin/postern.ts', import.meta.url))
+export const program = fileURLToPath(new URL('../bin/postern.ts', import.meta.url))
 
-/**
- * Settings with which a process starts in about half the time. A process that is killed leaves no compiled code for the
- * next, so one that ends by itself does.
- */
-export async function quickStart(): Promise<Record<string, string>> {
-  const cache = await mkdtemp(path.join(tmpdir(), 'postern-compiled-'))
-  cleanUp(() => rm(cache, { recursive: true, force: true }))
-  const env = { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: cache }
-  await runPostern(env, 'version')
-  return env
+/** What a process has of the environment of the tests: nothing of which an operator would have to know. */
+export const bareEnvironment: Record<string, string> = {
+  PATH: process.env['PATH'] ?? '',
+  // Of the whole run (scripts/run-tests.ts): a process starts in about half the time.
+  ...(process.env['NODE_COMPILE_CACHE'] && { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
 }
 
-/** A command that does one thing and ends; what it printed. */
+export interface Outcome {
+  status: number
+  stdout: string
+  stderr: string
+}
+
+/** A command that does one thing and ends, well or not. */
+export const callPostern = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })
+
+/** The same, which must end well; what it printed. */
 export async function runPostern(env: Record<string, string>, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout
 }

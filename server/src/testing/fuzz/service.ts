@@ -11,6 +11,7 @@ import { createAdministrator } from '../../core/access/enrol.ts'
 import { createLogger } from '../../platform/log.ts'
 import { cleanUp } from '../cleanup.ts'
 import type { TestDatabase } from '../database.ts'
+import { bareEnvironment, program } from '../postern-process.ts'
 import { freePort } from '../postgres.ts'
 
 /** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
@@ -24,7 +25,6 @@ export interface Service {
   log(): Promise<string>
 }
 
-const program = path.resolve(import.meta.dirname, '../../bin/postern.ts')
 const startsWithinMs = 30_000
 
 export async function startService(
@@ -69,7 +69,7 @@ export async function startService(
 
 async function serve(settings: Record<string, string>, port: number, logFile: string): Promise<string> {
   const log = openSync(logFile, 'a')
-  const env = { PATH: process.env['PATH'] ?? '', ...settings }
+  const env = { ...bareEnvironment, ...settings }
   const child = spawn(process.execPath, [program, 'api'], { env, stdio: ['ignore', log, log] })
   cleanUp(() => stop(child))
   const url = `http://127.0.0.1:${port}`
