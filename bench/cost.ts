@@ -3,7 +3,7 @@ import { loadavg } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { freePort } from '../server/src/testing/postgres.ts'
+import { steadyPort } from '../server/src/testing/steady-port.ts'
 import { readCost, readyToCost, type Spent } from './cost-database.ts'
 import { startReporter } from './faults/reporter.ts'
 import { circumstances, cpuSeconds, table } from './figures.ts'
@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
 const mails = Number(options.mails)
 const idleSeconds = Number(options['idle-seconds'])
 const requestsAtOnce = 16
-const intakePort = await freePort()
+const intakePort = await steadyPort()
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 

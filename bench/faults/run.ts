@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { freePort } from '../../server/src/testing/postgres.ts'
+import { steadyPort } from '../../server/src/testing/steady-port.ts'
 import { circumstances } from '../figures.ts'
 import { type Part, type PartName, type PartOptions, type Postern, startPostern } from '../postern.ts'
 import { makeSenders, type Sender } from '../senders.ts'
@@ -93,7 +93,7 @@ const usualDrainMs = 180_000
 /** Says what it found. The process ends with 1 if that was a fault. */
 export async function prove(run: FaultRun): Promise<void> {
   say(`${run.title}, seed ${run.seed}`)
-  const [httpPort, intakePort] = [await freePort(), await freePort()]
+  const [httpPort, intakePort] = [await steadyPort(), await steadyPort()]
   const environment: Record<string, string> = {
     POSTERN_HTTP_PORT: String(httpPort),
     POSTERN_BOUNCE_PORT: String(intakePort),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeCertificate } from '../../../server/src/testing/certificate.ts'
-import { freePort } from '../../../server/src/testing/postgres.ts'
 import type { OutboundMail } from '../../../server/src/testing/ses-outbound.ts'
+import { steadyPort } from '../../../server/src/testing/steady-port.ts'
 import { type Part, type PartName, type Postern, startPostern } from '../../postern.ts'
 import { makeSenders, type Sender } from '../../senders.ts'
 import { type SmtpSink, startSmtpSink } from '../../smtp-sink.ts'
@@ -112,7 +112,7 @@ export class Lane {
   async #layLines(): Promise<void> {
     const sink = await this.#startSink()
     const { ses, sns } = this.amazon
-    const [http, smtp, tls] = [await freePort(), await freePort(), await freePort()]
+    const [http, smtp, tls] = [await steadyPort(), await steadyPort(), await steadyPort()]
     const readHandOver: Read = (watch) => readSmtp(watch, (recipient) => this.#handedOver.add(recipient))
     const lines = {
       api: await this.#line('api', http, readHttp),

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { type DnsRecord, startDns } from '../testing/dns.ts'
-import { freePort } from '../testing/postgres.ts'
+import { steadyPort } from '../testing/steady-port.ts'
 import { createResolver } from './dns.ts'
 
 const zone = 'postern.test'
@@ -84,7 +84,7 @@ describe('a look-up in the DNS', () => {
   test('works over IPv6, and asks the next server when nobody is at the first', async () => {
     const ipv6 = createResolver({ servers: [dns.serverIpv6], ...fast })
     assert.deepEqual(await ipv6.txt(`long.${zone}`), found(longValue))
-    const nobody = `127.0.0.1:${await freePort()}`
+    const nobody = `127.0.0.1:${await steadyPort()}`
     const both = createResolver({ servers: [nobody, dns.server], ...fast })
     assert.deepEqual(await both.txt(`long.${zone}`), found(longValue))
   })
@@ -106,14 +106,14 @@ describe('a look-up that fails', () => {
     assert.deepEqual(await resolver.txt('elsewhere.example'), refused)
     await dns.setZone('example', [{ name: 'elsewhere.example', type: 'TXT', value: 'here' }])
     assert.deepEqual(await resolver.txt('elsewhere.example'), found('here'), 'until it has that zone')
-    const nobody = createResolver({ servers: [`127.0.0.1:${await freePort()}`], ...fast })
+    const nobody = createResolver({ servers: [`127.0.0.1:${await steadyPort()}`], ...fast })
     assert.deepEqual(await nobody.txt(`txt.${zone}`), failed('no DNS server is listening'))
     const bad = failed('this is no name that the DNS could have')
     assert.deepEqual(await resolver.txt(`${'a'.repeat(64)}.${zone}`), bad)
   })
 
   test('ends in time when the server is silent, however many tries were asked for', async () => {
-    dns.pause()
+    await dns.pause()
     try {
       // c-ares waits 250 ms at least and then twice as long each time: left alone, it would take 3.5 s and more.
       const silent = failed('no DNS server answered in time')
@@ -145,7 +145,7 @@ describe('many look-ups at once', () => {
 
   test('all end in time when the server is silent, those that waited for a place too', async () => {
     const bounded = createResolver({ servers: [dns.server], ...fast })
-    dns.pause()
+    await dns.pause()
     try {
       const [answers, ms] = await timed(
         Promise.all(Array.from({ length: 1000 }, () => bounded.txt(`txt.${zone}`))),

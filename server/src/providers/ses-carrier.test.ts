@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { sesMailTag } from '../mail/ses-event.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { freePort } from '../testing/postgres.ts'
 import { sesConfigurationSet } from '../testing/ses-outbound.ts'
 import { type SesFault, sesCredentials, startSesPeer } from '../testing/ses-peer.ts'
+import { steadyPort } from '../testing/steady-port.ts'
 import type { Handover, Mail } from './carrier.ts'
 import { SesProvider } from './ses.ts'
 import { SesCarrier, type SesCarrierOptions } from './ses-carrier.ts'
@@ -165,7 +165,7 @@ describe('a connection to SES that never stood', () => {
     assert.equal(kindOf(handover), 'unreachable, may be sent: false', inspect(handover))
   }
 
-  test('nobody listens', async () => never(`http://127.0.0.1:${await freePort()}`))
+  test('nobody listens', async () => never(`http://127.0.0.1:${await steadyPort()}`))
   test('the name is nowhere', async () => never('http://ses.invalid'))
   test('no TLS is spoken there', async () =>
     never(`https://${await listener((socket) => socket.end('no\r\n\r\n'))}`))

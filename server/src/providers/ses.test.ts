@@ -6,8 +6,8 @@ import { inspect } from 'node:util'
 import { createResolver } from '../platform/dns.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { startDns } from '../testing/dns.ts'
-import { freePort } from '../testing/postgres.ts'
 import { type SesFault, type SesPlace, sesCredentials, startSesPeer } from '../testing/ses-peer.ts'
+import { steadyPort } from '../testing/steady-port.ts'
 import { ProviderFailure } from './mta-provider.ts'
 import { type SesOptions, SesProvider } from './ses.ts'
 
@@ -252,7 +252,7 @@ describe('a call to SES that goes wrong', () => {
   }
 
   test('is passing when nobody is there', async () => {
-    const nobody = providerAt(peer.place, { endpoint: `http://127.0.0.1:${await freePort()}` })
+    const nobody = providerAt(peer.place, { endpoint: `http://127.0.0.1:${await steadyPort()}` })
     const failure = await failureOf(nobody.look('customer.example'))
     assert.equal(failure.isLasting, false)
     assert.match(failure.message, /the connection failed \(ECONNREFUSED\)/)

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { Resolver } from 'node:dns/promises'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { createResolver } from '../platform/dns.ts'
 import { cleanUp } from './cleanup.ts'
 import { endWithUs } from './end-with-us.ts'
-import { freePort } from './postgres.ts'
+import { steadyPort } from './steady-port.ts'
 
 /**
  * A private authoritative DNS server (Knot) on a free loopback port. On Debian: apt-get install knot.
@@ -26,7 +26,7 @@ export interface TestDns {
   /** SERVFAIL for every name in it, until the zone is set again. */
   breakZone(zone: string): Promise<void>
   /** It takes questions and answers none, until it is resumed. */
-  pause(): void
+  pause(): Promise<void>
   resume(): void
 }
 
@@ -44,7 +44,7 @@ const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
 
 export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] }): Promise<TestDns> {
   const home = await mkdtemp(path.join(tmpdir(), 'postern-knot-'))
-  const port = await freePort()
+  const port = await steadyPort()
   const configuration = path.join(home, 'knot.conf')
   const known: string[] = []
   let serial = 0
@@ -88,9 +88,24 @@ export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] })
       await control('zone-purge', zone)
       await answers(server, zone, 'ESERVFAIL')
     },
-    pause: () => void knot.kill('SIGSTOP'),
+    async pause() {
+      knot.kill('SIGSTOP')
+      // The signal takes a moment to arrive, in which it would still answer.
+      while (!(await isStopped(knot))) await sleep(1)
+    },
     resume: () => void knot.kill('SIGCONT'),
   }
+}
+
+/** proc(5): the state stands behind the name, which is in brackets. */
+async function isStopped({ pid }: ChildProcess): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`)
+  const states = await Promise.all(
+    threads.map(
+      async (thread) => (await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8')).split(') ')[1]?.[0],
+    ),
+  )
+  return states.every((state) => state === 'T')
 }
 
 /** On a busy machine Knot says that it is done up to 100 ms before its answers show it. */

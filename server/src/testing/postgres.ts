@@ -1,11 +1,11 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { steadyPort } from './steady-port.ts'
 
 /**
  * A private PostgreSQL cluster from the installed binaries, on a free loopback port.
@@ -78,7 +78,7 @@ export async function startCluster({
   }
   // One that was left behind, by a process that was killed.
   if (directory && existsSync(path.join(data, 'postmaster.pid'))) await stop().catch(() => {})
-  const port = await freePort()
+  const port = await steadyPort()
   const chosen = { ...settings, ...(directory ? {} : fleeting), port }
   const options = Object.entries(chosen).map(([name, value]) => `-c ${name}='${value}'`)
   const start = () =>
@@ -137,13 +137,4 @@ async function giveToPostgres(directory: string): Promise<void> {
   const { stdout: user } = await run('id', ['-u', 'postgres'])
   const { stdout: group } = await run('id', ['-g', 'postgres'])
   await chown(directory, Number(user), Number(group))
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

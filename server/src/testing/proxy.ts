@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
-import { freePort } from './postgres.ts'
+import { steadyPort } from './steady-port.ts'
 
 /**
  * A private nginx in front of an API, as operators put one there. On Debian: apt-get install nginx.
@@ -29,7 +29,7 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
     ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
     ...['-keyout', path.join(home, 'key.pem'), '-out', path.join(home, 'certificate.pem')],
   ])
-  const [plainPort, tlsPort] = [await freePort(), await freePort()]
+  const [plainPort, tlsPort] = [await steadyPort(), await steadyPort()]
   await writeFile(path.join(home, 'nginx.conf'), configuration({ apiUrl, home, plainPort, tlsPort }))
   const nginx = (...args: string[]) =>
     run('nginx', ['-p', home, '-c', 'nginx.conf', '-e', path.join(home, 'error.log'), ...args], {

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 
 /**
- * A loopback port for what is stopped and started again in the same place. It lies below those that the system gives to
- * outgoing connections, so nobody takes it by chance in the meantime.
+ * A loopback port for what cannot choose one itself, or is stopped and started again in the same place. It lies below
+ * those that the system gives to outgoing connections, so nobody takes it by chance in the meantime.
  */
 export async function steadyPort(): Promise<number> {
   const [end = 32_768] = (await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => ''))

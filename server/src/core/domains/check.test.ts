@@ -198,7 +198,7 @@ describe('a domain of our own MTAs', () => {
 
   test('is not moved by a DNS that does not answer', async () => {
     const domain = await makeVerified()
-    dns.pause()
+    await dns.pause()
     try {
       const { status, dns_records, last_check_error } = await look(domain)
       assert.deepEqual([status, dns_records], ['verified', domain.dns_records])

@@ -22,7 +22,7 @@ const dueAt = async ({ id }: Domain): Promise<string> => {
 /** Something that happens while a look waits for the DNS; the look ends after it. */
 async function duringLook<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
   await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
-  dns.pause()
+  await dns.pause()
   try {
     const looking = checkDomain(deps, domain.project_id, domain.id)
     while ((await dueAt(domain)) === '-infinity') await sleep(5)
@@ -152,7 +152,7 @@ describe('no transaction is open', () => {
   test('while the DNS hangs', async () => {
     const domain = await makePublished()
     await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
-    dns.pause()
+    await dns.pause()
     try {
       const looking = checkDomain(deps, domain.project_id, domain.id)
       while ((await dueAt(domain)) === '-infinity') await sleep(5)

@@ -12,7 +12,7 @@ import { createLogger } from '../../platform/log.ts'
 import { cleanUp } from '../cleanup.ts'
 import type { TestDatabase } from '../database.ts'
 import { bareEnvironment, program } from '../postern-process.ts'
-import { freePort } from '../postgres.ts'
+import { steadyPort } from '../steady-port.ts'
 
 /** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
 export interface Service {
@@ -31,7 +31,7 @@ export async function startService(
   database: TestDatabase,
   changes: Record<string, string> = {},
 ): Promise<Service> {
-  const port = await freePort()
+  const port = await steadyPort()
   const settings = {
     POSTERN_DATABASE_URL: database.url,
     POSTERN_DATABASE_POOL_SIZE: '12',
