@@ -12,11 +12,12 @@ export interface Sender {
 /** Far apart, so that no two numbers in a capture are equal by chance. */
 const first = { projects: 710_001, identities: 720_001, api_keys: 730_001, domains: 740_001 }
 
-/** As an operator makes them, through the API; but nobody asks the DNS whether the domains are theirs. */
-export async function makeSenders(postern: Postern, count: number): Promise<Sender[]> {
-  const { superuser } = postern
+type Create = <T>(path: string, body: object) => Promise<T>
+
+/** Makes something through the API, as an administrator. */
+export async function creator(postern: Postern): Promise<Create> {
   const token = await postern.token()
-  const create = async <T>(path: string, body: object): Promise<T> => {
+  return async <T>(path: string, body: object): Promise<T> => {
     const response = await fetch(`${postern.url}/v1/admin${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -25,27 +26,41 @@ export async function makeSenders(postern: Postern, count: number): Promise<Send
     if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return (await response.json()) as T
   }
-  for (const [table, id] of Object.entries(first)) {
-    await superuser.query(`select setval('control.${table}_id_seq', $1, false)`, [id])
-  }
+}
+
+/** Of one owner, on a plan without limits. Returns their ids. */
+export async function makeProjects({ superuser }: Postern, create: Create, count: number): Promise<number[]> {
   const { rows } = await superuser.query<{ id: string }>(
     `insert into control.users (email, name) values ('owner@example.com', 'Olive') returning id`,
   )
   const plan = await create<{ id: number }>('/plans', planWithoutLimits)
-  const senders: Sender[] = []
+  const owner = { user_id: Number(rows[0]?.id), plan_id: plan.id }
+  const ids: number[] = []
   for (let number = 1; number <= count; number++) {
-    const owner = { user_id: Number(rows[0]?.id), plan_id: plan.id }
-    const project = await create<{ id: number }>('/projects', { name: `Sender ${number}`, ...owner })
-    await superuser.query('update control.projects set allow_service_mta = true where id = $1', [project.id])
-    const at = `/projects/${project.id}`
-    const name = `sender${number}.example.com`
+    ids.push((await create<{ id: number }>('/projects', { name: `Sender ${number}`, ...owner })).id)
+  }
+  return ids
+}
+
+/** As an operator makes them, through the API; but nobody asks the DNS whether the domains are theirs. */
+export async function makeSenders(postern: Postern, count: number): Promise<Sender[]> {
+  const { superuser } = postern
+  const create = await creator(postern)
+  for (const [table, id] of Object.entries(first)) {
+    await superuser.query(`select setval('control.${table}_id_seq', $1, false)`, [id])
+  }
+  const senders: Sender[] = []
+  for (const [index, projectId] of (await makeProjects(postern, create, count)).entries()) {
+    await superuser.query('update control.projects set allow_service_mta = true where id = $1', [projectId])
+    const at = `/projects/${projectId}`
+    const name = `sender${index + 1}.example.com`
     const { identity } = await create<{ identity: { id: number } }>(`${at}/domains`, {
       name,
       mta_provider: 'service',
     })
     const key = await create<{ resource: { id: number }; secret: string }>(`${at}/api-keys`, keyForAll)
     senders.push({
-      projectId: project.id,
+      projectId,
       identityId: identity.id,
       apiKeyId: key.resource.id,
       domain: name,

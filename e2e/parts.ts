@@ -19,7 +19,7 @@ import { steadyPort } from '../server/src/testing/steady-port.ts'
  *
  *   postern api → PostgreSQL → postern worker → a line → Postfix → a sink that takes anybody's mail
  *                                postern intake ← what became of it ← Postfix
- *   postern intake → PostgreSQL, for who brings mail by SMTP
+ *   postern intake → PostgreSQL, for who brings mail by SMTP, as a customer or as a stranger
  *
  * Customers' records are looked up in Knot. Amazon SES and SNS, which cannot be had, are peers in the scenario's process.
  */
@@ -42,6 +42,8 @@ export interface Parts {
   intakePort: number
   /** Where customers bring mail by SMTP: with STARTTLS, and with TLS from the first octet. */
   submissionPorts: { startTls: number; tls: number }
+  /** The MX of customers' domains. */
+  inboundPort: number
   /** After it was stopped; at the same ports. */
   startIntake(): Promise<void>
 }
@@ -55,15 +57,18 @@ export interface Dns {
 export interface PartOptions {
   /** How long Postfix tries to deliver a mail. */
   lifetimeSeconds?: number
+  /** Settings of every process besides those that all scenarios have. */
+  settings?: Record<string, string>
 }
 
 /** Where customers' return paths and MX records point to. */
 export const returnPathHost = 'return.postern.example.net'
 const mxHost = 'mx.postern.example.net'
 
-export async function openParts(options: PartOptions): Promise<Parts> {
+export async function openParts({ settings = {}, ...options }: PartOptions): Promise<Parts> {
   const intakePort = await steadyPort()
   const submissionPorts = { startTls: await steadyPort(), tls: await steadyPort() }
+  const inboundPort = await steadyPort()
   const { files } = makeCertificate()
   const [database, dns, sink, ses, sns] = await Promise.all([
     emptyDatabase(),
@@ -99,6 +104,8 @@ export async function openParts(options: PartOptions): Promise<Parts> {
     POSTERN_INTAKE_TLS_KEY: files.key,
     POSTERN_SUBMISSION_PORT: String(submissionPorts.startTls),
     POSTERN_SUBMISSIONS_PORT: String(submissionPorts.tls),
+    POSTERN_INBOUND_PORT: String(inboundPort),
+    ...settings,
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   await postern('migrate')
@@ -123,11 +130,11 @@ export async function openParts(options: PartOptions): Promise<Parts> {
   }
   return {
     ...{ apiUrl: api.url, postern, processes, replaceWorker, database, dns, line, postfix, sink, ses, sns },
-    ...{ intakePort, submissionPorts, startIntake },
+    ...{ intakePort, submissionPorts, inboundPort, startIntake },
   }
 }
 
-const intakeIsUp = ['taking in reports', 'taking in mail']
+const intakeIsUp = ['taking in reports', 'taking in mail', "taking in mail for customers' domains"]
 
 /** All names there are, in one zone; of the operator's own, the one that bounces come home to. */
 async function openDns(): Promise<Dns> {

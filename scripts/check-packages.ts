@@ -11,6 +11,7 @@ const allowedLicences = new Set([
   '0BSD',
   'BlueOak-1.0.0',
   'CC0-1.0',
+  'Unlicense',
   'Python-2.0',
   'PSF-2.0',
   'MIT OR Apache-2.0',

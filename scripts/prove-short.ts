@@ -10,6 +10,7 @@ const forms: [run: string, ...args: string[]][] = [
   ['prove:kills', '--kills', '12'],
   ['prove:mta', '--faults', '6', '--longest-stop-ms', '2000', '--listener-down', '20', '--hasty'],
   ['prove:lines', '--phase-ms', '5000', '--ratio-at-most', '4', '--hasty'],
+  ['prove:receivers', '--phase-ms', '4000', '--ratio-at-most', '10', '--hasty'],
   ['prove:points', '--variants', '^one mail', '--sample', '5'],
   ['prove:clock', '--seconds', '10'],
   ['prove:database', '--kills', '3', '--hasty'],

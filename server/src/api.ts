@@ -1,8 +1,10 @@
 import { adminRoutes } from './admin/routes.ts'
 import { type Context, snsDeps } from './context.ts'
 import { verifyingKeysOf } from './core/audit/keys.ts'
+import { linkKeysOf } from './core/inbound/link.ts'
 import { customerRoutes } from './customer/routes.ts'
 import { healthzSchema, readyzSchema } from './docs/health.ts'
+import { inboundLinkRoute } from './intake/inbound-links.ts'
 import { snsRoute } from './intake/sns.ts'
 import { registerOpenapi } from './openapi.ts'
 import { pendingMigrations } from './platform/db/migrate.ts'
@@ -19,7 +21,7 @@ export interface Api {
 }
 
 export function createApi(context: Context): Api {
-  const { config, log, db, authenticate, vault, domains, jobs, signIn, sending } = context
+  const { config, log, db, authenticate, vault, domains, endpoints, orders, jobs, signIn, sending } = context
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -56,6 +58,8 @@ export function createApi(context: Context): Api {
     db: db.admin,
     vault,
     domains,
+    endpoints,
+    orders,
     audit: { keys: verifyingKeysOf(config.masterKeys), checkpointFile: config.auditCheckpointFile },
     authenticate,
     addressLimit,
@@ -68,6 +72,8 @@ export function createApi(context: Context): Api {
     mail: db.mail,
     acceptance: sending.acceptance,
     domains,
+    endpoints,
+    orders,
     planId: config.customerPlanId,
     authenticate,
     addressLimit,
@@ -78,6 +84,12 @@ export function createApi(context: Context): Api {
     uses: sending.uses,
   })
   snsRoute(app, snsDeps(context))
+  inboundLinkRoute(app, {
+    db: db.mail,
+    examiners: context.examiners,
+    linkKeys: linkKeysOf(config.masterKeys),
+    addressLimit,
+  })
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
 
   return {

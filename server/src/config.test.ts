@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { loadConfig } from './config.ts'
 import { UsageError } from './platform/errors.ts'
+import { makeCertificate } from './testing/certificate.ts'
 
 const usable = {
   POSTERN_DATABASE_URL: 'postgres://postern:hunter2-hunter2@db.example.com/postern',
@@ -137,6 +138,35 @@ describe('the configuration', () => {
     assert.match(complaints(of({ ...issuer, jwks_url: 'http://id.example.com/jwks' })).join(), /https/)
     assert.match(complaints(of({ ...issuer, secret: 'x' })).join(), /POSTERN_OIDC_ISSUERS is not as expected/)
     assert.match(complaints(of({ ...issuer, issuer: 'https://mail.example.com' })).join(), /our own/)
+  })
+
+  test('lets endpoints be at port 443 of the internet, and where else it is told', () => {
+    const config = loadConfig(usable)
+    assert.deepEqual([config.webhookPorts, config.privateNetworks, config.webhookCa], [[443], [], undefined])
+    const { cert, files } = makeCertificate()
+    const wider = loadConfig({
+      ...usable,
+      POSTERN_WEBHOOK_PORTS: '443, 8443',
+      POSTERN_PRIVATE_NETWORKS: '10.20.0.0/16, fd00::7',
+      POSTERN_WEBHOOK_CA_FILE: files.certificate,
+    })
+    assert.deepEqual(wider.webhookPorts, [443, 8443])
+    assert.deepEqual(wider.privateNetworks, ['10.20.0.0/16', 'fd00::7'])
+    assert.equal(wider.webhookCa, cert.toString())
+    const [port, network] = complaints({
+      ...usable,
+      POSTERN_WEBHOOK_PORTS: '443, https',
+      POSTERN_PRIVATE_NETWORKS: 'inside',
+    })
+    assert.match(port ?? '', /^POSTERN_WEBHOOK_PORTS must be a whole number/)
+    assert.match(network ?? '', /^POSTERN_PRIVATE_NETWORKS must list addresses or networks/)
+    assert.match(complaints({ ...usable, POSTERN_WEBHOOK_PORTS: ',' }).join(), /at least one port/)
+    for (const file of ['/nowhere', files.key]) {
+      assert.match(
+        complaints({ ...usable, POSTERN_WEBHOOK_CA_FILE: file }).join(),
+        /^POSTERN_WEBHOOK_CA_FILE names no file with certificates/,
+      )
+    }
   })
 
   test('offers SES when region and account are both there', () => {

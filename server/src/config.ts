@@ -1,21 +1,26 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
-import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
-import type { MasterKey } from './core/secrets/master-keys.ts'
-import { readAddress } from './mail/address.ts'
-import { UsageError } from './platform/errors.ts'
 import {
-  type Environment,
-  integer,
-  list,
-  oneOf,
-  readSettings,
-  type SettingsOf,
-  text,
-  Wrong,
-} from './platform/settings.ts'
-import { regionOfTopic } from './providers/sns.ts'
+  awsAccountId,
+  bareUrl,
+  bounceCodes,
+  configurationSet,
+  dnsServers,
+  hostName,
+  mailbox,
+  masterKeys,
+  mtaHosts,
+  networks,
+  oidcIssuers,
+  optionalPort,
+  ports,
+  postgresUrl,
+  sesRegion,
+  topicArns,
+  versionedSecrets,
+} from './config-values.ts'
+import { UsageError } from './platform/errors.ts'
+import { type Environment, integer, oneOf, readSettings, type SettingsOf, text } from './platform/settings.ts'
 
 /** Every setting of Postern. The same environment serves every `postern` command. */
 export const settings = {
@@ -108,6 +113,18 @@ export const settings = {
     about:
       'Requests that one API key may make per minute and process; mails that it submits by SMTP count as such.',
     default: '6000',
+    parse: integer(1, 1_000_000_000),
+  },
+  testsPerEndpoint: {
+    name: 'POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT',
+    about: 'Tests of one endpoint (endpoints.test) that may be asked for per minute and process.',
+    default: '10',
+    parse: integer(1, 1_000_000_000),
+  },
+  replaysPerEndpoint: {
+    name: 'POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT',
+    about: 'Single events that may be replayed to one endpoint (endpoints.replay) per minute and process.',
+    default: '60',
     parse: integer(1, 1_000_000_000),
   },
   customerPlanId: {
@@ -204,11 +221,33 @@ export const settings = {
     default: '1',
     parse: integer(0, 64),
   },
+  webhookPorts: {
+    name: 'POSTERN_WEBHOOK_PORTS',
+    about: 'The ports, separated by commas, that the addresses of endpoints may have.',
+    default: '443',
+    parse: ports,
+  },
+  privateNetworks: {
+    name: 'POSTERN_PRIVATE_NETWORKS',
+    about:
+      'Addresses or networks (CIDR), separated by commas, that endpoints may be in although they are not part of the ' +
+      'public internet: 10.20.0.0/16. Every customer can call what is there. Empty: none.',
+    default: '',
+    parse: networks,
+  },
+  webhookCaFile: {
+    name: 'POSTERN_WEBHOOK_CA_FILE',
+    about:
+      'A file with certificate authorities (PEM) that are trusted for endpoints besides the usual ones, for receivers ' +
+      'inside. Empty: none.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
   retentionDays: {
     name: 'POSTERN_RETENTION_DAYS',
     about:
-      'How long the contents of messages and their events are kept. What is still to be sent stays longer; who a message ' +
-      'went to is kept for 45 days more, because reports come late.',
+      'How long the contents of messages and their events are kept, what was tried at endpoints, and mail that came in. What ' +
+      'is still to be sent stays longer; who a message went to is kept for 45 days more, because reports come late.',
     default: '30',
     parse: integer(1, 3660),
   },
@@ -225,6 +264,14 @@ export const settings = {
       'and a transport of the MTAs, lead there.',
     default: '2525',
     parse: integer(0, 65535),
+  },
+  inboundPort: {
+    name: 'POSTERN_INBOUND_PORT',
+    about:
+      "The port at which `postern intake` takes in mail for customers' domains: POSTERN_MX_HOST leads there, from port 25. " +
+      'Empty: none.',
+    default: '',
+    parse: optionalPort,
   },
   intakeTlsCertificate: {
     name: 'POSTERN_INTAKE_TLS_CERTIFICATE',
@@ -265,7 +312,8 @@ export const settings = {
   systemMailFrom: {
     name: 'POSTERN_SYSTEM_MAIL_FROM',
     about:
-      'The address that invitations are mailed from, by way of POSTERN_MTA_HOSTS. Empty: they are not mailed, and the log says so.',
+      'The address from which invitations are mailed, and owners of endpoints that were switched off, by way of ' +
+      'POSTERN_MTA_HOSTS. Empty: they are not mailed, and the log says so.',
     default: '',
     parse: mailbox,
   },
@@ -297,14 +345,16 @@ type Settings = SettingsOf<typeof settings>
 type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
 
 /** The settings, with those that follow another one where they are empty filled in. */
-export type Config = Omit<Settings, Derived> & Record<Derived, string>
+export type Config = Omit<Settings, Derived | 'webhookCaFile'> &
+  Record<Derived, string> & { webhookCa: string | undefined }
 
 export function loadConfig(
   env: Environment,
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
 ): Config {
-  const config = readSettings(settings, env, readFile)
+  const { webhookCaFile, ...config } = readSettings(settings, env, readFile)
   const problems = contradictions(config)
+  const webhookCa = authorities(webhookCaFile, readFile, (fault) => problems.push(fault))
   if (problems.length > 0) {
     throw new UsageError(
       `The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
@@ -312,6 +362,7 @@ export function loadConfig(
   }
   return {
     ...config,
+    webhookCa,
     databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl,
     mxHost: config.mxHost ?? config.publicUrl.hostname,
     returnPathHost: config.returnPathHost ?? config.publicUrl.hostname,
@@ -331,7 +382,7 @@ function contradictions({
   intakeTlsKey,
   submissionPort,
   submissionsPort,
-}: Settings): string[] {
+}: Omit<Settings, 'webhookCaFile'>): string[] {
   const problems: string[] = []
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
     problems.push('POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL')
@@ -357,210 +408,18 @@ function contradictions({
   return problems
 }
 
-function optionalPort(value: string): number | undefined {
-  return value === '' ? undefined : integer(0, 65535)(value)
-}
-
-function parseUrl(value: string): URL {
-  const url = URL.parse(value)
-  // The value may hold a password, so it is not repeated.
-  if (!url) throw new Wrong('must be a full address such as https://mail.example.com')
-  return url
-}
-
-function postgresUrl(value: string): string {
-  const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol) || !isDecodable(url.username)) {
-    throw new Wrong('must look like postgres://user:password@host/database')
-  }
-  if (url.searchParams.has('options')) {
-    throw new Wrong('must not set "options": Postern uses them to choose the role of a connection')
-  }
-  return value
-}
-
-const isDecodable = (part: string): boolean => part !== '' && /^(?:[^%]|%[0-9a-f]{2})+$/i.test(part)
-
-const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
-
-function bareUrl(value: string): URL {
-  const url = httpUrl(value)
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '') {
-    throw new Wrong('must be scheme and host only, such as https://mail.example.com')
-  }
-  return url
-}
-
-/** Plain HTTP carries tokens and keys in the clear: only inside the machine. */
-function httpUrl(value: string): URL {
-  const url = parseUrl(value)
-  const isPlainLoopback = url.protocol === 'http:' && loopbackHosts.has(url.hostname)
-  if (url.protocol !== 'https:' && !isPlainLoopback) {
-    throw new Wrong('must begin with https:// (http:// is for localhost alone)')
-  }
-  return url
-}
-
-function networks(value: string): string[] {
-  const entries = list(value)
-  for (const entry of entries) {
-    const [address = '', prefix, ...more] = entry.split('/')
-    const family = isIP(address)
-    const bits = family === 6 ? 128 : 32
-    if (
-      family === 0 ||
-      more.length > 0 ||
-      (prefix !== undefined && !(/^\d+$/.test(prefix) && Number(prefix) <= bits))
-    ) {
-      throw new Wrong(`must list addresses or networks such as 10.0.0.0/8; "${entry}" is neither`)
-    }
-  }
-  return entries
-}
-
-function sesRegion(value: string): string | undefined {
-  if (value !== '' && !/^[a-z]{2}(-[a-z]+)+-\d$/.test(value)) {
-    throw new Wrong(`must be a region such as eu-west-1, not "${value}"`)
-  }
-  return value || undefined
-}
-
-function awsAccountId(value: string): string | undefined {
-  if (value !== '' && !/^\d{12}$/.test(value)) throw new Wrong(`must be twelve digits, not "${value}"`)
-  return value || undefined
-}
-
-function configurationSet(value: string): string | undefined {
-  if (value !== '' && !/^[\w-]{1,64}$/.test(value)) {
-    throw new Wrong(`must be the name of a configuration set, not "${value}"`)
-  }
-  return value || undefined
-}
-
-function topicArns(value: string): string[] {
-  const arns = list(value)
-  for (const arn of arns) {
-    if (regionOfTopic(arn) === undefined) {
-      throw new Wrong(`must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`)
-    }
-  }
-  return arns
-}
-
-function dnsServers(value: string): string[] {
-  const servers = list(value)
-  for (const server of servers) {
-    const [, ipv4, ipv6, port] = /^(?:([\d.]+)|\[(.+)\]):(\d{1,5})$/.exec(server) ?? []
-    const isWithPort =
-      isIP(ipv4 ?? ipv6 ?? '') === (ipv4 ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536
-    if (isIP(server) === 0 && !isWithPort) {
-      throw new Wrong(`must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`)
-    }
-  }
-  return servers
-}
-
-/** The values may hold passwords, so none is repeated. */
-function mtaHosts(value: string): URL[] {
-  return list(value).map((entry) => {
-    const url = URL.parse(entry)
-    const isBare = url && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === ''
-    if (!url || !isBare || !/^smtps?:$/.test(url.protocol) || url.hostname === '' || url.port === '0') {
-      throw new Wrong('must list addresses such as smtp://mta.example.com:25; one of them is none')
-    }
-    const isLogin = isDecodable(url.username) && isDecodable(url.password)
-    if ((url.username !== '' || url.password !== '') && !isLogin) {
-      throw new Wrong('must have a user and a password, percent-encoded, or neither, in each address')
-    }
-    return url
-  })
-}
-
-function mailbox(value: string): string | undefined {
-  if (value !== '' && 'fault' in readAddress(value)) {
-    throw new Wrong(`must be an address such as postern@example.com, not "${value}"`)
-  }
-  return value || undefined
-}
-
-/** As it stands in a DNS record: lower-case, without the last dot. */
-function hostName(value: string): string | undefined {
-  const name = value.toLowerCase().replace(/\.$/, '')
-  const label = '(?!-)[a-z0-9-]{1,63}(?<!-)'
-  const isName = new RegExp(`^${label}(\\.${label})+$`).test(name) && name.length <= 253 && isIP(name) === 0
-  if (value !== '' && !isName) throw new Wrong(`must be a host name such as mx.example.com, not "${value}"`)
-  return name || undefined
-}
-
-function bounceCodes(value: string): ReadonlySet<string> {
-  if (value === 'none') return new Set()
-  const codes = list(value)
-  for (const code of codes) {
-    if (!/^5\.\d{1,3}\.\d{1,3}$/.test(code)) {
-      throw new Wrong(`must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`)
-    }
-  }
-  return new Set(codes)
-}
-
-function versionedSecrets(value: string): { version: number; value: string }[] {
-  const secrets = list(value).map((entry) => {
-    const [, version, secret] = /^(\d{1,9}):(.{32,})$/.exec(entry) ?? []
-    if (version === undefined || secret === undefined) {
-      throw new Wrong('must be version:secret pairs with secrets of at least 32 characters, such as 1:8c41…')
-    }
-    return { version: Number(version), value: secret }
-  })
-  if (secrets.length === 0) throw new Wrong('must hold at least one version:secret pair')
-  if (new Set(secrets.map(({ version }) => version)).size < secrets.length) {
-    throw new Wrong('names the same version twice')
-  }
-  return secrets
-}
-
-function masterKeys(value: string): [MasterKey, ...MasterKey[]] {
-  const [first, ...others] = list(value).map((entry): MasterKey => {
-    const [, id, hex] = /^([\w.-]{1,32}):([0-9a-f]{64})$/i.exec(entry) ?? []
-    if (id === undefined || hex === undefined) {
-      throw new Wrong('must be name:key pairs with keys of 64 hexadecimal digits, such as 1:8c41…')
-    }
-    return { id, key: Buffer.from(hex, 'hex') }
-  })
-  if (first === undefined) throw new Wrong('must hold at least one name:key pair')
-  const keys: [MasterKey, ...MasterKey[]] = [first, ...others]
-  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Wrong('names the same key twice')
-  return keys
-}
-
-const OidcIssuers = Type.Array(
-  Type.Object(
-    {
-      issuer: Type.String({ minLength: 1 }),
-      audience: Type.String({ minLength: 1 }),
-      jwks_url: Type.String({ minLength: 1 }),
-      token_type: Type.Optional(Type.String({ minLength: 1 })),
-      requires_nbf: Type.Optional(Type.Boolean()),
-    },
-    { additionalProperties: false },
-  ),
-)
-
-export type OidcIssuer = Static<typeof OidcIssuers>[number]
-
-function oidcIssuers(value: string): OidcIssuer[] {
-  let parsed: unknown
+function authorities(
+  file: string | undefined,
+  readFile: (path: string) => string,
+  complain: (fault: string) => void,
+): string | undefined {
+  if (file === undefined) return undefined
   try {
-    parsed = JSON.parse(value)
-  } catch {
-    throw new Wrong('must be a JSON list')
+    const pem = readFile(file)
+    new X509Certificate(pem)
+    return pem
+  } catch (error) {
+    complain(`POSTERN_WEBHOOK_CA_FILE names no file with certificates: ${(error as Error).message}`)
+    return undefined
   }
-  if (!Value.Check(OidcIssuers, parsed)) {
-    const [first] = Value.Errors(OidcIssuers, parsed)
-    throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
-  }
-  for (const { jwks_url } of parsed) httpUrl(jwks_url)
-  if (new Set(parsed.map(({ issuer }) => issuer)).size < parsed.length) {
-    throw new Wrong('names the same issuer twice')
-  }
-  return parsed
 }

@@ -1,3 +1,4 @@
+import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
@@ -5,15 +6,22 @@ import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import { SignIn } from './core/access/sign-in.ts'
 import { KeyLookUps } from './core/api-keys/look-ups.ts'
 import { UseNotes } from './core/api-keys/use-notes.ts'
+import { Signers } from './core/dispatch/signers.ts'
 import { DkimPairs } from './core/domains/dkim-pairs.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
+import type { EndpointDeps } from './core/endpoints/endpoints.ts'
+import type { OrderDeps } from './core/endpoints/orders.ts'
+import { srsKeysOf } from './core/feedback/forwarded-path.ts'
 import { verpKeysOf } from './core/feedback/return-path.ts'
+import { Examiners } from './core/inbound/examiners.ts'
+import { linkKeysOf } from './core/inbound/link.ts'
 import { invitationKeyOf } from './core/members/invitations.ts'
 import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
 import { Acceptance } from './core/messages/acceptance.ts'
 import { Vault } from './core/secrets/vault.ts'
 import type { BounceDeps } from './intake/bounces.ts'
 import type { Certificate } from './intake/certificate.ts'
+import type { InboundDeps } from './intake/inbound.ts'
 import type { SnsDeps } from './intake/sns.ts'
 import type { SubmissionDeps } from './intake/submission.ts'
 import { Composers } from './mail/composers.ts'
@@ -22,6 +30,7 @@ import { createResolver, type Resolver } from './platform/dns.ts'
 import { createRateLimit, type RateLimit } from './platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
+import { createNetGuard, type NetGuard } from './platform/net-guard.ts'
 import type { Carrier } from './providers/carrier.ts'
 import type { MtaProvider } from './providers/mta-provider.ts'
 import { ServiceProvider, smtpAddressOf } from './providers/service.ts'
@@ -44,11 +53,17 @@ export interface Context {
   carriers: { service: Carrier; ses?: Carrier }
   /** For the worker alone: no thread runs before the first mail. */
   composers: Composers
+  /** For what comes in: no thread runs before the first mail. */
+  examiners: Examiners
   dns: Resolver
+  /** Between us and every address that a tenant chose. */
+  guard: NetGuard
   /** For the worker alone: nothing runs before it is started. */
   runner: JobRunner
   jobs: JobSender
   domains: DomainDeps
+  endpoints: EndpointDeps
+  orders: OrderDeps
   sending: Sending
   /** Undefined where the operator has set no MTA, or no address to send from. */
   systemMail: SystemMail | undefined
@@ -83,7 +98,10 @@ export function createContext(config: Config, log: Logger, applicationName: stri
   const statements = database.statementsAsAdmin()
   const jobs = new JobSender({ db: statements, onError })
   const vault = new Vault(config.masterKeys)
+  const dns = createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 })
+  const guard = netGuard(config, dns)
   const composers = new Composers({ threads: config.composeThreads })
+  const examiners = new Examiners({ dns: { servers: config.dnsServers } })
   const providers = {
     service: new ServiceProvider({
       hosts: config.mtaHosts.map(smtpAddressOf),
@@ -110,7 +128,9 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     providers,
     carriers,
     composers,
-    dns: createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 }),
+    examiners,
+    dns,
+    guard,
     runner: new JobRunner({ db: statements, onError }),
     jobs,
     domains: {
@@ -122,6 +142,14 @@ export function createContext(config: Config, log: Logger, applicationName: stri
         mxHost: config.mxHost,
         returnPathHost: config.returnPathHost,
       },
+    },
+    endpoints: { vault, guard },
+    orders: {
+      limits: {
+        tests: createRateLimit(config.testsPerEndpoint, 'this endpoint', 'tests of'),
+        replays: createRateLimit(config.replaysPerEndpoint, 'this endpoint', 'replays to'),
+      },
+      retentionDays: config.retentionDays,
     },
     sending: {
       acceptance: new Acceptance(db.mail, Object.keys(carriers) as (keyof typeof carriers)[]),
@@ -135,10 +163,19 @@ export function createContext(config: Config, log: Logger, applicationName: stri
       providers.ses?.close()
       sesSends?.close()
       await composers.close()
+      await examiners.close()
       await database.close()
     },
   }
 }
+
+const netGuard = ({ webhookPorts, privateNetworks, webhookCa }: Config, resolver: Resolver): NetGuard =>
+  createNetGuard({
+    resolver,
+    allowedNetworks: privateNetworks,
+    ports: webhookPorts,
+    ...(webhookCa !== undefined && { ca: webhookCa }),
+  })
 
 function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config): MtaProvider | undefined {
   if (sesRegion === undefined || sesAccountId === undefined) return undefined
@@ -181,6 +218,7 @@ export const workerDeps = ({
   providers,
   carriers,
   composers,
+  guard,
   runner,
   log,
   systemMail,
@@ -193,9 +231,11 @@ export const workerDeps = ({
     composers,
     carriers,
     returnPathKeys: verpKeysOf(config.masterKeys),
+    srsKeys: srsKeysOf(config.masterKeys),
     suppressOn: config.suppressOn,
     concurrency: config.dispatchConcurrency,
   },
+  webhooks: { vault, guard, userAgent: `Postern/${manifest.version}` },
   dns,
   providers,
   runner,
@@ -219,10 +259,26 @@ export const snsDeps = ({ config, db, log }: Context): SnsDeps => ({
 export const bounceDeps = ({ config, db, log }: Context, tls: Certificate | undefined): BounceDeps => ({
   db: db.mail,
   keys: verpKeysOf(config.masterKeys),
+  srsKeys: srsKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
   returnPathHost: config.returnPathHost,
   host: config.intakeHost,
   port: config.bouncePort,
+  tls,
+  log,
+})
+
+export const inboundDeps = (
+  { config, db, vault, examiners, log }: Context,
+  tls: Certificate | undefined,
+): Omit<InboundDeps, 'port'> => ({
+  db: db.mail,
+  examiners,
+  signers: new Signers(db.mail, vault),
+  linkKeys: linkKeysOf(config.masterKeys),
+  publicUrl: config.publicUrl,
+  name: config.mxHost,
+  host: config.intakeHost,
   tls,
   log,
 })

@@ -98,6 +98,14 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
         200: answered(preview, Preview),
         201: { ...answered('Created.', answer), headers: successHeaders(kind) },
       }
+    case 'enqueue':
+      return {
+        200: answered(preview, Preview),
+        202: {
+          ...answered('Accepted; it is begun within seconds.', answer),
+          headers: successHeaders(kind, false),
+        },
+      }
     case 'delete':
       return { 200: answered(preview, Preview), 204: deleted }
     default:

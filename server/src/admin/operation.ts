@@ -3,10 +3,12 @@ import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { VerifyingKeys } from '../core/audit/keys.ts'
 import type { Change } from '../core/audit/record.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
+import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
+import type { OrderDeps } from '../core/endpoints/orders.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
-import type { Kind, Versioned } from '../platform/http/kinds.ts'
+import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 
 /**
  * The two shapes of the administrative plane. An operation says what it is and what it does; everything that
@@ -14,13 +16,15 @@ import type { Kind, Versioned } from '../platform/http/kinds.ts'
  * transaction, the reason, the audit row) is done once, in pipeline.ts.
  *
  * The kind of a mutation decides the rest of its manners (platform/http/kinds.ts), and when it needs a reason: a
- * create beyond a customer limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` never,
- * because it changes no configuration; and whatever says `reason: 'always'`.
+ * create beyond a customer limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` and
+ * what is enqueued never, because they change no configuration; and whatever says `reason: 'always'`.
  */
 export interface AdminDeps {
   db: Db
   vault: Vault
   domains: DomainDeps
+  endpoints: EndpointDeps
+  orders: OrderDeps
   /** What the audit's checkpoints are checked against. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined }
 }
@@ -77,6 +81,8 @@ export interface MutationCall<Params, Body, Target> {
   tx: Tx
   vault: Vault
   domains: KeyedDeps
+  endpoints: EndpointDeps
+  orders: OrderDeps
   actorId: number
   params: Params
   body: Body
@@ -154,8 +160,8 @@ export function adminOperation<
 >(
   operation: Mutation<Params, Body, Answer, Target> &
     (
-      | { kind: 'create' | 'ask' }
-      | { kind: Exclude<Kind, 'create' | 'ask'>; target(...args: never[]): Promise<Versioned<Target>> }
+      | { kind: Unversioned }
+      | { kind: Exclude<Kind, Unversioned>; target(...args: never[]): Promise<Versioned<Target>> }
     ),
 ): Mutation {
   return operation as unknown as Mutation

@@ -32,7 +32,7 @@ export interface MutationRequest {
 export async function perform(
   operation: Mutation,
   request: MutationRequest,
-  { db, vault, domains }: AdminDeps,
+  { db, vault, domains, endpoints, orders }: AdminDeps,
 ): Promise<Answer> {
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
@@ -51,6 +51,8 @@ export async function perform(
       tx,
       vault,
       domains: { ...domains, pair },
+      endpoints,
+      orders,
       actorId: request.actor.userId,
       params,
       body,

@@ -22,9 +22,12 @@ import { type DoorDeps, guardDoor } from './door.ts'
 import { createEndpointOperation } from './endpoints/create-endpoint.ts'
 import { deleteEndpointOperation } from './endpoints/delete-endpoint.ts'
 import { editEndpointOperation } from './endpoints/edit-endpoint.ts'
+import { listAttemptsQuery } from './endpoints/list-attempts.ts'
 import { listEndpointsQuery } from './endpoints/list-endpoints.ts'
+import { replayEndpointOperation } from './endpoints/replay-endpoint.ts'
 import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
+import { testEndpointOperation } from './endpoints/test-endpoint.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
@@ -52,6 +55,7 @@ import { createRouteOperation } from './routing/create-route.ts'
 import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
+import { matchRouteQuery } from './routing/match-route.ts'
 import { showRoute } from './routing/show-route.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
@@ -86,6 +90,9 @@ export const adminOperations = [
   showEndpoint,
   editEndpointOperation,
   rotateEndpointOperation,
+  testEndpointOperation,
+  listAttemptsQuery,
+  replayEndpointOperation,
   deleteEndpointOperation,
 
   listRoutesQuery,
@@ -93,6 +100,7 @@ export const adminOperations = [
   showRoute,
   editRouteOperation,
   deleteRouteOperation,
+  matchRouteQuery,
 
   listApiKeysQuery,
   createApiKeyOperation,

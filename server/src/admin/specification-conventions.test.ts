@@ -24,7 +24,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
   fixtures(database, admin)
-const { makeMail } = mailRows(database)
+const { makeMail, makeEvent, makeAttempt } = mailRows(database)
 const scenarios = mutationScenarios(database, admin)
 const mutations = adminOperations.filter(isMutation)
 const queries = adminOperations.flatMap((operation) => (isMutation(operation) ? [] : [operation]))
@@ -48,7 +48,7 @@ async function assertInert(
 }
 
 describe('a success', () => {
-  const statuses = { create: 201, edit: 200, rotate: 200, ask: 200, delete: 204 }
+  const statuses = { create: 201, edit: 200, rotate: 200, ask: 200, enqueue: 202, delete: 204 }
   for (const operation of mutations) {
     test(`of ${operation.id} is ${statuses[operation.kind]}, with the version and the place of what it made`, async () => {
       const { path, body } = await scenarioOf(operation).prepare()
@@ -309,9 +309,11 @@ describe('a list', () => {
 
   test('shows five at a time if told so, and each thing once by following its cursor', async () => {
     const { id, plan_id } = await makeProject()
+    const { resource: tried } = await makeEndpoint(id)
     for (let made = 0; made < 7; made++) {
       await makeMember(id)
       await makeEndpoint(id)
+      await makeAttempt(id, tried.id, await makeEvent(id))
       await makeDomain(id)
       await makeRoute(id)
       await makeApiKey(id)
@@ -323,7 +325,10 @@ describe('a list', () => {
       )
     }
     for (const { path } of lists) {
-      const at = path.replace('/admin', '').replace(':project_id', String(id))
+      const at = path
+        .replace('/admin', '')
+        .replace(':project_id', String(id))
+        .replace(':id', String(tried.id))
       const { body: whole } = await admin.get(`${at}?limit=200`)
       assert.deepEqual(Object.keys(whole), ['data', 'next_cursor'])
       const seen: { id?: number | string; address?: string }[] = []
@@ -350,8 +355,12 @@ describe('a list', () => {
 
   test('takes no limit below 1 or above 200, and no cursor that it did not give', async () => {
     const { id } = await makeProject()
+    const { resource: tried } = await makeEndpoint(id)
     for (const { path } of lists) {
-      const at = path.replace('/admin', '').replace(':project_id', String(id))
+      const at = path
+        .replace('/admin', '')
+        .replace(':project_id', String(id))
+        .replace(':id', String(tried.id))
       for (const query of [
         'limit=0',
         'limit=201',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { successOfKind } from '../platform/http/kinds.ts'
 import { startApi } from '../testing/api.ts'
 import { type Answer, Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
@@ -166,7 +167,7 @@ const nine = [400, 401, 403, 404, 409, 412, 422, 429, 500]
 
 describe('the failures that are documented', () => {
   for (const operation of mutations) {
-    const honoursIfMatch = !['create', 'ask'].includes(operation.kind)
+    const honoursIfMatch = !['create', 'ask', 'enqueue'].includes(operation.kind)
     test(`${operation.id} has ${honoursIfMatch ? 'nine, as it honours If-Match' : 'eight'}`, async () => {
       const documented = documentedFor(operation)
       assert.deepEqual(failuresOf(documented), honoursIfMatch ? nine : eight)
@@ -181,7 +182,7 @@ describe('the failures that are documented', () => {
         { 'if-match': '"999999"' },
       )
       if (honoursIfMatch) assertProblem(answer, 412, 'stale_resource')
-      else assert.equal(answer.status, operation.kind === 'create' ? 201 : 200, answer.text)
+      else assert.equal(answer.status, successOfKind[operation.kind], answer.text)
     })
   }
 

@@ -8,6 +8,7 @@ import { fixtures } from '../testing/fixtures.ts'
 import { mailRows } from '../testing/mail-rows.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { assertProblem } from '../testing/problem.ts'
+import { neededQuery } from '../testing/queries.ts'
 import { methodOf } from './document.ts'
 import { isMutation } from './operation.ts'
 import { adminOperations } from './routes.ts'
@@ -45,6 +46,7 @@ const calls = await Promise.all(
       .replace('/admin', '')
       .replace(':project_id', String(project.id))
       .replace(':id', String(idOf[noun] ?? 1))
+      .concat(neededQuery(operation))
     const prepared = isMutation(operation) ? await scenarios[operation.id]?.[0]?.prepare() : undefined
     const body = prepared && { ...prepared.body, reason }
     return { id: operation.id, method: methodOf(operation), path: prepared?.path ?? path, body }
@@ -151,6 +153,7 @@ describe('the addresses', () => {
     'routing.create': 'POST /admin/projects/:project_id/routing',
     'routing.show': 'GET /admin/projects/:project_id/routing/:id',
     'routing.list': 'GET /admin/projects/:project_id/routing',
+    'routing.match': 'GET /admin/projects/:project_id/routing/match',
     'api-keys.delete': 'DELETE /admin/projects/:project_id/api-keys/:id',
     'api-keys.edit': 'PATCH /admin/projects/:project_id/api-keys/:id',
     'api-keys.rotate': 'POST /admin/projects/:project_id/api-keys/:id/rotate',

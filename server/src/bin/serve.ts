@@ -1,9 +1,17 @@
 import closeWithGrace from 'close-with-grace'
 import { createApi } from '../api.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { bounceDeps, type Context, createContext, submissionDeps, workerDeps } from '../context.ts'
+import {
+  bounceDeps,
+  type Context,
+  createContext,
+  inboundDeps,
+  submissionDeps,
+  workerDeps,
+} from '../context.ts'
 import { startBounces } from '../intake/bounces.ts'
 import { type CertificateFiles, followCertificate, readCertificate } from '../intake/certificate.ts'
+import { startInbound } from '../intake/inbound.ts'
 import type { Listener } from '../intake/listener.ts'
 import { startSubmission } from '../intake/submission.ts'
 import { UsageError } from '../platform/errors.ts'
@@ -70,6 +78,11 @@ export async function intakePart(context: Context): Promise<Part> {
     const submission = await startSubmission(submissionDeps(context, certificate))
     listeners.push(...submission)
     log.info({ host: config.intakeHost, ports: submission.map(({ port }) => port) }, 'taking in mail')
+  }
+  if (config.inboundPort !== undefined) {
+    const inbound = await startInbound({ ...inboundDeps(context, certificate), port: config.inboundPort })
+    listeners.push(inbound)
+    log.info({ host: config.intakeHost, port: inbound.port }, "taking in mail for customers' domains")
   }
   const unfollow =
     files &&

@@ -1,6 +1,6 @@
 import Type, { type TObject } from 'typebox'
 import type { ErrorCode } from '../platform/errors.ts'
-import { methodOfKind } from '../platform/http/kinds.ts'
+import { methodOfKind, successOfKind } from '../platform/http/kinds.ts'
 import { NoParams, ProjectParams } from '../platform/http/parameters.ts'
 import { statusOf } from '../platform/http/problem.ts'
 import {
@@ -121,10 +121,18 @@ function successesOf(operation: CustomerOperation): object {
     default: {
       const { kind, answer } = operation
       if (kind === 'delete') return { 204: deleted }
-      const [status, means] = kind === 'create' ? [201, 'Created.'] : [200, 'Done.']
-      return { [status]: { ...answered(means, answer), headers: successHeaders(kind) } }
+      const headers = successHeaders(kind, kind !== 'enqueue')
+      return { [successOfKind[kind]]: { ...answered(meaningOf[kind], answer), headers } }
     }
   }
+}
+
+const meaningOf = {
+  create: 'Created.',
+  edit: 'Done.',
+  rotate: 'Done.',
+  ask: 'Done.',
+  enqueue: 'Accepted; it is begun within seconds.',
 }
 
 function problemsOf(operation: CustomerOperation): number[] {

@@ -1,12 +1,14 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { User } from '../core/access/bearer.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
+import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
+import type { OrderDeps } from '../core/endpoints/orders.ts'
 import type { Acceptance } from '../core/messages/acceptance.ts'
 import type { ProjectRow } from '../core/projects/projects.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
-import type { Kind, Versioned } from '../platform/http/kinds.ts'
+import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 import type { Caller } from './caller.ts'
 import type { OperationId } from './roles.ts'
 
@@ -29,6 +31,8 @@ export interface CustomerDeps {
   mail: UnscopedDb
   acceptance: Acceptance
   domains: DomainDeps
+  endpoints: EndpointDeps
+  orders: OrderDeps
   /** The plan of projects that customers make themselves; undefined: they make none. */
   planId: number | undefined
 }
@@ -208,8 +212,8 @@ export function customerOperation<
 >(
   operation: Mutation<Params, Body, Answer, Target> &
     (
-      | { kind: 'create' | 'ask' }
-      | { kind: Exclude<Kind, 'create' | 'ask'>; target?(...args: never[]): Promise<Versioned<Target>> }
+      | { kind: Unversioned }
+      | { kind: Exclude<Kind, Unversioned>; target?(...args: never[]): Promise<Versioned<Target>> }
     ),
 ): Shaped<'mutation'> {
   return { shape: 'mutation', ...operation } as unknown as Shaped<'mutation'>

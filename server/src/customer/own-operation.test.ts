@@ -58,7 +58,7 @@ const show = customerQuery({
 const url = await startPlane()
 
 async function startPlane(): Promise<string> {
-  const { db, authenticate, domains, log } = api.context
+  const { db, authenticate, domains, endpoints, orders, log } = api.context
   const app = createHttpServer({ log, trustedProxies: [], isHttps: false })
   const deps: CustomerDeps = {
     customer: db.customer,
@@ -66,6 +66,8 @@ async function startPlane(): Promise<string> {
     mail: db.mail,
     acceptance: new Acceptance(db.mail, ['service']),
     domains,
+    endpoints,
+    orders,
     planId: undefined,
   }
   const unlimited = async () => {}

@@ -16,9 +16,12 @@ import { type DoorDeps, guardDoor } from './door.ts'
 import { createEndpointOperation } from './endpoints/create-endpoint.ts'
 import { deleteEndpointOperation } from './endpoints/delete-endpoint.ts'
 import { editEndpointOperation } from './endpoints/edit-endpoint.ts'
+import { listAttemptsQuery } from './endpoints/list-attempts.ts'
 import { listEndpointsQuery } from './endpoints/list-endpoints.ts'
+import { replayEndpointOperation } from './endpoints/replay-endpoint.ts'
 import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
+import { testEndpointOperation } from './endpoints/test-endpoint.ts'
 import { acceptInvitationOperation } from './invitations/accept-invitation.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
@@ -42,6 +45,7 @@ import { createRouteOperation } from './routing/create-route.ts'
 import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
+import { matchRouteQuery } from './routing/match-route.ts'
 import { showRoute } from './routing/show-route.ts'
 import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
@@ -90,6 +94,9 @@ export const customerOperations: readonly CustomerOperation[] = [
   showEndpoint,
   editEndpointOperation,
   rotateEndpointOperation,
+  testEndpointOperation,
+  listAttemptsQuery,
+  replayEndpointOperation,
   deleteEndpointOperation,
 
   listRoutesQuery,
@@ -97,6 +104,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   showRoute,
   editRouteOperation,
   deleteRouteOperation,
+  matchRouteQuery,
 
   listApiKeysQuery,
   createApiKeyOperation,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import nodemailer from 'nodemailer'
+import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
@@ -17,6 +18,7 @@ const logLines: string[] = []
 const deps: BounceDeps = {
   db: openDatabase(database, { poolSize: 6 }).as('mail'),
   keys,
+  srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set(['5.1.1']),
   log: createLogger('debug', { write: (line) => void logLines.push(line) }),
   returnPathHost: 'bounces.example.org',

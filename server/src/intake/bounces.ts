@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { isForwardedPath, type SrsKeys } from '../core/feedback/forwarded-path.ts'
 import { type FeedbackDeps, takeReport } from '../core/feedback/report.ts'
 import { mailOf } from '../core/feedback/return-path.ts'
 import { PosternError } from '../platform/errors.ts'
@@ -19,6 +20,8 @@ import { StrictSmtpServer } from './strict-smtp.ts'
  * has it, and comes again.
  */
 export interface BounceDeps extends FeedbackDeps {
+  /** Of the return paths of mail that was sent on. */
+  srsKeys: SrsKeys
   returnPathHost: string
   host: string
   port: number
@@ -76,7 +79,9 @@ class Door {
 
   /** Null for an address that something may be said to. */
   async expects(address: string, remoteAddress: string): Promise<Refusal | null> {
-    if (mailOf(this.#deps.keys, address) || this.#isForComplaints(address)) return null
+    const { keys, srsKeys } = this.#deps
+    const isReturnPath = mailOf(keys, address) !== undefined || isForwardedPath(srsKeys, address)
+    if (isReturnPath || this.#isForComplaints(address)) return null
     try {
       await this.#refused(networkOf(remoteAddress))
     } catch {
@@ -97,9 +102,9 @@ class Door {
   }
 
   async #apply(raw: Buffer, address: string): Promise<void> {
-    const { log, keys } = this.#deps
+    const { log, keys, returnPathHost: name } = this.#deps
     try {
-      await takeReport(this.#deps, raw, mailOf(keys, address))
+      await takeReport({ ...this.#deps, name }, raw, mailOf(keys, address))
     } catch (error) {
       const isAway = error instanceof PosternError && error.code === 'unavailable'
       if (isAway) log.warn({ err: error }, 'a report could not be written down; it will come again')

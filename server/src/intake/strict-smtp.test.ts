@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
@@ -18,6 +19,7 @@ const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const listener = await startBounces({
   db: openDatabase(database).as('mail'),
   keys,
+  srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set<string>(),
   log: createLogger('silent'),
   returnPathHost: 'bounces.example.org',

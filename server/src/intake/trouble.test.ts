@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import nodemailer from 'nodemailer'
+import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { makeCertificate } from '../testing/certificate.ts'
@@ -23,6 +24,7 @@ const logLines: string[] = []
 const deps: BounceDeps = {
   db: openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }).as('mail'),
   keys,
+  srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set(['5.1.1']),
   log: createLogger('info', { write: (line) => void logLines.push(line) }),
   returnPathHost: 'bounces.example.org',

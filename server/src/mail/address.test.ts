@@ -97,6 +97,8 @@ describe('an address', () => {
       'exa!mple.com',
       `${'a'.repeat(64)}.example`,
       '127.0.0.1',
+      '127.0.0.0x1',
+      '127.0.0.0x',
       '1.2',
       'example.123',
       '[127.0.0.1]',

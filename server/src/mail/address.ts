@@ -84,14 +84,17 @@ export function readInternationalAddress(text: string): ReadAddress {
   return { local, domain }
 }
 
-/** RFC 5321 §2.3.5: fully qualified. A last label of digits alone would be read as an IPv4 address. */
+/**
+ * RFC 5321 §2.3.5: fully qualified. With a last label that is a number, decimal or hexadecimal, it would be read as an
+ * IPv4 address (127.0.0.0x1) by whoever asks inet_aton.
+ */
 function isHostName(name: string): boolean {
   const labels = name.split('.')
   return (
     name.length <= maxDomainLength &&
     labels.length >= 2 &&
     labels.every((part) => label.test(part)) &&
-    !/^\d+$/.test(labels.at(-1) ?? '')
+    !/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')
   )
 }
 

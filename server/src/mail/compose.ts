@@ -51,9 +51,10 @@ export async function composeMime(content: Content, composition: Composition): P
 /** The field as it stands in a composed mail, folded, without its last line end. */
 export function fromField(from: Mailbox): string {
   const header = new MailComposer({ from: addressOf(from) }).compile().buildHeaders()
-  const [field] = /^From: .*(?:\r\n[ \t].*)*/m.exec(header) ?? []
+  const [field] = /^From:.*(?:\r\n[ \t].*)*/m.exec(header) ?? []
   if (field === undefined) throw new Error('a sender that cannot be written')
-  return field
+  // The library folds before a long first word, too, and readers differ about a first line with nothing on it.
+  return field.replace(/^From:\r\n[ \t]/, 'From: ')
 }
 
 const addressOf = ({ name, address }: Mailbox) => ({ name: name ?? '', address })

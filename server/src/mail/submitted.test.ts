@@ -71,6 +71,19 @@ describe('a submitted mail', () => {
     )
   })
 
+  test('has its sender on the first line of From, however long its words are', () => {
+    for (const from of [
+      `${'a'.repeat(64)}@bounces.customer.example`,
+      `${'b'.repeat(120)} <ada@example.com>`,
+      `Shop <${'a'.repeat(64)}@${'b'.repeat(60)}.${'c'.repeat(60)}.example>`,
+    ]) {
+      const [first = '', second = ''] = from.split(' ')
+      const { mime } = good([`From: ${from}`, 'Subject: Hello'])
+      assert.match(mime.toString(), new RegExp(`\r\nFrom: ${first}`))
+      assert.ok(mime.toString().replaceAll('\r\n ', ' ').includes(second))
+    }
+  })
+
   test('loses those who get it blindly, who else sends it, and what is not for a sender to say', () => {
     const gone = [
       'Bcc: secret@example.net',

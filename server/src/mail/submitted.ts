@@ -143,7 +143,7 @@ const maxReadLength = 8 * 1024
 const maxShownLength = 998
 
 /** Encoded words decoded; without what a database or a terminal would stumble over. */
-const shown = (value: string): string =>
+export const shown = (value: string): string =>
   decodeWords(value.slice(0, maxReadLength))
     .toWellFormed()
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

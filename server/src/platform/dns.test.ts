@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { type DnsRecord, startDns } from '../testing/dns.ts'
@@ -19,6 +19,11 @@ const records: DnsRecord[] = [
   { name: `mail.${zone}`, type: 'MX', value: '5 mx.example.com' },
   { name: `nothing.${zone}`, type: 'MX', value: '0 .' },
   { name: `host.${zone}`, type: 'A', value: '192.0.2.1' },
+  { name: `both.${zone}`, type: 'A', value: '192.0.2.2' },
+  { name: `both.${zone}`, type: 'AAAA', value: '2001:db8::2' },
+  { name: `six.${zone}`, type: 'AAAA', value: '::ffff:127.0.0.1' },
+  { name: `far.${zone}`, type: 'CNAME', value: `near.${zone}` },
+  { name: `near.${zone}`, type: 'CNAME', value: `both.${zone}` },
   { name: `txt.${zone}`, type: 'TXT', value: 'one' },
 ]
 
@@ -58,6 +63,24 @@ describe('a look-up in the DNS', () => {
   test('gives MX records in order of priority', async () => {
     assert.deepEqual(await resolver.mx(`mail.${zone}`), found('5 mx.example.com', '20 backup.example.com'))
     assert.deepEqual(await resolver.mx(`nothing.${zone}`), found('0 .'), 'a null MX is seen as one')
+  })
+
+  test('gives the addresses of both kinds, from the end of a chain of aliases', async () => {
+    const both = found('192.0.2.2', '2001:db8::2')
+    assert.deepEqual(await resolver.addresses(`both.${zone}`), both)
+    assert.deepEqual(await resolver.addresses(`far.${zone}`), both)
+    assert.deepEqual(await resolver.addresses(`host.${zone}`), found('192.0.2.1'))
+    assert.deepEqual(await resolver.addresses(`six.${zone}`), found('::ffff:127.0.0.1'))
+    assert.deepEqual(await resolver.addresses(`txt.${zone}`), absent)
+    assert.deepEqual(await resolver.addresses(`missing.${zone}`), absent)
+  })
+
+  test('asks the DNS for addresses, and not the file of hosts', async () => {
+    assert.match(await readFile('/etc/hosts', 'utf8'), /\slocalhost/)
+    assert.deepEqual(
+      await resolver.addresses('localhost'),
+      failed('the DNS server refuses to answer (REFUSED)'),
+    )
   })
 
   test('tells what is not there: the name, or only that kind of record', async () => {

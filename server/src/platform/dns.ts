@@ -16,6 +16,13 @@ export interface Resolver {
   cname(name: string): Promise<Lookup>
   /** Each as `<priority> <host>`. */
   mx(name: string): Promise<Lookup>
+  /** IPv4 and IPv6, from the end of the chain of aliases. /etc/hosts is not asked. */
+  addresses(name: string): Promise<Lookup>
+  /** IPv4. */
+  a(name: string): Promise<Lookup>
+  /** IPv6. */
+  aaaa(name: string): Promise<Lookup>
+  ptr(name: string): Promise<Lookup>
 }
 
 export interface ResolverOptions {
@@ -61,13 +68,26 @@ export function createResolver({ servers, timeoutMs, tries }: ResolverOptions): 
   return {
     txt: (name) => lookUp(async (dns) => (await dns.resolveTxt(name)).map((chunks) => chunks.join(''))),
     cname: (name) => lookUp(async (dns) => (await dns.resolveCname(name)).map(plainName)),
+    a: (name) => lookUp((dns) => dns.resolve4(name)),
+    aaaa: (name) => lookUp((dns) => dns.resolve6(name)),
+    ptr: (name) => lookUp(async (dns) => (await dns.resolvePtr(name)).map(plainName)),
     mx: (name) =>
       lookUp(async (dns) =>
         (await dns.resolveMx(name))
           .sort((a, b) => a.priority - b.priority)
           .map(({ priority, exchange }) => `${priority} ${plainName(exchange)}`),
       ),
+    addresses: (name) => lookUp((dns) => addressesOf(dns, name)),
   }
+}
+
+/** Some servers know no AAAA and say so badly: what one of the two questions brings is an answer. */
+async function addressesOf(dns: NodeResolver, name: string): Promise<string[]> {
+  const answers = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
+  const values = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const errors = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []))
+  if (values.length > 0 || errors.length === 0) return values
+  throw errors.find(({ code }) => !isAbsence(code)) ?? errors[0]
 }
 
 function openChannel(servers: string[], timeoutMs: number, tries: number): NodeResolver {
@@ -93,8 +113,10 @@ const failures: Record<string, string> = {
   ECANCELLED: 'no DNS server answered in time',
 }
 
+const isAbsence = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA'
+
 function outcomeOf(code: string): Lookup {
-  if (code === 'ENOTFOUND' || code === 'ENODATA') return { kind: 'absent' }
+  if (isAbsence(code)) return { kind: 'absent' }
   return { kind: 'failed', why: failures[code] ?? `the look-up failed (${code})` }
 }
 

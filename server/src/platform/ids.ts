@@ -16,10 +16,13 @@ const dayMs = 24 * 3600_000
  * may rather read all of these for each id. Narrower ones would promise even fewer.
  */
 export function daysOf(ids: readonly string[]): { first: string; last: string } {
-  const days = ids.map((id) => Math.floor(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) / dayMs))
+  const days = ids.map((id) => Math.floor(madeAt(id).getTime() / dayMs))
   const at = (ms: number, rest: string) => dashed(ms.toString(16).padStart(12, '0') + rest.repeat(20))
   return { first: at(Math.min(...days) * dayMs, '0'), last: at((Math.max(...days) + 1) * dayMs - 1, 'f') }
 }
+
+/** When an id of version 7 was made. */
+export const madeAt = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
 /** RFC 9562 §5.7: a UUID of version 7 from a moment in milliseconds, which is the database's wherever it is stored. */
 export function uuid7(ms: number): string {

@@ -6,10 +6,8 @@ import { Together } from './together.ts'
 function slow(options: { groupsAtOnce: number; most: number }) {
   const groups: number[][] = []
   const ends: { answer(): void; fail(): void }[] = []
-  const together = new Together<number, string>({
-    groupsAtOnce: options.groupsAtOnce,
-    take: ({ length }) => Math.min(length, options.most),
-    answer: (group) =>
+  const together = new Together<number, string>(
+    (group) =>
       new Promise((resolve, reject) => {
         groups.push([...group])
         ends.push({
@@ -17,7 +15,8 @@ function slow(options: { groupsAtOnce: number; most: number }) {
           fail: () => reject(new Error('not these')),
         })
       }),
-  })
+    { groupsAtOnce: options.groupsAtOnce, take: ({ length }) => Math.min(length, options.most) },
+  )
   return { together, groups, ends }
 }
 

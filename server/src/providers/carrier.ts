@@ -3,7 +3,7 @@ export interface Mail {
   /** `from` may be empty: mail that nobody is told about when it fails (RFC 5321 §4.5.5). */
   envelope: { from: string; to: string }
   /** RFC 3461: what a notification about this mail will name. */
-  dsn: { envid: string }
+  dsn: { envid: string; isSuccessTold?: false }
   raw: Buffer
   /** An address in its header is not ASCII (RFC 6531); those in the envelope speak for themselves. */
   needsUtf8: boolean

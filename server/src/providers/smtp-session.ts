@@ -34,7 +34,7 @@ export type Told =
 
 type Lost = Extract<Told, { kind: 'lost' }>
 
-const notify = ['SUCCESS', 'FAILURE', 'DELAY'] as const
+const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 
 /** One connection to an MTA, for one mail after the other. */
 export class SmtpSession {
@@ -200,12 +200,13 @@ const needsUtf8 = (mail: Mail): boolean =>
 
 function envelopeOf(mail: Mail) {
   const { from, to } = mail.envelope
+  const notify = [...(mail.dsn.isSuccessTold === false ? [] : ['SUCCESS' as const]), ...notifyOfFailure]
   return {
     from: from === '' ? (false as const) : from,
     to: [to],
     size: mail.raw.length,
     use8BitMime: needsUtf8(mail) || !isSevenBit(mail.raw),
-    dsn: { ret: 'HDRS', envid: mail.dsn.envid, notify: [...notify], orcpt: originalRecipient(to) },
+    dsn: { ret: 'HDRS', envid: mail.dsn.envid, notify, orcpt: originalRecipient(to) },
   }
 }
 

@@ -60,6 +60,8 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
 
   // SNS alone, which is known by its signature, and posts text.
   'POST /v1/intake/sns': anyone(415, {}),
+  // Whoever has the link, which nobody makes up.
+  'GET /v1/inbound/:token': anyone(404),
 
   // Whoever has no session opens one here, so what is refused is the wrong password or code.
   'POST /v1/auth/sign-in': anyone(401, { email: 'nobody@example.com', password: 'wrong' }),
@@ -114,6 +116,9 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
   'PATCH /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
   'POST /v1/admin/projects/:project_id/endpoints/:id/rotate': administrator(200),
+  'POST /v1/admin/projects/:project_id/endpoints/:id/test': administrator(202),
+  'GET /v1/admin/projects/:project_id/endpoints/:id/attempts': administrator(200),
+  'POST /v1/admin/projects/:project_id/endpoints/:id/replay': administrator(202),
   'DELETE /v1/admin/projects/:project_id/endpoints/:id': administrator(204),
 
   'GET /v1/admin/projects/:project_id/routing': administrator(200),
@@ -121,6 +126,7 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /v1/admin/projects/:project_id/routing/:id': administrator(200),
   'PATCH /v1/admin/projects/:project_id/routing/:id': administrator(200, forwarding(domains, 'edited')),
   'DELETE /v1/admin/projects/:project_id/routing/:id': administrator(204),
+  'GET /v1/admin/projects/:project_id/routing/match': administrator(200),
 
   'GET /v1/admin/projects/:project_id/api-keys': administrator(200),
   'POST /v1/admin/projects/:project_id/api-keys': administrator(201),

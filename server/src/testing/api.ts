@@ -35,10 +35,13 @@ export async function startApi(
     POSTERN_SES_REGION: 'eu-central-1',
     POSTERN_SES_ACCOUNT_ID: '123456789012',
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+    POSTERN_WEBHOOK_PORTS: '443, 8443',
     // Tests that are not about the limits are not to meet them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000',
+    POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT: '1000000',
+    POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1000000',
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })

@@ -58,3 +58,21 @@ function dmarcOf(verdict: DMARCResult | false): Authentication['dmarc'] {
     alignedBy: { dkim: alignment.dkim.result, spf: alignment.spf.result },
   }
 }
+
+/** What a receiver makes of the ARC chain of a mail: whether it holds, who sealed it last, and what they saw. */
+export async function arcOf(raw: Buffer, dnsServer: string) {
+  const dns = new Resolver({ timeout: 2000, tries: 2 })
+  dns.setServers([dnsServer])
+  const { arc } = await authenticate(raw, {
+    ...{ sender: '', ip: '192.0.2.1', helo: 'mta.example', mta: 'receiver.test', strict: true },
+    disableBimi: true,
+    resolver: async (name, type) => (await dns.resolve(name, type)) as string[] | string[][],
+  })
+  if (!arc) return { result: 'none', domain: undefined, spf: undefined }
+  const seen = arc.authenticationResults as { spf?: { result: string } } | undefined
+  return {
+    result: arc.status.result,
+    domain: arc.signature ? arc.signature.signingDomain : undefined,
+    spf: seen?.spf?.result,
+  }
+}

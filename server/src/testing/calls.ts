@@ -3,6 +3,7 @@ import { methodOf } from '../admin/document.ts'
 import { isMutation } from '../admin/operation.ts'
 import { adminOperations } from '../admin/routes.ts'
 import type { Access } from './access-table.ts'
+import { neededQuery, withQuery } from './queries.ts'
 import { spellings, type Targets, type Verdict } from './targets.ts'
 import type { Sent } from './wire.ts'
 
@@ -40,7 +41,7 @@ export async function callsOf(
   const call = (about: string, params: Params, verdict: Verdict, query = ''): Call => ({
     about: `${route} ${about}`,
     method,
-    path: pathOf(url, params) + query,
+    path: withQuery(pathOf(url, params) + neededQuery(operationOf(method, url)), query),
     ...bodyOf(method, url, inProject(body, params['project_id'])),
     ...(verdict === 'found' ? { isGood: true, status, error: null } : refusals[verdict]),
   })
@@ -131,12 +132,16 @@ export function callsToNowhere(routes: readonly string[]): Call[] {
   const known = routes
     .filter((route) => route.includes(' /v1/admin/') && !route.startsWith('ANY'))
     .map((route) => pathOf(route, { project_id: 1, id: 1 }))
+  // Such as PATCH …/routing/match, where `match` is taken for an identifier, and is none.
+  const patterns = routes
+    .filter((route) => route.includes(':id'))
+    .map((route) => new RegExp(`^${route.replaceAll(/:\w+/g, '[^/]+')}$`))
   const addresses = new Set(known.map((route) => route.replace(/^\w+ /, '')))
   return [
     ...nowhere.flatMap((path) => everyMethod.map((method) => `${method} ${path}`)),
     ...[...addresses].flatMap((path) => commonMethods.map((method) => `${method} ${path}`)),
   ]
-    .filter((route) => !known.includes(route))
+    .filter((route) => !known.includes(route) && !patterns.some((pattern) => pattern.test(route)))
     .map((route) => {
       const [method = '', path = ''] = route.split(' ')
       return { about: `${route}, where nothing is`, method, path, ...refusals.absent }

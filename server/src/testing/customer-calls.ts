@@ -7,6 +7,7 @@ import { customerOperations } from '../customer/routes.ts'
 import { neededScopes } from '../customer/scopes.ts'
 import { successOfKind } from '../platform/http/kinds.ts'
 import type { Knocker } from './customer-cast.ts'
+import { neededQuery, withQuery } from './queries.ts'
 import { neverExisted, neverSent, spellings, type Verdict } from './targets.ts'
 import type { Sent } from './wire.ts'
 
@@ -21,7 +22,9 @@ export interface CustomerRoute {
 
 export const customerRoutesOf = (routes: readonly string[]): CustomerRoute[] =>
   routes
-    .filter((route) => / \/v1\/(?!admin\b|auth\/|intake\/)/.test(route) && !route.startsWith('HEAD'))
+    .filter(
+      (route) => / \/v1\/(?!admin\b|auth\/|intake\/|inbound\/)/.test(route) && !route.startsWith('HEAD'),
+    )
     .map((route) => {
       const [method = '', url = ''] = route.split(' ')
       for (const operation of customerOperations) {
@@ -89,7 +92,7 @@ export async function customerCallsOf(route: CustomerRoute, world: CustomerWorld
     about: `${method} ${url} ${about}`,
     route,
     method,
-    path: pathOf(url, { ...own, ...params }) + query,
+    path: withQuery(pathOf(url, { ...own, ...params }) + neededQuery(route.operation), query),
     ...bodyOf(route, world),
     project,
     item,

@@ -33,7 +33,7 @@ export interface TestDns {
 /** As a domain's `dns_records` have it: the full name, a TXT value of any length, an MX value `10 mx.example.com`. */
 export interface DnsRecord {
   name: string
-  type: 'A' | 'CNAME' | 'MX' | 'TXT'
+  type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'
   value: string
 }
 
@@ -169,7 +169,7 @@ function zoneText(zone: string, records: DnsRecord[], serial: number): string {
 }
 
 function dataOf(type: DnsRecord['type'], value: string): string {
-  if (type === 'A') return value
+  if (type === 'A' || type === 'AAAA') return value
   if (type !== 'TXT') return absolute(value)
   const chunks = value.match(/.{1,255}/gs) ?? ['']
   return chunks.map((chunk) => `"${chunk.replace(/["\\]/g, '\\$&')}"`).join(' ')

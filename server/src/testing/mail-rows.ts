@@ -121,5 +121,35 @@ export function mailRows(database: TestDatabase) {
       projectId,
     ])
 
-  return { makeMail, dropMail, stateOf, countsOf, suppressed, outbox }
+  /** Of no message; on its way to nobody. */
+  async function makeEvent(projectId: number, type = 'domain.verified'): Promise<string> {
+    const [row] = await database.query<{ id: string }>(
+      `insert into mail.events (id, project_id, type, data)
+       values (postern.uuid7(postern.now()), $1, $2, '{}') returning id`,
+      [projectId, type],
+    )
+    return row?.id ?? assert.fail()
+  }
+
+  /** Of a delivery; each a millisecond after the one before. */
+  async function makeAttempt(
+    projectId: number,
+    endpointId: number,
+    eventId: string,
+    { outcome = 'delivered', attempt = 1 } = {},
+  ): Promise<string> {
+    const [status, response, error] =
+      outcome === 'delivered' ? [200, 'ok', null] : [null, null, 'It did not answer.']
+    const [row] = await database.query<{ id: string }>(
+      `insert into mail.delivery_attempts
+         (id, endpoint_id, event_id, project_id, event_type, attempt, outcome, status, latency_ms, response, error)
+       values (postern.uuid7(postern.now() - interval '1 minute' + $9 * interval '1 ms'), $1, $2, $3, 'domain.verified',
+               $4, $5, $6, 12, $7, $8)
+       returning id`,
+      [endpointId, eventId, projectId, attempt, outcome, status, response, error, ++made],
+    )
+    return row?.id ?? assert.fail()
+  }
+
+  return { makeMail, makeEvent, makeAttempt, dropMail, stateOf, countsOf, suppressed, outbox }
 }

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
-import { endpointConfiguration, fixtures, planConfiguration } from './fixtures.ts'
-import { apiKeyScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
+import { fixtures, planConfiguration } from './fixtures.ts'
+import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 
 export type { MutationRequest }
@@ -18,7 +18,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...projectScenarios(make, admin),
     ...memberScenarios(make),
     ...domainScenarios(make),
-    ...endpointScenarios(make),
+    ...endpointScenarios(make, database),
     ...routeScenarios(make),
     ...apiKeyScenarios(make, database),
     ...mailScenarios(make, admin, database),
@@ -261,57 +261,6 @@ function domainScenarios(make: Fixtures): Scenarios {
     'domains.delete': [
       { what: 'removes it', needsReason: true, prepare: () => withDomain('service', '', {}) },
     ],
-  }
-}
-
-function endpointScenarios(make: Fixtures): Scenarios {
-  const withEndpoint = async (below: string, body: Record<string, unknown>) => {
-    const project = await make.makeProject()
-    const { resource } = await make.makeEndpoint(project.id)
-    return { path: `/projects/${project.id}/endpoints/${resource.id}${below}`, body }
-  }
-  return {
-    'endpoints.create': [
-      {
-        what: "makes a project's first",
-        prepare: async () => ({
-          path: `/projects/${(await make.makeProject()).id}/endpoints`,
-          body: { ...endpointConfiguration },
-        }),
-      },
-      {
-        what: 'makes another, switched off',
-        async prepare() {
-          const { id } = await make.makeProject()
-          await make.makeEndpoint(id)
-          return {
-            path: `/projects/${id}/endpoints`,
-            body: { ...endpointConfiguration, events: [], is_active: false },
-          }
-        },
-      },
-    ],
-    'endpoints.edit': [
-      {
-        what: 'changes everything',
-        prepare: () =>
-          withEndpoint('', {
-            name: 'Others',
-            url: 'https://others.example.com/events',
-            events: ['inbound.received'],
-            is_active: false,
-          }),
-      },
-      {
-        what: 'changes nothing',
-        changesNothing: true,
-        prepare: () => withEndpoint('', { ...endpointConfiguration }),
-      },
-    ],
-    'endpoints.rotate': [
-      { what: 'replaces the secret', needsReason: true, prepare: () => withEndpoint('/rotate', {}) },
-    ],
-    'endpoints.delete': [{ what: 'removes it', needsReason: true, prepare: () => withEndpoint('', {}) }],
   }
 }
 

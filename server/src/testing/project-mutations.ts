@@ -1,13 +1,88 @@
 import type { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
-import { apiKeyConfiguration, type fixtures, routeConfiguration } from './fixtures.ts'
+import { apiKeyConfiguration, endpointConfiguration, type fixtures, routeConfiguration } from './fixtures.ts'
 import { mailRows } from './mail-rows.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The scenarios of mutations.ts for routes, API keys and mail. */
+/** The scenarios of mutations.ts for endpoints, routes, API keys and mail. */
 type Fixtures = ReturnType<typeof fixtures>
 type Scenarios = Record<string, Scenario[]>
 type Body = Record<string, unknown>
+
+export function endpointScenarios(make: Fixtures, database: TestDatabase): Scenarios {
+  const withEndpoint = async (below: string, body: Record<string, unknown>) => {
+    const project = await make.makeProject()
+    const { resource } = await make.makeEndpoint(project.id)
+    return { path: `/projects/${project.id}/endpoints/${resource.id}${below}`, body }
+  }
+  return {
+    'endpoints.create': [
+      {
+        what: "makes a project's first",
+        prepare: async () => ({
+          path: `/projects/${(await make.makeProject()).id}/endpoints`,
+          body: { ...endpointConfiguration },
+        }),
+      },
+      {
+        what: 'makes another, switched off',
+        async prepare() {
+          const { id } = await make.makeProject()
+          await make.makeEndpoint(id)
+          return {
+            path: `/projects/${id}/endpoints`,
+            body: { ...endpointConfiguration, events: [], is_active: false },
+          }
+        },
+      },
+    ],
+    'endpoints.edit': [
+      {
+        what: 'changes everything',
+        prepare: () =>
+          withEndpoint('', {
+            name: 'Others',
+            url: 'https://others.example.com/events',
+            events: ['inbound.received'],
+            is_active: false,
+          }),
+      },
+      {
+        what: 'switches it on again',
+        async prepare() {
+          const { id } = await make.makeProject()
+          const { resource } = await make.makeEndpoint(id, { is_active: false })
+          return { path: `/projects/${id}/endpoints/${resource.id}`, body: { ...endpointConfiguration } }
+        },
+      },
+      {
+        what: 'changes nothing',
+        changesNothing: true,
+        prepare: () => withEndpoint('', { ...endpointConfiguration }),
+      },
+    ],
+    'endpoints.rotate': [
+      { what: 'replaces the secret', needsReason: true, prepare: () => withEndpoint('/rotate', {}) },
+    ],
+    'endpoints.test': [{ what: 'sends it a test', prepare: () => withEndpoint('/test', {}) }],
+    'endpoints.replay': [
+      {
+        what: 'delivers the events of a stretch of time',
+        prepare: () =>
+          withEndpoint('/replay', { from: '2026-01-14T00:00:00Z', to: '2026-01-14T01:00:00+00:30' }),
+      },
+      {
+        what: 'delivers one event',
+        async prepare() {
+          const { path, body } = await withEndpoint('/replay', {})
+          const event_id = await mailRows(database).makeEvent(Number(path.split('/')[2]))
+          return { path, body: { ...body, event_id } }
+        },
+      },
+    ],
+    'endpoints.delete': [{ what: 'removes it', needsReason: true, prepare: () => withEndpoint('', {}) }],
+  }
+}
 
 export function routeScenarios(make: Fixtures): Scenarios {
   /** A project with a verified domain, an endpoint, and the domain's catch-all. */

@@ -3,6 +3,7 @@ import { purgeDenials } from '../core/audit/denials.ts'
 import { forgetSeenFeedback } from '../core/feedback/feedback.ts'
 import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
 import { forgetExpiredMailAnswers } from '../core/messages/repetition.ts'
+import { forgetApplied } from '../core/outbox/apply.ts'
 import type { MasterKeys } from '../core/secrets/master-keys.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Logger } from '../platform/log.ts'
@@ -27,6 +28,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'expired idempotency keys of mail': () => mailDb.transaction(forgetExpiredMailAnswers),
     'old denials': () => db.transaction(purgeDenials),
     'reports heard long ago': () => mailDb.transaction(forgetSeenFeedback),
+    'what mail was told long ago': () => mailDb.transaction(forgetApplied),
   }
   for (const [chore, run] of Object.entries(chores)) {
     try {

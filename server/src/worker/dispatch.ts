@@ -7,6 +7,7 @@ import { Places } from '../core/dispatch/places.ts'
 import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
 import { Signers } from '../core/dispatch/signers.ts'
 import type { Signer } from '../core/domains/signing.ts'
+import type { SrsKeys } from '../core/feedback/forwarded-path.ts'
 import type { Vault } from '../core/secrets/vault.ts'
 import type { Composers } from '../mail/composers.ts'
 import type { VerpKeys } from '../mail/verp.ts'
@@ -27,6 +28,7 @@ export interface DispatchDeps {
   carriers: Partial<Record<ProviderName, Carrier>>
   composers: Composers
   returnPathKeys: VerpKeys
+  srsKeys: SrsKeys
   /** Enhanced status codes after which an address gets no more mail. */
   suppressOn: ReadonlySet<string>
   concurrency: number

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { keepPartitions } from '../core/dispatch/partitions.ts'
 import { type CheckDeps, checkDomain, checkDue } from '../core/domains/check.ts'
 import { type SettleDeps, settleDue, settleIdentity } from '../core/domains/settle.ts'
+import { type NoticeDeps, sendNotices } from '../core/endpoints/notices.ts'
 import { type InvitationDeps, sendDueInvitations, sendInvitation } from '../core/members/invitations.ts'
 import { cancelIfScheduled } from '../core/messages/messages.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
@@ -9,25 +10,29 @@ import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import { type ChoreDeps, doChores } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatch.ts'
-import { keepControlTold, type TellingDeps } from './tell-control.ts'
+import { keepTelling, type TellingDeps } from './telling.ts'
+import { type WebhookDeps, Webhooks } from './webhooks.ts'
 
 /** `postern worker`: what nobody calls for. Takes its work from the database, with the role of the plane that it is about. */
 export type WorkerDeps = CheckDeps &
   SettleDeps &
   ChoreDeps &
   InvitationDeps &
+  NoticeDeps &
   TellingDeps & {
     runner: JobRunner
     /** Of the role that writes mail. */
     mailDb: UnscopedDb
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
+    webhooks: Omit<WebhookDeps, 'db' | 'log'>
   }
 
 /** In one minute's round; what is left is for the next. */
 const settledAtMost = 500
 const checkedAtMost = 2000
 const invitedAtMost = 500
+const noticesAtMost = 500
 /** A round ends before its job expires (platform/jobs/queues.ts), whoever does not answer. */
 const roundMs = 90_000
 
@@ -41,6 +46,7 @@ function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
     'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
     'invitations.send': ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id),
     'invitations.sweep': () => sendDueInvitations(deps, invitedAtMost, end()),
+    'endpoints.notify': () => sendNotices(deps, noticesAtMost, end()),
     chores: () => doChores(deps),
     'messages.cancel': ({ project_id, message_id }) =>
       deps.mailDb.transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
@@ -56,6 +62,7 @@ const schedules: Schedules = {
   'identities.sweep': everyMinute,
   'domains.sweep': everyMinute,
   'invitations.sweep': everyMinute,
+  'endpoints.notify': everyMinute,
   chores: everyMinute,
   'partitions.keep': '7 * * * *',
 }
@@ -67,11 +74,12 @@ export interface Worker {
 export function startWorker(deps: WorkerDeps): Worker {
   const stopping = new AbortController()
   const dispatcher = new Dispatcher({ ...deps.dispatch, db: deps.mailDb, log: deps.log })
-  const running = start(deps, dispatcher, stopping.signal)
+  const webhooks = new Webhooks({ ...deps.webhooks, db: deps.mailDb, log: deps.log })
+  const running = start(deps, [dispatcher, webhooks], stopping.signal)
   return {
     async stop(graceMs) {
       stopping.abort()
-      await Promise.all([deps.runner.stop(graceMs), dispatcher.stop()])
+      await Promise.all([deps.runner.stop(graceMs), dispatcher.stop(), webhooks.stop()])
       await running
     },
   }
@@ -80,7 +88,11 @@ export function startWorker(deps: WorkerDeps): Worker {
 const retryMs = 2_000
 
 /** A database that is away, or was not migrated yet, is waited for. */
-async function start(deps: WorkerDeps, dispatcher: Dispatcher, signal: AbortSignal): Promise<void> {
+async function start(
+  deps: WorkerDeps,
+  loops: readonly { start(): void }[],
+  signal: AbortSignal,
+): Promise<void> {
   const { db, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
@@ -88,9 +100,9 @@ async function start(deps: WorkerDeps, dispatcher: Dispatcher, signal: AbortSign
       if (pending?.length === 0) {
         await runner.run(handlersOf(deps, signal), schedules)
         if (signal.aborted) return
-        dispatcher.start()
+        for (const loop of loops) loop.start()
         log.info('working')
-        return await keepControlTold(deps, signal)
+        return await keepTelling(deps, signal)
       }
       if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
     } catch (error) {

@@ -17,9 +17,9 @@ export const createEndpointOperation = adminOperation({
   answer: EndpointWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, vault, target: project, body }) {
+  async run({ tx, endpoints, target: project, body }) {
     const config = { ...body, is_active: body.is_active ?? true }
-    const { row, secret } = await createEndpoint(tx, vault, project.id, config)
+    const { row, secret } = await createEndpoint(tx, endpoints, project.id, config)
     return {
       audit: {
         projectId: project.id,

@@ -104,7 +104,7 @@ describe('endpoints.delete', () => {
     }
     const inUse = await previewOf({})
     assert.deepEqual(inUse.effects, [
-      'Its secret is destroyed, and nothing is delivered to it any more.',
+      'Its secret is destroyed, and nothing is delivered to it any more, what waits for it included.',
       'No route sends it inbound mail, so none changes its way.',
     ])
     assert.deepEqual(inUse.warnings, ['It is in use: events that only it receives will reach nobody.'])

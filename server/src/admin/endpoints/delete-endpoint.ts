@@ -21,7 +21,7 @@ export const deleteEndpointOperation = adminOperation({
         change: { resource: 'endpoint', id: before.id, before: endpointConfig(before), after: null },
       },
       effects: [
-        'Its secret is destroyed, and nothing is delivered to it any more.',
+        'Its secret is destroyed, and nothing is delivered to it any more, what waits for it included.',
         'No route sends it inbound mail, so none changes its way.',
       ],
       warnings:

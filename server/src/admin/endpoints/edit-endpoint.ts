@@ -17,15 +17,15 @@ export const editEndpointOperation = adminOperation({
   path: '/admin/projects/:project_id/endpoints/:id',
   summary: 'Edit an endpoint',
   description:
-    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`.',
+    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`. An endpoint that is switched on again forgets why it was off, and what waits for it is tried at once.',
   params: ProjectItemParams,
   body: EndpointFields,
   isCompleteConfiguration: true,
   example: endpointExamples.edit,
   answer: Endpoint,
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
-  async run({ tx, target: before, body }) {
-    const after = await editEndpoint(tx, before, body)
+  async run({ tx, endpoints, target: before, body }) {
+    const after = await editEndpoint(tx, endpoints, before, body)
     return {
       audit:
         after === before
@@ -43,7 +43,12 @@ export const editEndpointOperation = adminOperation({
         ...(before.is_active && !after.is_active
           ? ['It receives nothing until it is switched on again.']
           : []),
-        ...(!before.is_active && after.is_active ? ['It receives events again from now on.'] : []),
+        ...(!before.is_active && after.is_active
+          ? [
+              'It receives events again from now on.',
+              'What waits for it is tried at once, and failures in a row are counted anew.',
+            ]
+          : []),
         ...(before.url === after.url
           ? []
           : ['Deliveries go to the new address, retries of earlier ones included.']),

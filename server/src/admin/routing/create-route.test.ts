@@ -289,7 +289,7 @@ describe('the preview of routing.create', () => {
     const pending = await makeDomain(projectId)
     const about = ({ id, name }: { id: number; name: string }) => ({ domain_id: id, address: `a@${name}` })
     assert.deepEqual((await preview(about(pending))).warnings, [
-      `Domain ${pending.name} is not verified, so no mail is accepted for it yet.`,
+      `Domain ${pending.name} is not verified: mail for it is taken only if no other project claims the name, and none is forwarded.`,
     ])
     const verified = await makeDomain(projectId, { status: 'verified' })
     assert.deepEqual((await preview(about(verified))).warnings, [

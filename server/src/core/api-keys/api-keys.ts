@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { momentOf } from '../moment.ts'
 import { plainName } from '../text.ts'
 import {
   type ApiKeyRow,
@@ -124,7 +125,7 @@ async function normalised(
     throw new PosternError('validation_failed', `"allowed_ips" holds more than ${maxNetworks} entries.`)
   }
   const allowed_ips = allowedNetworks(config.allowed_ips)
-  const expires_at = config.expires_at === null ? null : momentOf(config.expires_at)
+  const expires_at = config.expires_at === null ? null : momentOf(config.expires_at, 'expires_at')
   if (
     expires_at !== null &&
     expires_at.getTime() !== knownExpiry?.getTime() &&
@@ -139,22 +140,4 @@ async function normalised(
     throw new PosternError('validation_failed', `"domain_id" is no domain of project ${projectId}.`)
   }
   return { name, scopes, domain_id, allowed_ips, expires_at, is_active }
-}
-
-const rfc3339 = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/i
-
-/** JavaScript would take the 30th of February for the 2nd of March, and knows no leap second. */
-function momentOf(text: string): Date {
-  const [, day = '', time = ''] = rfc3339.exec(text) ?? []
-  const [moment, asWritten] = [new Date(text), new Date(`${day}T${time}Z`)]
-  const isReal =
-    !Number.isNaN(moment.getTime()) &&
-    !Number.isNaN(asWritten.getTime()) &&
-    asWritten.toISOString().startsWith(`${day}T${time}`) &&
-    moment.getUTCFullYear() <= 9999
-  if (isReal) return moment
-  throw new PosternError(
-    'validation_failed',
-    '"expires_at" is no time we know. Write it with its offset, such as 2027-01-01T00:00:00Z.',
-  )
 }

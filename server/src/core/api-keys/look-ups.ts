@@ -5,7 +5,6 @@ import type { ApiKeyRow } from './api-keys.ts'
 
 /** One that is slow must not hold up everybody. */
 const queriesAtOnce = 2
-const maxGroup = 200
 
 /**
  * Keys are looked up in groups. Each is answered by a query that began after it was asked for, so a key that is dead is
@@ -20,10 +19,8 @@ export class KeyLookUps {
   /** Of a role that sees every project. */
   constructor(db: UnscopedDb) {
     this.#db = db
-    this.#groups = new Together({
-      answer: (secretHashes) => this.#findAll(secretHashes),
+    this.#groups = new Together((secretHashes) => this.#findAll(secretHashes), {
       groupsAtOnce: queriesAtOnce,
-      take: ({ length }) => Math.min(length, maxGroup),
     })
   }
 

@@ -8,8 +8,6 @@ interface Beginning {
   withinSeconds: number
 }
 
-const atOnce = 100
-
 /**
  * Writes down attempts before they are made, many in one transaction. From then on the mail is not tried again by
  * whoever finds the lease run out.
@@ -20,11 +18,7 @@ export class Beginner {
 
   constructor(db: Db) {
     this.#db = db
-    this.#groups = new Together({
-      answer: (group) => this.#write(group),
-      groupsAtOnce: 1,
-      take: ({ length }) => Math.min(length, atOnce),
-    })
+    this.#groups = new Together((group) => this.#write(group))
   }
 
   /**

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { daysOf } from '../../platform/ids.ts'
+import type { Forwarded } from '../messages/draft.ts'
 import { maySendNow } from '../projects/may-send.ts'
 import type { LaneKey, Taker } from './lanes.sql.ts'
 
@@ -72,6 +73,8 @@ export interface Letter {
   size_bytes: number
   created_at: Date
   format: 'json' | 'mime'
+  /** Null but for mail that came in and is sent on. */
+  forwarded: Forwarded | null
   /** Null where it is large, and is read by itself when it is sent. */
   content: Buffer | null
 }
@@ -88,7 +91,8 @@ export async function findLetters(
   const shardOf = new Map(claimed.map(({ message_id, shard }) => [message_id, shard]))
   const { first, last } = daysOf([...shardOf.keys()])
   const { rows } = await sql<Letter>`
-    select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, bodies.format,
+    select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
+           bodies.format,
            case when octet_length(bodies.content) <= ${maxContentBytes} then bodies.content end as content
       from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
       cross join lateral (

@@ -7,6 +7,7 @@ import {
   type MtaProvider,
   ProviderFailure,
 } from '../../providers/mta-provider.ts'
+import { tellMail } from '../outbox/outbox.ts'
 import {
   type CheckedRecord,
   claimDue,
@@ -159,7 +160,21 @@ async function writeDown(
     checksFailed: subject.checks_failed,
     isKeyWaiting,
   }
-  await writeOutcome(tx, seen, { ...judged, ...nextStep(standing, judged.result) })
+  const step = nextStep(standing, judged.result)
+  await writeOutcome(tx, seen, { ...judged, ...step })
+  if (step.status !== subject.status) await tellOf(tx, subject, step.status, judged.complaint)
+}
+
+async function tellOf(
+  tx: Tx,
+  { project_id, id, name, mta_provider }: Subject,
+  status: Subject['status'],
+  complaint: string | null,
+): Promise<void> {
+  // Only an edit makes it wait again, and whoever edits knows.
+  if (status === 'pending') return
+  const data = { id, name, status, mta_provider, last_check_error: complaint }
+  await tellMail(tx, project_id, 'event', { type: `domain.${status}`, data })
 }
 
 /** One at a time decides about a name, or two could find it free. */

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, test } from 'node:test'
 import { PosternError } from '../../platform/errors.ts'
+import { createNetGuard } from '../../platform/net-guard.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { resolverAt } from '../../testing/dns.ts'
 import { eventTypes } from '../events.ts'
 import { Vault } from '../secrets/vault.ts'
 import {
@@ -22,6 +24,9 @@ const database = await testDatabase()
 const opened = openDatabase(database)
 const db = opened.as('admin')
 const vault = new Vault([{ id: '1', key: randomBytes(32) }])
+const guardFor = (...ports: number[]) =>
+  createNetGuard({ resolver: resolverAt('127.0.0.1:9'), allowedNetworks: [], ports })
+const deps = { vault, guard: guardFor(443) }
 
 const config: EndpointConfig = {
   name: 'Bills',
@@ -47,10 +52,12 @@ beforeEach(async () => {
 })
 
 const create = (changes: Partial<EndpointConfig> = {}, projectId = mine) =>
-  db.transaction((tx) => createEndpoint(tx, vault, projectId, { ...config, ...changes }))
+  db.transaction((tx) => createEndpoint(tx, deps, projectId, { ...config, ...changes }))
 
 const edit = (id: number, changes: Partial<EndpointConfig>) =>
-  db.transaction(async (tx) => editEndpoint(tx, await lockEndpoint(tx, mine, id), { ...config, ...changes }))
+  db.transaction(async (tx) =>
+    editEndpoint(tx, deps, await lockEndpoint(tx, mine, id), { ...config, ...changes }),
+  )
 
 const find = (id: number) => db.read((tx) => findEndpoint(tx, mine, id))
 
@@ -120,10 +127,10 @@ describe('creating an endpoint', () => {
 
   test('is open to a customer inside of their own project', async () => {
     const customer = opened.asCustomer().forProject(mine)
-    const { row } = await customer.transaction((tx) => createEndpoint(tx, vault, mine, config))
+    const { row } = await customer.transaction((tx) => createEndpoint(tx, deps, mine, config))
     assert.deepEqual(await customer.read((tx) => listEndpoints(tx, mine, { limit: 10 })), [row])
     await assert.rejects(
-      customer.transaction((tx) => createEndpoint(tx, vault, theirs, config)),
+      customer.transaction((tx) => createEndpoint(tx, deps, theirs, config)),
       /row-level security/,
     )
   })
@@ -217,7 +224,7 @@ describe('editing an endpoint', () => {
     await db.transaction(async (tx) => {
       const before = await lockEndpoint(tx, mine, row.id)
       const same = { ...config, name: ' Bills ', events: [...config.events].reverse() }
-      assert.equal(await editEndpoint(tx, before, same), before)
+      assert.equal(await editEndpoint(tx, deps, before, same), before)
     })
     assert.deepEqual(await find(row.id), row)
   })
@@ -234,6 +241,21 @@ describe('editing an endpoint', () => {
     assert.deepEqual([active.is_active, active.disabled_reason], [true, null])
     const inactive = await edit(row.id, { name: 'Renamed', is_active: false })
     assert.deepEqual([inactive.is_active, inactive.disabled_reason], [false, null])
+  })
+
+  test('refuses a new address that is not allowed, and leaves one alone that was', async () => {
+    const url = 'https://example.com:8443/hook'
+    const { row } = await db.transaction((tx) =>
+      createEndpoint(tx, { vault, guard: guardFor(8443) }, mine, { ...config, url }),
+    )
+    const off = await edit(row.id, { url, is_active: false })
+    assert.deepEqual([off.url, off.is_active], [url, false])
+    for (const other of ['https://example.com:8443/other', 'https://10.0.0.1/hook']) {
+      await assert.rejects(
+        edit(row.id, { url: other }),
+        (error) => error instanceof PosternError && /^"url" is not allowed\. /.test(error.message),
+      )
+    }
   })
 
   test('reaches no other endpoint', async () => {

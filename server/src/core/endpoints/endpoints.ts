@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import type { NetGuard } from '../../platform/net-guard.ts'
 import { chosenEvents, type EventType } from '../events.ts'
+import { tellMail } from '../outbox/outbox.ts'
 import type { Vault } from '../secrets/vault.ts'
 import { plainName } from '../text.ts'
 import {
@@ -21,6 +23,12 @@ import {
 import { endpointUrl } from './url.ts'
 
 export type { EndpointRow }
+
+export interface EndpointDeps {
+  vault: Vault
+  /** Says which addresses may be called. */
+  guard: Pick<NetGuard, 'refusalOf'>
+}
 
 /** What an administrator or a customer decides about an endpoint; always given as a whole. */
 export interface EndpointConfig {
@@ -68,28 +76,36 @@ export const listEndpoints = (
 /** The secret is given out here and, after a rotation, by `rotateEndpointSecret`; nothing else reveals it. */
 export async function createEndpoint(
   tx: Tx,
-  vault: Vault,
+  { vault, guard }: EndpointDeps,
   projectId: number,
   config: EndpointConfig,
 ): Promise<{ row: EndpointRow; secret: string }> {
-  const wanted = normalised(config)
+  const wanted = { ...normalised(config), url: endpointUrl(config.url, guard) }
   const id = await takeId(tx)
   const { secret, stored } = await newSecret(tx, vault, projectId, id)
   return { row: await insert(tx, projectId, id, wanted, stored), secret }
 }
 
-/** Gives back `before` itself when there is nothing to change. */
+/**
+ * Gives back `before` itself when there is nothing to change. An address that stays as it was is not refused, though the
+ * operator allows it no more: such an endpoint can still be switched off.
+ */
 export async function editEndpoint(
   tx: Tx,
+  { guard }: Pick<EndpointDeps, 'guard'>,
   before: EndpointRow,
   config: EndpointConfig,
 ): Promise<EndpointRow> {
-  const wanted = normalised(config)
   const { name, url, events, is_active } = before
+  const wanted = { ...normalised(config), url: config.url === url ? url : endpointUrl(config.url, guard) }
   if (isDeepStrictEqual(wanted, { name, url, events, is_active })) return before
   // Why it was disabled says nothing any more once a person has switched it on.
   const disabled_reason = wanted.is_active === is_active ? before.disabled_reason : null
-  return updateConfiguration(tx, before, { ...wanted, disabled_reason })
+  const after = await updateConfiguration(tx, before, { ...wanted, disabled_reason })
+  if (after.is_active && !is_active) {
+    await tellMail(tx, after.project_id, 'endpoint.enabled', { endpoint_id: after.id })
+  }
+  return after
 }
 
 /** The old secret is overwritten: from the commit on there is nothing left to sign with it. */
@@ -122,11 +138,11 @@ export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void>
     )
   }
   await remove(tx, project_id, id)
+  await tellMail(tx, project_id, 'endpoint.deleted', { endpoint_id: id })
 }
 
-const normalised = ({ name, url, events, is_active }: EndpointConfig): EndpointConfig => ({
+const normalised = ({ name, events, is_active }: EndpointConfig): Omit<EndpointConfig, 'url'> => ({
   name: plainName(name, 'name'),
-  url: endpointUrl(url),
   events: chosenEvents(events),
   is_active,
 })

@@ -85,6 +85,33 @@ export async function setStatus(
     where ${isThisOne(recipient)}`.execute(tx)
 }
 
+export interface ForwardedRow {
+  project_id: number
+  envelope_from: string
+  /** They are known to have sent it. */
+  is_sender_confirmed: boolean
+  name: string
+  now: Date
+}
+
+/** Of a mail that came in and was sent on: whose it was, and the name that it was sent under. */
+export async function findForwarded(
+  tx: ReadTx,
+  { shard, messageId }: RecipientKey,
+): Promise<ForwardedRow | undefined> {
+  const { rows } = await sql<ForwardedRow>`
+    select messages.project_id, messages.forwarded ->> 'envelope_from' as envelope_from,
+           (messages.forwarded ->> 'is_sender_confirmed')::boolean as is_sender_confirmed, identities.name,
+           postern.now() as now
+      from mail.messages as messages
+      join control.identities as identities
+        on identities.project_id = messages.project_id and identities.id = messages.identity_id
+     where messages.shard = ${shard} and messages.id = ${messageId} and messages.forwarded is not null`.execute(
+    tx,
+  )
+  return rows[0]
+}
+
 /** An address that has its reason already keeps it. */
 export async function suppress(
   tx: Tx,

@@ -6,7 +6,14 @@ import type { Logger } from '../../platform/log.ts'
 import { findAddress } from './feedback.sql.ts'
 import { applyFeedback } from './feedback.ts'
 import { type Heard, hearComplaint, hearDelivery } from './hear.ts'
+import { passOn } from './pass-on.ts'
 import { mailOf, type VerpKeys, type VerpToken } from './return-path.ts'
+
+/** Where reports come in by mail. */
+export interface ReportDeps extends FeedbackDeps {
+  /** As which we take them in. */
+  name: string
+}
 
 export interface FeedbackDeps {
   /** The mail plane's. */
@@ -17,24 +24,27 @@ export interface FeedbackDeps {
 }
 
 /**
- * Takes in what was sent to a return path (`mail` is what that says), or to an address for complaints. What is no
- * report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
+ * Takes in what was sent to a return path (`mail` is what that says), or to an address for complaints. A return path of
+ * mail that was sent on says whose it was, and not which; a report names it by the envelope id, under the same signature.
+ *
+ * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
  */
-export async function takeReport(
-  deps: FeedbackDeps,
-  raw: Buffer,
-  mail: VerpToken | undefined,
-): Promise<void> {
-  const { db, log, suppressOn } = deps
+export async function takeReport(deps: ReportDeps, raw: Buffer, mail: VerpToken | undefined): Promise<void> {
+  const { db, log, suppressOn, name } = deps
   const told = await understand(deps, raw, mail)
   if (!told) {
     log.info({ message_id: mail?.messageId, size: raw.length }, 'mail that is no report was ignored')
     return
   }
   const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, raw) }
-  const outcome = await db.transaction((tx) => applyFeedback(tx, feedback, suppressOn))
+  const isFailure = feedback.kind === 'bounced' || feedback.kind === 'failed'
+  const { outcome, isPassedOn } = await db.transaction(async (tx) => {
+    const outcome = await applyFeedback(tx, feedback, suppressOn)
+    const isPassedOn = outcome === 'applied' && isFailure && (await passOn(tx, feedback, raw, name))
+    return { outcome, isPassedOn }
+  })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
-  const line = { message_id, recipient_no, attempt, kind, outcome }
+  const line = { message_id, recipient_no, attempt, kind, outcome, ...(isPassedOn && { is_passed_on: true }) }
   if (outcome === 'unknown') log.warn(line, 'a report about mail that nobody knows was ignored')
   else log.debug(line, 'a report was taken in')
 }
@@ -55,12 +65,13 @@ async function understand(
     const heard = hearComplaint(complaint.feedbackType)
     return about && heard && { mail: about, heard }
   }
-  const dsn = mail && (await readDsn(raw))
-  if (!dsn) return undefined
+  const dsn = await readDsn(raw)
+  const about = dsn && (mail ?? mailOf(deps.keys, `${dsn.envid}@`))
+  if (!about) return undefined
   // Who the mail went to matters only where the report speaks of several.
-  const address = dsn.recipients.length > 1 ? await deps.db.read((tx) => findAddress(tx, mail)) : undefined
+  const address = dsn.recipients.length > 1 ? await deps.db.read((tx) => findAddress(tx, about)) : undefined
   const heard = hearDelivery(dsn.recipients, address ?? '')
-  return heard && { mail, heard }
+  return heard && { mail: about, heard }
 }
 
 /** Whichever of the places that a reporter may leave it in holds a return path of ours, or its local part alone. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db/db.ts'
+import type { Forwarded } from './draft.ts'
 
 /** What acceptance asks and writes, for a whole group of mails at once: arrays in, one statement each. */
 
@@ -139,6 +140,7 @@ export interface MessageRow {
   sendAt: Date | null
   format: 'json' | 'mime'
   content: Buffer
+  forwarded: Forwarded | null
 }
 
 /** Messages, recipients, bodies and what is to be dispatched, in one statement. Events are their own. */
@@ -155,11 +157,11 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
   await sql`
     with message as (
       insert into mail.messages (id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject, tags,
-                                 metadata, recipient_count, size_bytes, send_at)
+                                 metadata, recipient_count, size_bytes, send_at, forwarded)
       select id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject,
              case tags when '[]' then '{}'
                else array(select json_array_elements_text(tags::json)) end,
-             metadata::jsonb, recipient_count, size_bytes, send_at
+             metadata::jsonb, recipient_count, size_bytes, send_at, forwarded::jsonb
         from unnest(${each(({ id }) => id)}::uuid[], ${each(({ projectId }) => projectId)}::bigint[],
                     ${each(({ identityId }) => identityId)}::bigint[],
                     ${each(({ apiKeyId }) => apiKeyId)}::bigint[], ${each(({ userId }) => userId)}::bigint[],
@@ -167,9 +169,10 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
                     ${each(({ subject }) => subject)}::text[], ${each(({ tags }) => JSON.stringify(tags))}::text[],
                     ${each(({ metadata }) => JSON.stringify(metadata))}::text[],
                     ${each(({ recipients }) => recipients.length)}::smallint[],
-                    ${each(({ sizeBytes }) => sizeBytes)}::integer[], ${each(({ sendAt }) => sendAt)}::timestamptz[])
+                    ${each(({ sizeBytes }) => sizeBytes)}::integer[], ${each(({ sendAt }) => sendAt)}::timestamptz[],
+                    ${each(({ forwarded }) => forwarded && JSON.stringify(forwarded))}::text[])
           as message (id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject, tags, metadata,
-                      recipient_count, size_bytes, send_at)
+                      recipient_count, size_bytes, send_at, forwarded)
     ), body as (
       insert into mail.bodies (message_id, project_id, format, content)
       select id, project_id, format, substring(${Buffer.concat(contents)}::bytea from first for size)

@@ -46,7 +46,7 @@ export class Acceptance {
   constructor(db: Db, providers: readonly ProviderName[]) {
     this.#db = db
     this.#providers = new Set(providers)
-    this.#groups = new Together({ answer: (group) => this.#commit(group), groupsAtOnce, take })
+    this.#groups = new Together((group) => this.#commit(group), { groupsAtOnce, take })
   }
 
   async accept(submission: Submission): Promise<Answer> {
@@ -116,6 +116,21 @@ async function acceptAll(
   await repetitions.remember(tx, answers)
   return answers
 }
+
+/** In a transaction that has more to do: the same verdict, and the same rows, of what is sent on. */
+export async function acceptWithin(
+  tx: Tx,
+  projectId: number,
+  mails: readonly { draft: Draft; senderDomain: string }[],
+): Promise<Outcome[]> {
+  const sender = { projectId, apiKey: null, userId: null }
+  const candidates = mails.map((read): Candidate => ({ sender, read, outcome: undefined }))
+  await decide(tx, candidates, forwarding)
+  return candidates.map(outcomeOf)
+}
+
+/** Amazon SES sends nothing whose From is not a domain of its own customer's. */
+const forwarding: ReadonlySet<ProviderName> = new Set(['service'])
 
 function outcomeOf({ outcome }: Candidate): Outcome {
   if (!outcome) throw new Error('a mail was left without a verdict')
@@ -191,7 +206,7 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
 function rowOf(
   { projectId, apiKey, userId }: Sender,
   { identity_id, provider, now }: Facts,
-  { from, subject, format, content, tags, metadata, sizeBytes, sendAt }: Draft,
+  { from, subject, format, content, tags, metadata, sizeBytes, sendAt, forwarded }: Draft,
   recipients: MessageRow['recipients'],
 ): MessageRow {
   if (identity_id === null || provider === null) throw new Error('a verified domain without an identity')
@@ -212,6 +227,7 @@ function rowOf(
     sendAt: sendAt !== null && sendAt > now ? sendAt : null,
     format,
     content,
+    forwarded: forwarded ?? null,
   }
 }
 

@@ -21,6 +21,17 @@ export interface Draft {
   metadata: Record<string, string>
   sendAt: Date | null
   sizeBytes: number
+  /** Of a mail that came in and is sent on as it is. */
+  forwarded?: Forwarded
+}
+
+export interface Forwarded {
+  /** Whose mail it was; empty: the null sender. */
+  envelope_from: string
+  /** It came with SMTPUTF8 (RFC 6531). */
+  smtputf8: boolean
+  /** It is known to be theirs, so they are told when it cannot be delivered. */
+  is_sender_confirmed: boolean
 }
 
 export interface Recipient {

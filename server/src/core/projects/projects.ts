@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
+import { tellMail } from '../outbox/outbox.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
 import { plainName } from '../text.ts'
 import { requireActiveUser } from '../users/users.ts'
@@ -108,6 +109,10 @@ export async function editProject(
   if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
   if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
   const row = await update(tx, before.id, wanted)
+  if (has('is_locked')) {
+    const type = row.is_locked ? 'project.locked' : 'project.unlocked'
+    await tellMail(tx, before.id, 'event', { type, data: { id: before.id } })
+  }
   const members = has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : []
   return { row, changed, members }
 }

@@ -14,28 +14,6 @@ export interface Totals {
   read_at: string
 }
 
-/** One reads at a time, so that who reads later has the later time. False when another does; freed by the commit. */
-export async function tryReading(tx: ReadTx): Promise<boolean> {
-  const { rows } = await sql<{ locked: boolean }>`
-    select pg_try_advisory_xact_lock(hashtextextended('project.counted', 0)) as locked`.execute(tx)
-  return rows[0]?.locked ?? false
-}
-
-export async function selectOutbox(
-  tx: ReadTx,
-  atMost: number,
-): Promise<{ id: number; project_id: number }[]> {
-  const { rows } = await sql<{ id: number; project_id: number }>`
-    select id, project_id from mail.outbox where topic = 'project.counted' order by id limit ${atMost}`.execute(
-    tx,
-  )
-  return rows
-}
-
-export async function deleteOutbox(tx: Tx, ids: readonly number[]): Promise<void> {
-  await sql`delete from mail.outbox where id = any(${ids}::bigint[])`.execute(tx)
-}
-
 /** Today and the six days before, by UTC. A project of which nothing was counted has zeros. */
 export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promise<Totals[]> {
   const { rows } = await sql<Totals>`

@@ -35,9 +35,12 @@ export async function routeWarnings(tx: ReadTx, before: RouteRow | null, after: 
   ]
 }
 
-/** Nothing arrives before both are true, whatever the routes say. */
 function arrivalWarnings({ name, status, has_mx }: RoutedDomain): string[] {
-  if (status !== 'verified') return [`Domain ${name} is not verified, so no mail is accepted for it yet.`]
+  if (status !== 'verified') {
+    return [
+      `Domain ${name} is not verified: mail for it is taken only if no other project claims the name, and none is forwarded.`,
+    ]
+  }
   return has_mx ? [] : [`No MX record of ${name} was seen that leads here, so its mail goes elsewhere.`]
 }
 

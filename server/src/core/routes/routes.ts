@@ -3,6 +3,7 @@ import type { Static } from 'typebox'
 import { addressText, lowerCased, readAddress } from '../../mail/address.ts'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { isPublicName } from '../../platform/public-host.ts'
 import {
   findById,
   findByMatch,
@@ -132,6 +133,13 @@ function forwardAddress(text: string, domain: { name: string }): string {
     throw new PosternError(
       'validation_failed',
       `"forward_to" is an address of ${domain.name} itself, so the mail would come back here. Choose one of another domain.`,
+    )
+  }
+  // Where its MX leads is looked at by whoever delivers it: docs/operations/mta.md.
+  if (!isPublicName(address.domain)) {
+    throw new PosternError(
+      'validation_failed',
+      `"forward_to" is at ${address.domain}, a name that has no meaning on the internet. Choose an address of a public domain.`,
     )
   }
   return addressText(address)

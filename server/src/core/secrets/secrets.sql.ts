@@ -10,6 +10,18 @@ export function findProjectKey(tx: ReadTx, projectId: number): Promise<WrappedKe
     .executeTakeFirst()
 }
 
+export async function findProjectKeys(
+  tx: ReadTx,
+  projectIds: readonly number[],
+): Promise<Map<number, WrappedKey>> {
+  const rows = await tx
+    .selectFrom('control.project_keys')
+    .select(['project_id', 'master_key_id', 'wrapped_key'])
+    .where('project_id', 'in', projectIds)
+    .execute()
+  return new Map(rows.map((row) => [row.project_id, row]))
+}
+
 /** Waits for another transaction that is making the same project's key; does nothing if that one commits. */
 export async function insertProjectKey(tx: Tx, projectId: number, key: WrappedKey): Promise<void> {
   await tx

@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { type MasterKeys, unwrapKey, wrapKey } from './master-keys.ts'
 import { keyBytes, openBytes, sealBytes } from './sealed.ts'
-import { findProjectKey, insertProjectKey } from './secrets.sql.ts'
+import { findProjectKey, findProjectKeys, insertProjectKey } from './secrets.sql.ts'
 
 /** Where a sealed secret is kept: it opens there and nowhere else. */
 export interface Place {
@@ -11,6 +11,12 @@ export interface Place {
   table: string
   column: string
   rowId: number
+}
+
+export interface SealedSecret {
+  projectId: number
+  place: Place
+  sealed: Buffer
 }
 
 /**
@@ -37,6 +43,27 @@ export class Vault {
     return readable(() => {
       if (!key) throw new Error(`project ${projectId} has no key`)
       return openBytes(key, nameOf(projectId, place), sealed).toString()
+    })
+  }
+
+  /**
+   * Many at once, of any projects, with one look-up of their keys. What does not open is an error in its place, and keeps
+   * none of the others shut.
+   */
+  async openAll(tx: ReadTx, all: readonly SealedSecret[]): Promise<(string | PosternError)[]> {
+    if (all.length === 0) return []
+    const wrapped = await findProjectKeys(tx, [...new Set(all.map(({ projectId }) => projectId))])
+    return all.map(({ projectId, place, sealed }) => {
+      try {
+        return readable(() => {
+          const found = wrapped.get(projectId)
+          if (!found) throw new Error(`project ${projectId} has no key`)
+          const key = unwrapKey(this.#masterKeys, projectId, found)
+          return openBytes(key, nameOf(projectId, place), sealed).toString()
+        })
+      } catch (error) {
+        return error as PosternError
+      }
     })
   }
 

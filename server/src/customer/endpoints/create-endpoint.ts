@@ -17,7 +17,7 @@ export const createEndpointOperation = customerOperation({
   revealsSecret: true,
   async run({ tx, project, deps, body }) {
     const config = { ...body, is_active: body.is_active ?? true }
-    const { row, secret } = await createEndpoint(tx, deps.domains.vault, project.id, config)
+    const { row, secret } = await createEndpoint(tx, deps.endpoints, project.id, config)
     return {
       answer: { resource: endpointView(row), secret },
       version: row.version,

@@ -9,15 +9,15 @@ export const editEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints/:id',
   summary: 'Edit an endpoint',
   description:
-    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`.',
+    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`. An endpoint that is switched on again forgets why it was off, and what waits for it is tried at once.',
   params: ItemParams,
   body: EndpointFields,
   isCompleteConfiguration: true,
   example: endpointExamples.edit,
   answer: Endpoint,
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
-  async run({ tx, target: before, body }) {
-    const row = await editEndpoint(tx, before, body)
+  async run({ tx, deps, target: before, body }) {
+    const row = await editEndpoint(tx, deps.endpoints, before, body)
     return { answer: endpointView(row), version: row.version }
   },
 })

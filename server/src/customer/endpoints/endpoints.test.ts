@@ -4,11 +4,13 @@ import { startApi } from '../../testing/api.ts'
 import { customers } from '../../testing/customers.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { endpointConfiguration } from '../../testing/fixtures.ts'
+import { mailRows } from '../../testing/mail-rows.ts'
 import { assertProblem } from '../../testing/problem.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)
-const { admin, make, ownProject, keyOf } = await customers(api, database)
+const { admin, make, ownProject, member, keyOf } = await customers(api, database)
+const { makeEvent, makeAttempt } = mailRows(database)
 const { owner, project } = await ownProject()
 const path = `/projects/${project.id}/endpoints`
 
@@ -93,5 +95,84 @@ describe('endpoints.delete by a customer', () => {
     const answer = await owner.delete(item)
     assert.deepEqual([answer.status, answer.text], [204, ''])
     assertProblem(await owner.get(item), 404, 'not_found')
+  })
+})
+
+describe('the deliveries of an endpoint, by a customer', () => {
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
+
+  test('are tested and replayed by who may edit it, and are read by who may read it', async () => {
+    const { resource } = (await created()).body
+    const item = `${path}/${resource.id}`
+    const writer = await keyOf(project.id, ['endpoints:write'])
+    const reader = await keyOf(project.id, ['endpoints:read'])
+    const viewer = await member(project.id, 'viewer')
+    const event_id = await makeEvent(project.id)
+    for (const caller of [owner, writer]) {
+      const test = await caller.post(`${item}/test`)
+      assert.deepEqual(
+        [test.status, test.body],
+        [202, { endpoint_id: resource.id, event_type: 'endpoint.test' }],
+      )
+      const replay = await caller.post(`${item}/replay`, { event_id })
+      assert.equal(replay.status, 202, replay.text)
+      assert.equal(replay.body.event_id, event_id)
+    }
+    const attempt = await makeAttempt(project.id, resource.id, event_id)
+    for (const caller of [owner, reader, viewer]) {
+      const { body } = await caller.get(`${item}/attempts`)
+      assert.deepEqual([body.data.length, body.data[0].id, body.next_cursor], [1, attempt, null])
+    }
+    assertProblem(await reader.post(`${item}/test`), 403, 'insufficient_scope')
+    assertProblem(await viewer.post(`${item}/replay`, range), 403, 'insufficient_role')
+    assertProblem(await writer.get(`${item}/attempts`), 403, 'insufficient_scope')
+    const told = await database.query<{ topic: string }>(
+      `select topic from control.outbox where payload @> $1 order by id`,
+      [JSON.stringify({ endpoint_id: resource.id })],
+    )
+    assert.deepEqual(
+      told.map(({ topic }) => topic),
+      ['endpoint.test', 'endpoint.replay', 'endpoint.test', 'endpoint.replay'],
+    )
+  })
+
+  test('are replayed for one stretch of time at once, whoever asks', async () => {
+    const { resource } = (await created()).body
+    const item = `${path}/${resource.id}`
+    const first = await owner.post(`${item}/replay`, range, { 'idempotency-key': 'night' })
+    assert.equal(first.status, 202, first.text)
+    const again = await owner.post(`${item}/replay`, range, { 'idempotency-key': 'night' })
+    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [202, 'true'])
+    for (const caller of [owner, admin]) {
+      assertProblem(await caller.post(`${item}/replay`, range), 409, 'request_in_progress')
+    }
+  })
+
+  test("are not replayed from another project's events, nor while the endpoint is off", async () => {
+    const { resource } = (await created()).body
+    const item = `${path}/${resource.id}`
+    const { project: other } = await ownProject()
+    const event_id = await makeEvent(other.id)
+    assertProblem(await owner.post(`${item}/replay`, { event_id }), 404, 'not_found')
+    await owner.patch(item, { ...endpointConfiguration, is_active: false })
+    assertProblem(await owner.post(`${item}/test`), 422, 'validation_failed')
+    assertProblem(await owner.post(`${item}/replay`, range), 422, 'validation_failed')
+  })
+
+  test('are tried at once when the endpoint is switched on, and dropped when it is deleted', async () => {
+    const { resource } = (await created()).body
+    const item = `${path}/${resource.id}`
+    await owner.patch(item, { ...endpointConfiguration, is_active: false })
+    await owner.patch(item, { ...endpointConfiguration, is_active: true, name: 'On' })
+    await owner.patch(item, { ...endpointConfiguration, is_active: true, name: 'Still on' })
+    await owner.delete(item)
+    const told = await database.query<{ topic: string }>(
+      `select topic from control.outbox where payload @> $1 order by id`,
+      [JSON.stringify({ endpoint_id: resource.id })],
+    )
+    assert.deepEqual(
+      told.map(({ topic }) => topic),
+      ['endpoint.enabled', 'endpoint.deleted'],
+    )
   })
 })

@@ -48,7 +48,9 @@ const samples: Record<string, Record<string, string>> = {
   'mail.bodies': { format: `'json'` },
   'mail.dispatch': { provider: `'service'` },
   'mail.attempts': { outcome: `'sent'` },
+  'mail.delivery_attempts': { outcome: `'failed'` },
   'mail.suppressions': { reason: `'manual'` },
+  'mail.inbound': { action: `'drop'` },
   'mail.usage': { period: `'day'` },
 }
 
@@ -63,6 +65,7 @@ const madeUp: Record<string, string> = {
   json: `'{}'`,
   jsonb: `'{}'`,
   date: 'current_date',
+  inet: `'192.0.2.1'`,
   'text[]': `'{}'`,
   'timestamp with time zone': 'now()',
 }

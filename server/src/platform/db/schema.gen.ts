@@ -180,6 +180,12 @@ export interface ControlDomains {
   version: Generated<number>;
 }
 
+export interface ControlEndpointNotices {
+  created_at: Generated<Timestamp>;
+  endpoint_id: number;
+  project_id: number;
+}
+
 export interface ControlEndpoints {
   created_at: Generated<Timestamp>;
   disabled_reason: string | null;
@@ -198,6 +204,7 @@ export interface ControlEndpoints {
 
 export interface ControlEndpointStats {
   consecutive_failures: Generated<number>;
+  counted_at: Generated<Timestamp>;
   endpoint_id: number;
   last_success_at: Timestamp | null;
   project_id: number;
@@ -479,9 +486,24 @@ export interface MailDeliveries {
   due_at: Generated<Timestamp>;
   endpoint_id: number;
   event_id: string;
-  leased_until: Timestamp | null;
+  gives_up_at: Timestamp;
   project_id: number;
   shard: Generated<number>;
+}
+
+export interface MailDeliveryAttempts {
+  attempt: number;
+  endpoint_id: number;
+  error: string | null;
+  event_id: string;
+  event_type: string;
+  id: string;
+  latency_ms: number;
+  outcome: string;
+  project_id: number;
+  response: string | null;
+  shard: Generated<number>;
+  status: number | null;
 }
 
 export interface MailDispatch {
@@ -497,6 +519,21 @@ export interface MailDispatch {
   recipient_no: number;
   shard: Generated<number>;
   state: Generated<string>;
+}
+
+export interface MailEndpointQueues {
+  due_at: Timestamp | null;
+  endpoint_id: number;
+  failing_since: Timestamp | null;
+  failures: Generated<number>;
+  is_proven: Generated<boolean>;
+  last_success_at: Timestamp | null;
+  lease: Generated<number>;
+  leased_until: Timestamp | null;
+  project_id: number;
+  rests_until: Timestamp | null;
+  shard: Generated<number>;
+  told_at: Timestamp | null;
 }
 
 export interface MailEvents {
@@ -530,9 +567,37 @@ export interface MailIdempotency {
   status: number;
 }
 
+export interface MailInbound {
+  action: string;
+  authentication: Json;
+  body_id: string | null;
+  created_at: Generated<Timestamp>;
+  domain_id: number;
+  endpoint_id: number | null;
+  envelope_from: string;
+  from_header: string;
+  id: string;
+  message_id: string | null;
+  project_id: number;
+  recipient: string;
+  remote_address: string;
+  route_id: number;
+  shard: Generated<number>;
+  size_bytes: number;
+  subject: string;
+}
+
+export interface MailInboundBodies {
+  content: Buffer;
+  id: string;
+  project_id: number;
+  shard: Generated<number>;
+}
+
 export interface MailMessages {
   api_key_id: number | null;
   created_at: Generated<Timestamp>;
+  forwarded: Json | null;
   from_address: string;
   id: string;
   identity_id: number;
@@ -569,6 +634,18 @@ export interface MailRecipients {
   updated_at: Generated<Timestamp>;
 }
 
+export interface MailReplays {
+  created_at: Generated<Timestamp>;
+  cursor: string | null;
+  due_at: Generated<Timestamp>;
+  endpoint_id: number;
+  from_id: string;
+  only_undelivered: boolean;
+  project_id: number;
+  shard: Generated<number>;
+  to_id: string;
+}
+
 export interface MailSuppressions {
   address: string;
   created_at: Generated<Timestamp>;
@@ -584,6 +661,13 @@ export interface MailUsage {
   project_id: number;
   shard: Generated<number>;
   starts_on: string;
+}
+
+export interface MailWakes {
+  endpoint_id: number;
+  id: Generated<number>;
+  project_id: number;
+  shard: Generated<number>;
 }
 
 export interface PosternMigrations {
@@ -605,6 +689,7 @@ export interface DB {
   "control.dkim_keys": ControlDkimKeys;
   "control.dns_records": ControlDnsRecords;
   "control.domains": ControlDomains;
+  "control.endpoint_notices": ControlEndpointNotices;
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
   "control.external_logins": ControlExternalLogins;
@@ -632,15 +717,21 @@ export interface DB {
   "mail.control_applied": MailControlApplied;
   "mail.daily": MailDaily;
   "mail.deliveries": MailDeliveries;
+  "mail.delivery_attempts": MailDeliveryAttempts;
   "mail.dispatch": MailDispatch;
+  "mail.endpoint_queues": MailEndpointQueues;
   "mail.events": MailEvents;
   "mail.feedback_seen": MailFeedbackSeen;
   "mail.idempotency": MailIdempotency;
+  "mail.inbound": MailInbound;
+  "mail.inbound_bodies": MailInboundBodies;
   "mail.messages": MailMessages;
   "mail.outbox": MailOutbox;
   "mail.recipients": MailRecipients;
+  "mail.replays": MailReplays;
   "mail.suppressions": MailSuppressions;
   "mail.usage": MailUsage;
+  "mail.wakes": MailWakes;
   "postern.migrations": PosternMigrations;
 }
 

@@ -8,7 +8,7 @@ import { PosternError } from '../errors.ts'
  */
 export type RateLimit = (key: string | number) => Promise<void>
 
-export function createRateLimit(perMinute: number, whose: string): RateLimit {
+export function createRateLimit(perMinute: number, whose: string, what = 'requests from'): RateLimit {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
   return async (key) => {
     try {
@@ -18,7 +18,7 @@ export function createRateLimit(perMinute: number, whose: string): RateLimit {
       const retryAfterSeconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000))
       throw new PosternError(
         'rate_limited',
-        `Too many requests from ${whose}: at most ${perMinute} a minute. Wait ${retryAfterSeconds} seconds.`,
+        `Too many ${what} ${whose}: at most ${perMinute} a minute. Wait ${retryAfterSeconds} seconds.`,
         { retryAfterSeconds },
       )
     }

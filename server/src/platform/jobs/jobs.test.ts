@@ -43,6 +43,7 @@ async function startJobs(
     'partitions.keep': nothing,
     'invitations.send': nothing,
     'invitations.sweep': nothing,
+    'endpoints.notify': nothing,
     chores: nothing,
   }
   cleanUp(async () => {

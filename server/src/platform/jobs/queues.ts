@@ -23,6 +23,8 @@ export interface Payloads {
   'invitations.send': { project_id: number; member_id: number }
   /** Every minute: invitations whose mail nobody took. */
   'invitations.sweep': Record<string, never>
+  /** Every minute: mail to the owners of endpoints that were switched off. */
+  'endpoints.notify': Record<string, never>
   /** Every minute: signing the audit, forgetting what has had its time. */
   chores: Record<string, never>
 }
@@ -60,6 +62,7 @@ export const queues: Record<QueueName, QueueOptions> = {
   'partitions.keep': everyHour,
   'invitations.send': wakeUp,
   'invitations.sweep': everyMinute,
+  'endpoints.notify': everyMinute,
   chores: everyMinute,
 }
 

@@ -2,6 +2,7 @@ import type { Chance } from '../random.ts'
 import type { ServedDocument } from './document.ts'
 import { weighted } from './draw.ts'
 import { createApiKey, deleteApiKey, editApiKey, rotateApiKey } from './model/api-keys.ts'
+import { replayEndpoint, testEndpoint } from './model/deliveries.ts'
 import { createDomain, deleteDomain, editDomain, rotateDomain, verifyDomain } from './model/domains.ts'
 import { createEndpoint, deleteEndpoint, editEndpoint, rotateEndpoint } from './model/endpoints.ts'
 import type { Intent } from './model/intent.ts'
@@ -29,6 +30,8 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'endpoints.create': [9, createEndpoint],
   'endpoints.edit': [11, editEndpoint],
   'endpoints.rotate': [7, rotateEndpoint],
+  'endpoints.test': [3, testEndpoint],
+  'endpoints.replay': [6, replayEndpoint],
   'endpoints.delete': [6, deleteEndpoint],
   'domains.create': [10, createDomain],
   'domains.edit': [10, editDomain],

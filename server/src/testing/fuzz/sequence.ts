@@ -303,9 +303,11 @@ function ifMatch(chance: Chance, version: number): { text: string; holds: boolea
   ])
 }
 
+const isEmptyKind = (operation: string): boolean => ['rotate', 'delete', 'ask'].includes(kindOf(operation))
+
 function meaningOf(chance: Chance, { operation, params, body }: Intent, manner: Manner): Meaning {
   const { reason, ifMatch, key, isDryRun } = manner
-  const isEmpty = reason === undefined && ['rotate', 'delete', 'ask'].includes(kindOf(operation))
+  const isEmpty = reason === undefined && (isEmptyKind(operation) || operation === 'endpoints.test')
   return {
     params,
     query: isDryRun ? { dry_run: true } : chance.happens(0.03) ? { dry_run: false } : {},

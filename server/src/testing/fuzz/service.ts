@@ -41,6 +41,8 @@ export async function startService(
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
+    POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT: '1000000000',
+    POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1000000000',
     POSTERN_LOG_LEVEL: 'warn',
     // SES is offered, and never asked: nothing here does the work that comes after an answer.
     ...('sesRegion' in known

@@ -28,13 +28,14 @@ export interface Outcome {
   commit: (body: never) => { acts: AuditedAct[]; id: number | string; location?: string }
 }
 
-export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'ask'
+export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'ask' | 'enqueue'
 
 const last = (operation: string): string => operation.split('.').at(-1) ?? ''
 
 export const kindOf = (operation: string): Kind => {
   const verb = last(operation)
   if (['verify', 'hold', 'release', 'cancel'].includes(verb)) return 'ask'
+  if (['test', 'replay'].includes(verb)) return 'enqueue'
   return verb === 'create' || verb === 'rotate' || verb === 'delete' ? verb : 'edit'
 }
 
@@ -42,10 +43,11 @@ export const needsReasonAlways = (operation: string): boolean =>
   ['rotate', 'delete'].includes(kindOf(operation)) ||
   ['users.edit', 'queue.hold', 'queue.release', 'messages.cancel'].includes(operation)
 
-export const isPost = (operation: string): boolean => ['create', 'rotate', 'ask'].includes(kindOf(operation))
+export const isPost = (operation: string): boolean =>
+  ['create', 'rotate', 'ask', 'enqueue'].includes(kindOf(operation))
 
 export const revealsSecret = (operation: string): boolean =>
-  isPost(operation) && /^(?:endpoints|api-keys)\./.test(operation)
+  /^(?:endpoints|api-keys)\.(?:create|rotate)$/.test(operation)
 
 /** How it is asked for. */
 export interface Manner {
@@ -90,6 +92,7 @@ export const statusOf: Record<string, number> = {
   not_found: 404,
   already_exists: 409,
   in_use: 409,
+  request_in_progress: 409,
   secret_already_revealed: 409,
   domain_claimed: 409,
   last_owner: 409,

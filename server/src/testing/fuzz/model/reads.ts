@@ -1,6 +1,7 @@
 import type { Chance } from '../../random.ts'
 import type { ServedDocument } from '../document.ts'
 import { absentId } from '../draw.ts'
+import { askForAttempts } from './deliveries.ts'
 import { askForMail } from './mail.ts'
 import type { Question } from './question.ts'
 import { chooseThing } from './targets.ts'
@@ -33,6 +34,7 @@ export function ask(document: ServedDocument, world: World, chance: Chance): Que
     () => findUsers(document, world, chance),
     () => askForMail(world, chance),
     () => askForMail(world, chance),
+    () => askForAttempts(world, chance),
   ])()
   return asked && document.has(asked.operation) ? asked : undefined
 }

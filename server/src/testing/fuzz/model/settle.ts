@@ -1,6 +1,7 @@
 import type { Answer } from '../http.ts'
 import { parsed } from '../judge.ts'
 import { apiKeyFields } from './api-keys.ts'
+import { orderedFields } from './deliveries.ts'
 import { endpointFields } from './endpoints.ts'
 import {
   type Intent,
@@ -68,7 +69,7 @@ const told = (answer: Answer, expected: Told): string[] =>
     replayed: answer.headers.get('idempotent-replayed'),
   })
 
-const successOf = { create: 201, edit: 200, rotate: 200, ask: 200, delete: 204 } as const
+const successOf = { create: 201, edit: 200, rotate: 200, ask: 200, enqueue: 202, delete: 204 } as const
 
 function carryOut(
   intent: Intent,
@@ -111,7 +112,7 @@ export const settable: Record<string, readonly string[]> = {
   plan: planFields,
   project: [...projectFields, ...billingFields],
   member: ['user_id', 'role'],
-  endpoint: endpointFields,
+  endpoint: [...endpointFields, ...orderedFields],
   user: ['role', 'is_active'],
   domain: ['name', 'mta_provider'],
   route: routeFields,

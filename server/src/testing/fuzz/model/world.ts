@@ -44,6 +44,8 @@ export interface Project extends GlobalThing {
   /** Ids of what was deleted. */
   gone: Record<Noun, number[]>
   mail: Mail
+  /** Endpoints to which a stretch of time is being replayed. */
+  replaying: number[]
 }
 
 export interface Mail {
@@ -72,11 +74,12 @@ export interface World {
   mark: string
 }
 
-export const emptyProject = (): Pick<Project, 'things' | 'gone' | 'acts' | 'mail'> => ({
+export const emptyProject = (): Pick<Project, 'things' | 'gone' | 'acts' | 'mail' | 'replaying'> => ({
   things: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
   gone: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
   acts: [],
   mail: { heldAt: null, messages: [], suppressed: [] },
+  replaying: [],
 })
 
 export const findById = <T extends { id: number }>(things: readonly T[], id: unknown): T | undefined =>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Db } from '../../platform/db/db.ts'
 import { startApi } from '../../testing/api.ts'
 import { signedIn } from '../../testing/client.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { dying, stepsOfBoth } from '../../testing/dying.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { countDaily } from '../messages/daily.ts'
 import { tellControl } from './tell-control.ts'
@@ -111,13 +111,12 @@ describe('telling control what was counted', () => {
 
   test('loses nothing wherever it dies', async () => {
     const { id } = await makeProject()
-    const steps = ['admin read', 'mail read', 'admin transaction', 'mail transaction']
     let bounced = 0
-    for (const step of steps) {
+    for (const step of stepsOfBoth) {
       for (const moment of ['before', 'after'] as const) {
         await count(id, { bounced: 1 })
         bounced++
-        await assert.rejects(tellControl(dying(step, moment)), /died/)
+        await assert.rejects(tellControl(dying(deps, step, moment)), /died/)
         await tellControl(deps)
         assert.equal((await show(id)).bounced, bounced, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
@@ -194,23 +193,6 @@ describe('a score', () => {
     await moveClock('')
   })
 })
-
-/** Throws at one step, before it is done or after. */
-function dying(at: string, moment: 'before' | 'after') {
-  const around = (inner: Db, name: string): Db => {
-    const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-      if (`${name} ${what}` !== at) return work()
-      if (moment === 'after') await work()
-      throw new Error('died')
-    }
-    return {
-      transaction: (work) => step('transaction', () => inner.transaction(work)),
-      rehearse: (work) => inner.rehearse(work),
-      read: (work) => step('read', () => inner.read(work)),
-    }
-  }
-  return { db: around(db, 'admin'), mailDb: around(mailDb, 'mail') }
-}
 
 async function countDeadlocks(): Promise<number> {
   const [row] = await database.query<{ deadlocks: string }>(

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BadLine } from '../../server/src/testing/bad-line.ts'
+import { writeCertificate } from '../../server/src/testing/certificate.ts'
+
+/** Customers' receivers: one HTTPS server, which is reached by a good line and by one that can be made worse. */
+export interface HookReceiver {
+  /** Addresses begin so. The path says which endpoint it is. */
+  good: string
+  bad: string
+  line: BadLine
+  /** Whoever comes by a path that begins so waits that long for an answer. */
+  slowDown(prefix: string, ms: number): void
+  taken: Taken[]
+  /** Of every part of Postern: so that it calls what is here. */
+  settings: Record<string, string>
+  close(): Promise<void>
+}
+
+export interface Taken {
+  path: string
+  eventId: string
+  /** In ms, by the clock of this machine. */
+  at: number
+}
+
+export async function startHookReceiver(): Promise<HookReceiver> {
+  const home = mkdtempSync(path.join(tmpdir(), 'postern-hooks-'))
+  const { files, cert, key } = writeCertificate(home)
+  const taken: Taken[] = []
+  let slow = { prefix: '', ms: 0 }
+  const server = createServer({ cert, key }, (request, response) => {
+    request.on('error', () => {})
+    request.resume().on('end', () => {
+      const { url = '', headers } = request
+      const at = performance.timeOrigin + performance.now()
+      taken.push({ path: url, eventId: String(headers['webhook-id']), at })
+      const waitMs = url.startsWith(slow.prefix) ? slow.ms : 0
+      void sleep(waitMs).then(() => response.writeHead(204).end())
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.address() as AddressInfo
+  const line = await BadLine.keep(port)
+  return {
+    good: `https://127.0.0.1:${port}`,
+    bad: `https://127.0.0.1:${line.port}`,
+    line,
+    slowDown(prefix, ms) {
+      slow = { prefix, ms }
+    },
+    taken,
+    settings: {
+      POSTERN_WEBHOOK_PORTS: `${port}, ${line.port}`,
+      POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
+      POSTERN_WEBHOOK_CA_FILE: files.certificate,
+    },
+    async close() {
+      await line.close()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}

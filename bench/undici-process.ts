@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { Agent } from 'undici'
+
+/** The other side of bench:webhooks, started by it: undici alone posts so many bodies, so many at once. */
+const { port, ca, atOnce, count, body } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as {
+  port: number
+  ca: string
+  atOnce: number
+  count: number
+  body: string
+}
+
+const agent = new Agent({ connections: atOnce, connect: { ca }, allowH2: false })
+const bytes = Buffer.from(body)
+let next = 0
+const postOn = async (): Promise<void> => {
+  while (next < count) {
+    const { body: answer } = await agent.request({
+      ...{ origin: `https://127.0.0.1:${port}`, path: '/hook', method: 'POST', body: bytes },
+      headers: { 'content-type': 'application/json', 'webhook-id': String(next++) },
+    })
+    await answer.dump()
+  }
+}
+await Promise.all(Array.from({ length: atOnce }, postOn))
+await agent.close()
+// Stays until it has been looked at, and the one who started it takes leave.
+process.channel?.ref()
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { describe, it } from 'node:test'
+import { arcOf } from '../server/src/testing/authentication.ts'
+import { Postfix } from '../server/src/testing/postfix.ts'
+import { startReceiver } from '../server/src/testing/receiver.ts'
+import { verified } from '../server/src/testing/verified.ts'
+import { body, openStage } from './stage.ts'
+
+/**
+ * The shop takes mail in. Its customers write to shop.example.org, whose MX is Postern: what its routes say happens to
+ * their mail, from the moment at which they say it. One customer is swaks, another has a Postfix of their own, which
+ * keeps what it could not bring and comes again.
+ */
+const receiver = await startReceiver()
+const stage = await openStage({
+  settings: {
+    POSTERN_WEBHOOK_PORTS: String(receiver.port),
+    POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
+    POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
+  },
+})
+const project = `/admin/projects/${stage.project.id}`
+const reason = 'The shop asked for it'
+const port = stage.inboundPort
+
+const at = (local: string, name = 'shop.example.org') => `${local}@${name}`
+
+interface Route {
+  id: number
+}
+
+async function route(local: string | null, what: object): Promise<Route> {
+  const match =
+    local === null ? { match: 'catch_all', address: null } : { match: 'address', address: at(local) }
+  return body<Route>(
+    201,
+    stage.admin.post(`${project}/routing`, {
+      ...{ domain_id: stage.domain.id, endpoint_id: null, forward_to: null, ...match, ...what },
+    }),
+  )
+}
+
+const { resource: endpoint, secret } = await body<{ resource: { id: number }; secret: string }>(
+  201,
+  stage.admin.post(`${project}/endpoints`, {
+    ...{ name: 'Tickets', url: `${receiver.url}/mail`, events: [], is_active: true },
+  }),
+)
+await stage.dns.publish([{ name: 'customer.example.com', type: 'TXT', value: 'v=spf1 ip4:127.0.0.1 -all' }])
+
+/** By swaks, as anybody on the internet; the last thing that was said to it. */
+function bring(to: string, ...args: string[]): Promise<string> {
+  const usual = [
+    '--server',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--from',
+    'ada@customer.example.com',
+    '--tls',
+  ]
+  return new Promise((resolve) => {
+    execFile('swaks', [...usual, '--to', to, ...args], (_error, output) => {
+      const said = output.split('\n').filter((line) => /^<(?:~|-|\*)[*~ ]* +\d{3} /.test(line))
+      resolve(
+        said
+          .filter((line) => !/ 221 /.test(line))
+          .at(-1)
+          ?.replace(/^<\S+ +/, '') ?? output,
+      )
+    })
+  })
+}
+
+interface Received {
+  envelope: { from: string; to: string }
+  subject: string
+  text: string
+  authentication: { spf: { result: string } }
+}
+
+/** What the endpoint has of mail to an address, each signed. */
+const got = (to: string): Received[] =>
+  receiver.got
+    .map((one) => verified(secret, one))
+    .filter(({ type }) => type === 'inbound.received')
+    .map(({ data }) => data as unknown as Received)
+    .filter(({ envelope }) => envelope.to === to)
+
+const told = (to: string): Promise<Received> =>
+  stage.until(() => got(to)[0], `the endpoint has mail to ${to}`)
+
+await route('support', { action: 'endpoint', endpoint_id: endpoint.id })
+await route('sales', { action: 'forward', forward_to: 'team@example.net' })
+await route('noreply', { action: 'reject' })
+await route('trash', { action: 'drop' })
+const catchAll = await route(null, { action: 'endpoint', endpoint_id: endpoint.id })
+
+describe('mail to the shop', () => {
+  it('goes to its endpoint, with what is known of the sender', async () => {
+    assert.match(
+      await bring(at('support'), '--header', 'Subject: Help', '--body', 'Where is it?'),
+      /^250 2\.0\.0/,
+    )
+    const data = await told(at('support'))
+    assert.deepEqual(
+      [data?.subject, data?.text.trim(), data?.authentication.spf.result, data?.envelope.from],
+      ['Help', 'Where is it?', 'pass', 'ada@customer.example.com'],
+    )
+  })
+
+  it('is refused, or taken and thrown away, where a route says so', async () => {
+    assert.match(await bring(at('noreply')), /^550 5\.7\.1/)
+    assert.match(await bring(at('trash')), /^250/)
+    assert.deepEqual(got(at('trash')), [])
+    assert.match(await bring(at('x', 'nobody.example.org')), /^550 5\.1\.1/)
+  })
+
+  it('falls to the catch-all where it has no route of its own, and is told so by the API', async () => {
+    assert.match(await bring(at('anybody')), /^250/)
+    assert.ok(await told(at('anybody')))
+    const match = await body<{ outcome: string; route: Route }>(
+      200,
+      stage.admin.get(`${project}/routing/match?address=${at('anybody')}`),
+    )
+    assert.deepEqual([match.outcome, match.route.id], ['endpoint', catchAll.id])
+  })
+
+  it('is forwarded by way of the MTA, with its sender rewritten and its ARC chain whole', async () => {
+    assert.match(await bring(at('sales'), '--header', 'Subject: An offer'), /^250/)
+    const delivery = await stage.sink.next(({ to }) => to[0] === 'team@example.net')
+    assert.match(delivery.from, /^SRS0=.{8}=..=customer\.example\.com=ada@bounces\.shop\.example\.org$/)
+    assert.match(delivery.raw.toString(), /^Subject: An offer\r$/m)
+    assert.deepEqual(await arcOf(delivery.raw, stage.dns.server), {
+      ...{ result: 'pass', domain: 'shop.example.org', spf: 'pass' },
+    })
+  })
+
+  it('that cannot be forwarded comes back to whoever sent it', async () => {
+    stage.sink.treat('team@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user', times: 1 })
+    assert.match(await bring(at('sales'), '--from', 'bo@customer.example.com'), /^250/)
+    const report = await stage.sink.next(({ to }) => to[0] === 'bo@customer.example.com', 20_000)
+    assert.equal(report.from, '')
+    assert.match(report.raw.toString(), /team@example\.net/)
+  })
+})
+
+describe("a customer's own Postfix", () => {
+  it('comes again while the shop is locked, and finds its address where it has moved to', async () => {
+    const peer = await Postfix.open({ sinkPort: port, feedbackPort: stage.intakePort, backoffSeconds: 1 })
+    const send = (to: string) =>
+      new Promise((resolve, reject) => {
+        const args = [
+          '--server',
+          '127.0.0.1',
+          '--port',
+          String(peer.port),
+          '--from',
+          'cy@customer.example.com',
+        ]
+        execFile('swaks', [...args, '--to', to], (error) => (error ? reject(error) : resolve(undefined)))
+      })
+    await body(200, stage.admin.patch(project, { is_locked: true, reason }))
+    await send(at('support+postfix'))
+    await stage.until(
+      async () =>
+        (await peer.queue()).some(({ recipients }) => /450 4\.3\.0/.test(recipients[0]?.delay_reason ?? '')),
+      'it was told to come again',
+    )
+    await body(200, stage.admin.patch(project, { is_locked: false, reason }))
+    await stage.until(() => got(at('support+postfix'))[0], 'it came again', 30_000)
+
+    await body(
+      200,
+      stage.admin.patch(`${project}/domains/${stage.domain.id}`, {
+        ...{ name: 'store.example.org', preserve_local_parts: true, reason },
+      }),
+    )
+    assert.match(await bring(at('support')), /^550 5\.1\.1/)
+    assert.match(await bring(at('support', 'store.example.org')), /^250/)
+    assert.ok(await told(at('support', 'store.example.org')))
+  })
+})

@@ -1,0 +1,18 @@
+import { listEndpointAttempts } from '../../core/endpoints/attempts.ts'
+import { attemptFilter, DeliveryAttempt } from '../../core/endpoints/wire.ts'
+import { PageQuery, searchOf } from '../../core/page.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
+import { adminQuery } from '../operation.ts'
+
+export const listAttemptsQuery = adminQuery({
+  id: 'endpoints.attempts',
+  path: '/admin/projects/:project_id/endpoints/:id/attempts',
+  summary: 'List what was tried to deliver to an endpoint',
+  description: 'Deliveries as they were tried, newest first, with what the endpoint answered.',
+  params: ProjectItemParams,
+  query: { ...PageQuery, ...attemptFilter },
+  answer: searchOf(DeliveryAttempt),
+  run: async ({ db, params, query }) => ({
+    answer: await db.read((tx) => listEndpointAttempts(tx, params.project_id, params.id, query)),
+  }),
+})

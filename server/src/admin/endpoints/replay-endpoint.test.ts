@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { applyOutbox } from '../../core/outbox/apply.ts'
+import { startApi } from '../../testing/api.ts'
+import { auditOf } from '../../testing/audit.ts'
+import { Client, signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { mailRows } from '../../testing/mail-rows.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeEndpoint } = fixtures(database, admin)
+const { makeEvent } = mailRows(database)
+const { assertAudited, assertNotAudited } = auditOf(database, admin)
+const { id: projectId } = await makeProject()
+const deps = { db: api.context.db.admin, mailDb: api.context.db.mail }
+
+const pathOf = (id: number) => `/projects/${projectId}/endpoints/${id}/replay`
+const told = async (id: number) => {
+  const rows = await database.query<{ payload: { endpoint_id: number } }>(
+    `select payload from control.outbox where topic = 'endpoint.replay'`,
+  )
+  return rows.map(({ payload }) => payload).filter(({ endpoint_id }) => endpoint_id === id)
+}
+const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
+const range = { from: '2026-01-01T01:00:00+01:00', to: '2026-01-02T00:00:00Z' }
+const understood = {
+  from: '2026-01-01T00:00:00.000Z',
+  to: '2026-01-02T00:00:00.000Z',
+  only_undelivered: true,
+}
+
+describe('endpoints.replay', () => {
+  test('of one event is accepted with its audit row and a word to the mail plane', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const event_id = await makeEvent(projectId)
+    const answer = await admin.post(pathOf(resource.id), { event_id, reason: 'Lost' })
+    assert.equal(answer.status, 202, answer.text)
+    assert.deepEqual(answer.body, { endpoint_id: resource.id, ...nothing, event_id })
+    await assertAudited(answer, {
+      operation: 'endpoints.replay',
+      project_id: projectId,
+      resource: ['endpoint', resource.id],
+      reason: 'Lost',
+      before: nothing,
+      after: { ...nothing, event_id },
+    })
+    assert.deepEqual(await told(resource.id), [{ endpoint_id: resource.id, event_id }])
+    // One after the other, as many as are wanted.
+    assert.equal((await admin.post(pathOf(resource.id), { event_id })).status, 202)
+  })
+
+  test('of a stretch of time leaves out what was taken, unless told otherwise', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const answer = await admin.post(pathOf(resource.id), range)
+    assert.equal(answer.status, 202, answer.text)
+    assert.deepEqual(answer.body, { endpoint_id: resource.id, ...nothing, ...understood })
+    assert.deepEqual(await told(resource.id), [{ endpoint_id: resource.id, ...understood }])
+    const { resource: other } = await makeEndpoint(projectId)
+    const all = await admin.post(pathOf(other.id), { ...range, only_undelivered: false })
+    assert.equal(all.body.only_undelivered, false)
+  })
+
+  test('of a stretch of time is one at a time, from the request to its end', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const isRefused = async () => {
+      const answer = await admin.post(pathOf(resource.id), range)
+      assertProblem(answer, 409, 'request_in_progress')
+      assert.ok(Number(answer.headers.get('retry-after')) > 0)
+      await assertNotAudited(answer)
+    }
+    const both = await Promise.all([
+      admin.post(pathOf(resource.id), range),
+      admin.post(pathOf(resource.id), range),
+    ])
+    assert.deepEqual(both.map(({ status }) => status).sort(), [202, 409])
+    await isRefused()
+    await applyOutbox(deps)
+    await isRefused()
+    const event_id = await makeEvent(projectId)
+    assert.equal((await admin.post(pathOf(resource.id), { event_id })).status, 202, 'single events go on')
+    await database.query('delete from mail.replays where endpoint_id = $1', [resource.id])
+    assert.equal((await admin.post(pathOf(resource.id), range)).status, 202)
+  })
+
+  test('takes exactly one event or one stretch of time, that is past and kept', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const event_id = await makeEvent(projectId)
+    const past = (ms: number) => new Date(Date.now() - ms).toISOString()
+    for (const [body, message] of [
+      [{}, /either one event/],
+      [{ only_undelivered: true }, /either one event/],
+      [{ from: range.from }, /either one event/],
+      [{ to: range.to }, /either one event/],
+      [{ event_id, ...range }, /either one event/],
+      [{ event_id, from: range.from }, /either one event/],
+      [{ event_id, only_undelivered: false }, /"only_undelivered" is about a stretch of time/],
+      [{ from: range.to, to: range.to }, /"from" must be before "to"/],
+      [{ from: range.to, to: range.from }, /"from" must be before "to"/],
+      [{ from: past(60_000), to: past(-60_000) }, /"to" must not lie in the future/],
+      [{ from: past(400 * 86_400_000), to: past(1_000) }, /further apart than events are kept/],
+      [{ from: '2026-02-30T00:00:00Z', to: range.to }, /"from"/],
+      [{ from: '2026-01-01', to: range.to }, /"from"|"body\/from"|from/],
+      [{ event_id: 'no uuid' }, /event_id/],
+      [{ event_id: null }, /event_id/],
+    ] as const) {
+      const answer = await admin.post(pathOf(resource.id), body)
+      assertProblem(answer, 422, 'validation_failed')
+      assert.match(answer.body.message, message)
+      await assertNotAudited(answer)
+    }
+    assert.deepEqual(await told(resource.id), [])
+  })
+
+  test("answers 404 for another project's event as for none", async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const { id: other } = await makeProject()
+    const foreign = await makeEvent(other)
+    const never = '00000000-0000-7000-8000-000000000000'
+    const answers = [
+      await admin.post(pathOf(resource.id), { event_id: foreign }),
+      await admin.post(pathOf(resource.id), { event_id: never }),
+    ]
+    for (const answer of answers) assertProblem(answer, 404, 'not_found')
+    assert.equal(answers[0]?.text.replace(foreign, never), answers[1]?.text)
+  })
+
+  test('is refused for an endpoint that is switched off', async () => {
+    const { resource } = await makeEndpoint(projectId, { is_active: false })
+    for (const body of [range, { event_id: await makeEvent(projectId) }]) {
+      const answer = await admin.post(pathOf(resource.id), body)
+      assertProblem(answer, 422, 'validation_failed')
+      assert.match(answer.body.message, /"is_active" to true/)
+    }
+  })
+
+  test('is previewed in words, and does nothing then', async () => {
+    const { resource } = await makeEndpoint(projectId)
+    const event_id = await makeEvent(projectId)
+    for (const [body, effect] of [
+      [{ event_id }, new RegExp(`The event ${event_id} is delivered once more`)],
+      [range, /from 2026-01-01T00:00:00\.000Z to .*, those that it has taken left out\./],
+      [{ ...range, only_undelivered: false }, /those that it has taken, too\./],
+    ] as const) {
+      const answer = await admin.post(`${pathOf(resource.id)}?dry_run=true`, body)
+      assert.equal(answer.status, 200, answer.text)
+      assert.match(answer.body.effects[0], effect)
+    }
+    assert.deepEqual(await told(resource.id), [])
+  })
+
+  test('of single events is refused beyond so many a minute', async () => {
+    const strict = await startApi(database, { POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1' })
+    const { email } = await strict.makeAdmin()
+    const client = new Client(strict.url, await strict.tokenOf(email))
+    const { resource } = await makeEndpoint(projectId)
+    const event_id = await makeEvent(projectId)
+    assert.equal((await client.post(pathOf(resource.id), { event_id })).status, 202)
+    const answer = await client.post(pathOf(resource.id), { event_id })
+    assertProblem(answer, 429, 'rate_limited')
+    assert.ok(Number(answer.headers.get('retry-after')) > 0)
+  })
+})

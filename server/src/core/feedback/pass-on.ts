@@ -1,0 +1,35 @@
+import { readInternationalAddress } from '../../mail/address.ts'
+import { receivedField, shownFields } from '../../mail/trace.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { acceptWithin } from '../messages/acceptance.ts'
+import { findForwarded, type RecipientKey } from './feedback.sql.ts'
+
+/**
+ * A mail that we sent on could not be delivered, and whoever sent it is told: the report is sent on in turn, with the
+ * null sender, so that nobody is told of its own failure. Not where it is not known that they sent it: whoever is named by
+ * a forger would be sent the report. What may not be sent now (the project is locked, its quota is
+ * used up) is told to nobody but the project, by the event. False then, and where it was no such mail.
+ */
+export async function passOn(tx: Tx, key: RecipientKey, raw: Buffer, name: string): Promise<boolean> {
+  const mail = await findForwarded(tx, key)
+  if (!mail?.is_sender_confirmed || mail.envelope_from === '' || raw.includes(0)) return false
+  if ('fault' in readInternationalAddress(mail.envelope_from)) return false
+  const hop = receivedField({
+    ...{ helo: 'feedback', ip: '127.0.0.1', by: name, isTls: false, isUtf8: false },
+    ...{ id: key.messageId, at: mail.now },
+  })
+  const content = Buffer.concat([Buffer.from(hop), raw])
+  const { from, subject } = shownFields(raw)
+  const [outcome] = await acceptWithin(tx, mail.project_id, [
+    {
+      senderDomain: mail.name,
+      draft: {
+        ...{ from, subject, format: 'mime', content, sizeBytes: content.length },
+        ...{ tags: [], metadata: {}, sendAt: null },
+        recipients: [{ kind: 'to', address: mail.envelope_from }],
+        forwarded: { envelope_from: '', smtputf8: false, is_sender_confirmed: false },
+      },
+    },
+  ])
+  return outcome !== undefined && 'accepted' in outcome
+}

@@ -1,0 +1,84 @@
+import type { Authentication } from '../../mail/authentication.ts'
+import type { ParsedMail } from '../../mail/parsed.ts'
+import { type LinkKeys, makeLink } from './link.ts'
+
+/** What an endpoint is told of a mail: everything that fits, and links to the rest. */
+export interface Received {
+  inboundId: string
+  shard: number
+  bodyId: string
+  envelope: { from: string; to: string }
+  authentication: Authentication
+  /** Null where it could not be read. */
+  parsed: ParsedMail | null
+}
+
+export interface Linking {
+  keys: LinkKeys
+  /** Where `postern api` is reached. */
+  publicUrl: URL
+  now: Date
+}
+
+const maxBytes = 2 * 1024 * 1024
+/** Of all the events of one mail together. */
+const maxBytesTogether = 8 * 1024 * 1024
+
+/**
+ * The `data` of `inbound.received`. What is left out where there is not room for all of it: the contents of attachments
+ * (their links are there), then the HTML, the text, and the header. Of a mail to many addresses, each has less room.
+ */
+export function receivedData(received: Received, links: Linking, mails = 1): object {
+  const room = Math.min(maxBytes, maxBytesTogether / mails)
+  const steps: Partial<ParsedMail>[] = [
+    {},
+    { html: null, html_truncated: true },
+    { text: null, text_truncated: true },
+    { headers: [] },
+    { to: [], attachments: [] },
+  ]
+  const parsed = received.parsed ?? unread
+  let [cut, isInline]: [ParsedMail, boolean] = [parsed, true]
+  let data = dataOf(received, cut, isInline, links)
+  for (const step of [null, ...steps]) {
+    if (Buffer.byteLength(JSON.stringify(data)) <= room) break
+    if (step === null) isInline = false
+    else cut = { ...cut, ...withheld(step, parsed) }
+    data = dataOf(received, cut, isInline, links)
+  }
+  return data
+}
+
+/** What was not there is not cut. */
+function withheld(step: Partial<ParsedMail>, { html, text }: ParsedMail): Partial<ParsedMail> {
+  if ('html' in step && html === null) return {}
+  if ('text' in step && text === null) return {}
+  return step
+}
+
+const unread: ParsedMail = {
+  ...{ from: null, to: [], subject: null, date: null, message_id: null, headers: [] },
+  ...{ text: null, text_truncated: false, html: null, html_truncated: false, attachments: [] },
+}
+
+function dataOf(
+  { inboundId, shard, bodyId, envelope, authentication, parsed }: Received,
+  { attachments, ...mail }: ParsedMail,
+  isInline: boolean,
+  { keys, publicUrl, now }: Linking,
+): object {
+  const linkTo = (attachment: number | null) =>
+    new URL(`/v1/inbound/${makeLink(keys, { shard, bodyId, attachment }, now)}`, publicUrl).href
+  return {
+    inbound_id: inboundId,
+    is_parsed: parsed !== null,
+    ...mail,
+    envelope,
+    attachments: attachments.map(({ content, ...attachment }, no) => {
+      const inline = isInline && content !== null ? Buffer.from(content).toString('base64') : null
+      return { ...attachment, content: inline, url: inline === null ? linkTo(no) : null }
+    }),
+    authentication,
+    raw_url: linkTo(null),
+  }
+}

@@ -1,0 +1,235 @@
+import { randomBytes } from 'node:crypto'
+import type { Address } from '../../mail/address.ts'
+import { type Authentication, confirmsSender } from '../../mail/authentication.ts'
+import { forwardedField, receivedField, shownFields } from '../../mail/trace.ts'
+import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { uuid7 } from '../../platform/ids.ts'
+import type { Signers } from '../dispatch/signers.ts'
+import { acceptWithin } from '../messages/acceptance.ts'
+import { writeEvents } from '../messages/events.ts'
+import { receivedData } from './event.ts'
+import type { Examined, Examiners } from './examiners.ts'
+import { findMoment, type InboundRow, insertBody, insertInbound } from './inbound.sql.ts'
+import type { LinkKeys } from './link.ts'
+import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
+
+/** A mail that somebody brings, whole, to addresses of one project. */
+export interface Arrived {
+  raw: Buffer
+  /** Of the envelope; empty: the null sender. */
+  from: string
+  to: readonly Address[]
+  client: { ip: string; helo: string; isTls: boolean }
+  /** RFC 6531. */
+  isUtf8: boolean
+}
+
+export interface TakeInDeps {
+  /** The mail plane's. */
+  db: UnscopedDb
+  examiners: Examiners
+  signers: Signers
+  linkKeys: LinkKeys
+  publicUrl: URL
+  /** As which we take mail in, and judge it. */
+  name: string
+}
+
+export interface TakenIn {
+  /** Of the first recipient's row. */
+  id: string
+  projectId: number
+  actions: string[]
+  authentication: Authentication
+}
+
+/** What an address was accepted for at RCPT is not so any more. */
+export class RoutesMoved extends Error {}
+
+const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | 'drop' =>
+  outcome === 'endpoint' || outcome === 'forward' || outcome === 'drop'
+
+/**
+ * Takes a mail in: judges it, reads it, and writes it down with everything that follows from it, in one transaction for
+ * all its recipients. Once this returns it is there; whoever brings it twice has it taken twice.
+ *
+ * Routes are looked at twice: before, because what is sent on needs the key of its domain, and in the transaction,
+ * because they may have moved meanwhile. Rejects with RoutesMoved then, or as acceptance refuses what is sent on.
+ */
+export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenIn> {
+  const { raw, client, to } = arrived
+  const routings = await deps.db.glance((tx) => routingsOf(tx, to))
+  const plan = planOf(routings)
+  const keys = await Promise.all(plan.forwards.map((forward) => keyOf(deps, forward)))
+  const hop = receivedField({
+    ...client,
+    ...{ by: deps.name, isUtf8: arrived.isUtf8, id: randomBytes(8).toString('hex'), at: new Date() },
+  })
+  const examined = await deps.examiners.examine({
+    raw,
+    client: { ...client, sender: arrived.from },
+    name: deps.name,
+    forwards: plan.forwards.map(({ addresses }, at) => ({
+      key: keys[at] as NonNullable<(typeof keys)[number]>,
+      fields: addresses.map(forwardedField).join('') + hop,
+    })),
+    isParsed: plan.hasReader,
+  })
+  return deps.db.transaction((tx) => write(tx, deps, arrived, plan, examined))
+}
+
+/** What is to be done with a mail, for one project. */
+interface Plan {
+  projectId: number
+  routings: Routing[]
+  /** By domain: each sends it on under its own name. */
+  forwards: Forward[]
+  hasReader: boolean
+}
+
+interface Forward {
+  domain: NonNullable<Routing['domain']>
+  /** That it came for. */
+  addresses: string[]
+  /** That it goes to, each once. */
+  recipients: string[]
+}
+
+function planOf(routings: Routing[]): Plan {
+  const [first] = routings
+  if (!first?.domain || routings.some(({ outcome }) => !isTaken(outcome))) throw new RoutesMoved()
+  const { projectId } = first.domain
+  if (routings.some(({ domain }) => domain?.projectId !== projectId)) throw new RoutesMoved()
+  const forwards = new Map<number, Forward>()
+  for (const { address, domain, route } of routings) {
+    if (!domain || route?.forward_to == null) continue
+    const forward = forwards.get(domain.id) ?? { domain, addresses: [], recipients: [] }
+    forward.addresses.push(address)
+    const isNew = forward.recipients.every((one) => one.toLowerCase() !== route.forward_to?.toLowerCase())
+    if (isNew) forward.recipients.push(route.forward_to)
+    forwards.set(domain.id, forward)
+  }
+  const hasReader = routings.some(({ outcome }) => outcome === 'endpoint')
+  return { projectId, routings, forwards: [...forwards.values()], hasReader }
+}
+
+async function keyOf({ signers }: TakeInDeps, { domain }: Forward) {
+  const signer =
+    domain.identityId === null ? undefined : await signers.of(domain.projectId, domain.identityId)
+  if (!signer?.dkim)
+    throw new PosternError('domain_not_verified', `${domain.name} has no key to seal mail with.`)
+  return { domain: signer.name, ...signer.dkim }
+}
+
+/** Sealed for one domain, it cannot be sent on for another, nor by another key. */
+const isSamePlan = (one: Plan, other: Plan): boolean =>
+  one.projectId === other.projectId &&
+  one.hasReader === other.hasReader &&
+  JSON.stringify(one.forwards) === JSON.stringify(other.forwards)
+
+async function write(
+  tx: Tx,
+  deps: TakeInDeps,
+  { raw, from, to, client, isUtf8 }: Arrived,
+  prepared: Plan,
+  examined: Examined,
+): Promise<TakenIn> {
+  const plan = planOf(await routingsOf(tx, to))
+  if (!isSamePlan(plan, prepared)) throw new RoutesMoved()
+  const { projectId, routings, hasReader } = plan
+  const { now, shard } = await findMoment(tx, projectId)
+  const shown = shownFields(raw)
+  const messages = await sendOn(tx, plan, examined, {
+    from,
+    isUtf8,
+    header: shown.from,
+    subject: shown.subject,
+  })
+  const bodyId = hasReader ? uuid7(now.getTime()) : null
+  const rows = routings.map((routing) => rowOf(routing, now, bodyId, messages))
+  if (bodyId !== null) await insertBody(tx, bodyId, projectId, raw)
+  const { authentication, parsed } = examined
+  await insertInbound(
+    tx,
+    {
+      ...{ projectId, envelopeFrom: from, fromHeader: shown.from, subject: shown.subject },
+      ...{ sizeBytes: raw.length, authentication, remoteAddress: client.ip },
+    },
+    rows,
+  )
+  const readers = rows.flatMap(({ id, endpointId, bodyId, recipient }) =>
+    endpointId === null || bodyId === null ? [] : [{ inboundId: id, endpointId, bodyId, recipient }],
+  )
+  const links = { keys: deps.linkKeys, publicUrl: deps.publicUrl, now }
+  await writeEvents(
+    tx,
+    readers.map(({ inboundId, endpointId, bodyId, recipient }) => ({
+      ...{ projectId, type: 'inbound.received' as const, messageId: null, recipientNo: null, endpointId },
+      data: receivedData(
+        { inboundId, shard, bodyId, envelope: { from, to: recipient }, authentication, parsed },
+        links,
+        readers.length,
+      ),
+    })),
+  )
+  return { id: rows[0]?.id ?? '', projectId, actions: rows.map(({ action }) => action), authentication }
+}
+
+interface Sent {
+  from: string
+  isUtf8: boolean
+  header: string
+  subject: string
+}
+
+/** The messages that it becomes, by the domain that sends them. */
+async function sendOn(
+  tx: Tx,
+  { projectId, forwards }: Plan,
+  { forwarded, authentication }: Examined,
+  { from, isUtf8, header, subject }: Sent,
+): Promise<Map<number, string>> {
+  if (forwards.length === 0) return new Map()
+  const mails = forwards.map(({ domain, recipients }, at) => {
+    const content = Buffer.from(forwarded[at] ?? [])
+    return {
+      senderDomain: domain.name,
+      draft: {
+        ...{ from: header, subject, format: 'mime' as const, content, sizeBytes: content.length },
+        ...{ tags: [], metadata: {}, sendAt: null },
+        recipients: recipients.map((address) => ({ kind: 'to' as const, address })),
+        forwarded: {
+          ...{ envelope_from: from, smtputf8: isUtf8 },
+          is_sender_confirmed: confirmsSender(authentication, from),
+        },
+      },
+    }
+  })
+  const outcomes = await acceptWithin(tx, projectId, mails)
+  return new Map(
+    outcomes.map((outcome, at) => {
+      if ('refused' in outcome) throw outcome.refused
+      return [forwards[at]?.domain.id ?? 0, outcome.accepted.id]
+    }),
+  )
+}
+
+function rowOf(
+  { address, outcome, route, domain }: Routing,
+  now: Date,
+  bodyId: string | null,
+  messages: ReadonlyMap<number, string>,
+): InboundRow {
+  if (!route || !domain || !isTaken(outcome)) throw new RoutesMoved()
+  return {
+    id: uuid7(now.getTime()),
+    domainId: domain.id,
+    routeId: route.id,
+    action: outcome,
+    endpointId: outcome === 'endpoint' ? route.endpoint_id : null,
+    messageId: outcome === 'forward' ? (messages.get(domain.id) ?? null) : null,
+    recipient: address,
+    bodyId: outcome === 'endpoint' ? bodyId : null,
+  }
+}

@@ -1,0 +1,53 @@
+import Type from 'typebox'
+import { Route } from '../routes/wire.ts'
+import { nullable, oneOf } from '../wire.ts'
+
+const outcomes = [
+  'endpoint',
+  'forward',
+  'reject',
+  'drop',
+  'no_route',
+  'no_domain',
+  'held_elsewhere',
+  'contested',
+  'project_locked',
+  'endpoint_inactive',
+  'domain_not_verified',
+  'provider_forwards_nothing',
+] as const
+
+/** What would become of mail for an address. */
+export const RoutingMatch = Type.Object(
+  {
+    address: Type.String({ description: 'As it was asked for, with the domain in its xn-- labels.' }),
+    outcome: oneOf(outcomes, {
+      description:
+        'What the route that takes it does: `endpoint`, `forward`, `reject` or `drop`. Refused for good: `no_route`, ' +
+        '`no_domain`, `held_elsewhere`. Refused for now: `contested`, `project_locked`, `endpoint_inactive`, ' +
+        '`domain_not_verified`, `provider_forwards_nothing`.',
+    }),
+    route: nullable(Route),
+    domain: nullable(
+      Type.Object(
+        {
+          id: Type.Integer(),
+          name: Type.String(),
+          status: oneOf(['pending', 'verified', 'failed']),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    explanation: Type.String({ description: 'The same as a sentence.' }),
+  },
+  { title: 'RoutingMatch', additionalProperties: false },
+)
+
+export const MatchQuery = {
+  address: Type.String({
+    minLength: 1,
+    maxLength: 254,
+    description: 'A full address, such as support@example.com.',
+    examples: ['support@example.com'],
+  }),
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { endpointConfiguration } from '../../testing/fixtures.ts'
+import { webhookStage } from '../../testing/webhooks.ts'
+import { applyOutbox } from './apply.ts'
+import { tellControl } from './tell-control.ts'
+
+/** From an operation to a real receiver and back to what the endpoint shows. */
+const database = await testDatabase()
+const stage = await webhookStage(database)
+const { api, receiver } = stage
+const { email } = await api.makeAdmin()
+const admin = new Client(api.url, await api.tokenOf(email))
+const deps = { db: api.context.db.admin, mailDb: api.context.db.mail }
+stage.startWorker()
+
+test('an endpoint is tested, switched off by its own word, switched on again, and has its events replayed', async () => {
+  const projectId = await stage.makeProject()
+  const endpoint = await stage.makeEndpoint(projectId)
+  const item = `/projects/${projectId}/endpoints/${endpoint.id}`
+  const show = async () => (await admin.get(item)).body
+  const arrived = (count: number) => receiver.until(count, endpoint.path)
+
+  assert.equal((await admin.post(`${item}/test`)).status, 202)
+  await applyOutbox(deps)
+  const [first] = await arrived(1)
+  assert.equal(JSON.parse(first?.body ?? '').type, 'endpoint.test')
+  await stage.untilQuiet(endpoint)
+  await tellControl(deps)
+  assert.ok((await show()).last_success_at)
+  assert.equal((await admin.get(`${item}/attempts?outcome=delivered`)).body.data.length, 1)
+
+  receiver.answer({ status: 410 }, endpoint.path)
+  const [lost = ''] = await stage.tell(projectId)
+  await arrived(2)
+  await stage.untilQuiet(endpoint)
+  await tellControl(deps)
+  const off = await show()
+  assert.deepEqual([off.is_active, typeof off.disabled_reason], [false, 'string'])
+  assert.ok(off.consecutive_failures > 0, JSON.stringify(off))
+  assert.equal((await admin.post(`${item}/test`)).status, 422)
+
+  receiver.answer({ status: 204 }, endpoint.path)
+  assert.equal((await admin.patch(item, endpointConfiguration)).status, 200)
+  await database.query('update control.endpoints set url = $2 where id = $1', [
+    endpoint.id,
+    `${receiver.url}${endpoint.path}`,
+  ])
+  assert.equal((await admin.post(`${item}/replay`, { event_id: lost })).status, 202)
+  await applyOutbox(deps)
+  const again = await arrived(3)
+  assert.equal(again[2]?.headers['webhook-id'], lost)
+  await stage.untilQuiet(endpoint)
+  await tellControl(deps)
+  const on = await show()
+  assert.deepEqual([on.is_active, on.disabled_reason, on.consecutive_failures], [true, null, 0])
+
+  const from = new Date(Date.now() - 3_600_000).toISOString()
+  const range = { from, to: new Date(Date.now() - 1).toISOString(), only_undelivered: false }
+  assert.equal((await admin.post(`${item}/replay`, range)).status, 202)
+  await applyOutbox(deps)
+  await arrived(4)
+
+  await receiver.down()
+  await stage.tell(projectId, 5)
+  await stage.untilQuiet(endpoint)
+  assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
+  await applyOutbox(deps)
+  for (const end = Date.now() + 10_000; (await stage.waitingFor(endpoint)) > 0; await sleep(50)) {
+    assert.ok(Date.now() < end, 'what waited for the endpoint is still there')
+  }
+})

@@ -1,0 +1,92 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
+
+export async function insert(tx: Tx, projectId: number, topic: string, payload: object): Promise<void> {
+  await sql`
+    insert into control.outbox (project_id, topic, payload)
+    values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
+}
+
+export interface ControlRow {
+  id: number
+  project_id: number
+  topic: string
+  payload: unknown
+}
+
+/** In their order, those behind an id. */
+export async function selectRows(
+  tx: ReadTx,
+  topics: readonly string[],
+  { afterId, atMost }: { afterId: number; atMost: number },
+): Promise<ControlRow[]> {
+  const { rows } = await sql<ControlRow>`
+    select id, project_id, topic, payload from control.outbox
+     where id > ${afterId} and topic = any(${topics}::text[]) order by id limit ${atMost}`.execute(tx)
+  return rows
+}
+
+/**
+ * Whether it is this transaction's to apply. Not when another has, or is about to and commits; nor when the row is gone,
+ * which whoever read it a while ago need not know: then it was applied, and that may be forgotten already.
+ */
+export async function takeRow(tx: Tx, id: number): Promise<boolean> {
+  const { rows } = await sql`
+    insert into mail.control_applied (outbox_id) select id from control.outbox where id = ${id}
+    on conflict do nothing returning outbox_id`.execute(tx)
+  return rows.length > 0
+}
+
+export async function deleteRows(tx: Tx, ids: readonly number[]): Promise<void> {
+  await sql`delete from control.outbox where id = any(${ids}::bigint[])`.execute(tx)
+}
+
+export async function deleteApplied(tx: Tx): Promise<void> {
+  await sql`
+    delete from mail.control_applied as applied
+     where applied_at < postern.now() - interval '1 day'
+       and not exists (select from control.outbox where outbox.id = applied.outbox_id)`.execute(tx)
+}
+
+/** A row of mail.outbox. */
+export interface MailRow {
+  id: number
+  project_id: number
+  topic: string
+  payload: unknown
+  /** As text: a moment has microseconds, and a Date has none. */
+  created_at: string
+}
+
+export async function insertMailRow(
+  tx: Tx,
+  projectId: number,
+  topic: string,
+  payload: object,
+): Promise<void> {
+  await sql`
+    insert into mail.outbox (project_id, topic, payload)
+    values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
+}
+
+/** One reads at a time, so that who reads later has the later time. False when another does; freed by the commit. */
+export async function tryReading(tx: ReadTx): Promise<boolean> {
+  const { rows } = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended('mail.outbox', 0)) as locked`.execute(tx)
+  return rows[0]?.locked ?? false
+}
+
+export async function selectMailRows(
+  tx: ReadTx,
+  topics: readonly string[],
+  atMost: number,
+): Promise<MailRow[]> {
+  const { rows } = await sql<MailRow>`
+    select id, project_id, topic, payload, created_at::text from mail.outbox
+     where topic = any(${topics}::text[]) order by id limit ${atMost}`.execute(tx)
+  return rows
+}
+
+export async function deleteMailRows(tx: Tx, ids: readonly number[]): Promise<void> {
+  await sql`delete from mail.outbox where id = any(${ids}::bigint[])`.execute(tx)
+}

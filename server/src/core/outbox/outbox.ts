@@ -1,0 +1,36 @@
+import type { Tx } from '../../platform/db/db.ts'
+import type { EventType } from '../events.ts'
+import { insert } from './outbox.sql.ts'
+
+/**
+ * What control has to tell mail: a row of control.outbox, written in the transaction that makes it true, and applied
+ * within about a second by a worker (apply.ts), once and in the order of the rows.
+ */
+export interface Words {
+  /** Something that endpoints are told about. */
+  event: { type: Extract<EventType, `${'domain' | 'endpoint' | 'project'}.${string}`>; data: object }
+  /** An event for this endpoint alone. */
+  'endpoint.test': { endpoint_id: number }
+  /** What it was told once, or was to be, is delivered again. */
+  'endpoint.replay': { endpoint_id: number } & ({ event_id: string } | ReplayedRange)
+  /** Switched on: what waits for it is tried at once, and failures are counted anew. */
+  'endpoint.enabled': { endpoint_id: number }
+  /** Nothing waits for it any more. */
+  'endpoint.deleted': { endpoint_id: number }
+}
+
+/** Times as in JSON. */
+interface ReplayedRange {
+  from: string
+  to: string
+  only_undelivered: boolean
+}
+
+export type Topic = keyof Words
+
+export const tellMail = <Told extends Topic>(
+  tx: Tx,
+  projectId: number,
+  topic: Told,
+  payload: Words[Told],
+): Promise<void> => insert(tx, projectId, topic, payload)

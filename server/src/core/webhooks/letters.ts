@@ -1,0 +1,107 @@
+import type { UnscopedDb } from '../../platform/db/db.ts'
+import { Together } from '../../platform/together.ts'
+import { Bytes } from './bytes.ts'
+import {
+  type Due,
+  type EventRow,
+  findDue,
+  findEvents,
+  findNotes,
+  type MessageNotes,
+  type Wanted,
+} from './deliveries.sql.ts'
+import { bodyOf } from './signed.ts'
+import { gathering } from './targets.ts'
+
+/** A delivery that is due, with what it is about, but for what is long. */
+export interface Letter {
+  due: Due
+  /** By the process's steady clock. */
+  readAt: number
+  /** Undefined: there is no such event any more. */
+  event: EventRow | undefined
+  notes: MessageNotes | undefined
+}
+
+/** Longer events are read one by one, when they are sent. With 500 queues of 32 such, that is 16 MiB. */
+const shortBytes = 1024
+/** Of an endpoint's that are read ahead. */
+export const aheadAtMost = 32
+/** Of what is long, for those that answer and for the others: together with what is short, 32 MiB. */
+const longBytes = 8 * 1024 * 1024
+
+/** An integer of PostgreSQL. */
+const anyLength = 2 ** 31 - 1
+
+export class Letters {
+  readonly #db: UnscopedDb
+  readonly #asked: Together<Wanted, Letter[]>
+  readonly #long = { proven: new Bytes(longBytes), unproven: new Bytes(longBytes) }
+
+  constructor(db: UnscopedDb) {
+    this.#db = db
+    this.#asked = new Together((wanted) => this.#find(wanted), gathering)
+  }
+
+  /** The next ones of a queue, in their order. */
+  next(wanted: Wanted): Promise<Letter[]> {
+    return this.#asked.ask(wanted)
+  }
+
+  /** Has the body read and built, for as long as `use` takes. */
+  async withBody<T>(
+    { due, event, notes }: Letter & { event: EventRow },
+    standing: 'proven' | 'unproven',
+    use: (body: Buffer) => Promise<T>,
+  ): Promise<T> {
+    const build = (whole: EventRow, said: MessageNotes | undefined) =>
+      bodyOf({
+        type: whole.type,
+        created_at: whole.created_at,
+        project_id: due.project_id,
+        message_id: whole.message_id,
+        tags: said?.tags ?? null,
+        metadata: said?.metadata ?? null,
+        data: whole.data ?? '{}',
+      })
+    if (event.data !== null) return use(build(event, notes))
+    const giveBack = await this.#long[standing].take(event.size, due.project_id)
+    try {
+      const { shard } = due
+      const found = await this.#db.glance((tx) => findEvents(tx, [{ shard, id: event.id }], anyLength))
+      const whole = found.get(event.id)
+      if (!whole) throw new Error(`event ${event.id} is to be delivered and is not there any more`)
+      const said = await this.#notesOf([{ shard, id: whole.message_id }])
+      return await use(build(whole, said.get(whole.message_id ?? '')))
+    } finally {
+      giveBack()
+    }
+  }
+
+  async #find(wanted: readonly Wanted[]): Promise<Letter[][]> {
+    const due = await this.#db.glance((tx) => findDue(tx, wanted))
+    const readAt = performance.now()
+    const keys = due.map(({ shard, event_id: id }) => ({ shard, id }))
+    const events =
+      keys.length === 0
+        ? new Map<string, EventRow>()
+        : await this.#db.glance((tx) => findEvents(tx, keys, shortBytes))
+    const about = due.flatMap(({ shard, event_id }) => {
+      const event = events.get(event_id)
+      return event && event.data !== null ? [{ shard, id: event.message_id }] : []
+    })
+    const notes = await this.#notesOf(about)
+    const letters = wanted.map((): Letter[] => [])
+    for (const one of due) {
+      const event = events.get(one.event_id)
+      const said = notes.get(event?.message_id ?? '')
+      letters[one.place]?.push({ due: one, readAt, event, notes: said })
+    }
+    return letters
+  }
+
+  async #notesOf(of: readonly { shard: number; id: string | null }[]): Promise<Map<string, MessageNotes>> {
+    const keys = of.flatMap(({ shard, id }) => (id === null ? [] : [{ shard, id }]))
+    return keys.length === 0 ? new Map() : this.#db.glance((tx) => findNotes(tx, keys))
+  }
+}

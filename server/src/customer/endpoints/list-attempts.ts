@@ -1,0 +1,18 @@
+import { listEndpointAttempts } from '../../core/endpoints/attempts.ts'
+import { attemptFilter, DeliveryAttempt } from '../../core/endpoints/wire.ts'
+import { PageQuery, searchOf } from '../../core/page.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const listAttemptsQuery = customerQuery({
+  id: 'endpoints.attempts',
+  path: '/projects/:project_id/endpoints/:id/attempts',
+  summary: 'List what was tried to deliver to an endpoint',
+  description: 'Deliveries as they were tried, newest first, with what the endpoint answered.',
+  params: ItemParams,
+  query: { ...PageQuery, ...attemptFilter },
+  answer: searchOf(DeliveryAttempt),
+  run: async ({ tx, projectId, params, query }) => ({
+    answer: await listEndpointAttempts(tx, projectId, params.id, query),
+  }),
+})

@@ -1,0 +1,23 @@
+import { lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { orderReplay } from '../../core/endpoints/orders.ts'
+import { EndpointReplay, ReplayFields, replayExample } from '../../core/endpoints/wire.ts'
+import { ItemParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
+
+export const replayEndpointOperation = customerOperation({
+  id: 'endpoints.replay',
+  kind: 'enqueue',
+  path: '/projects/:project_id/endpoints/:id/replay',
+  summary: 'Have events delivered once more',
+  description:
+    'Delivers one event (`event_id`), or those of a stretch of time (`from` and `to`), under the `webhook-id` that they had. It is done after the answer, a stretch of time a little at a time, one per endpoint; `endpoints.attempts` tells what became of it. Refused for an endpoint that is switched off, and beyond so many single events a minute.',
+  params: ItemParams,
+  body: ReplayFields,
+  example: replayExample,
+  answer: EndpointReplay,
+  target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
+  run: async ({ tx, deps, target, body }) => ({
+    answer: await orderReplay(tx, deps.orders, target, body),
+    version: null,
+  }),
+})

@@ -1,0 +1,17 @@
+import { matchRouting } from '../../core/inbound/routing.ts'
+import { MatchQuery, RoutingMatch } from '../../core/inbound/wire.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
+
+export const matchRouteQuery = customerQuery({
+  id: 'routing.match',
+  path: '/projects/:project_id/routing/match',
+  summary: 'Tell what becomes of mail for an address',
+  description:
+    'Which route takes mail for an address at this moment, and what it does with it: a route for the address, else one for ' +
+    'the address without its tag (`ada+news@` is `ada@`), else the catch-all of the domain.',
+  params: NoParams,
+  query: MatchQuery,
+  answer: RoutingMatch,
+  run: async ({ tx, projectId, query }) => ({ answer: await matchRouting(tx, projectId, query.address) }),
+})

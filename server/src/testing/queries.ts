@@ -1,0 +1,15 @@
+/** The parameters that a query asks for, each as its own example has it. */
+export function neededQuery(operation: object | undefined): string {
+  const parameters = operation && 'query' in operation ? operation.query : {}
+  const query = new URLSearchParams()
+  for (const [name, schema] of Object.entries(parameters as Record<string, { examples?: string[] }>)) {
+    if (!('~optional' in schema)) query.set(name, schema.examples?.[0] ?? '')
+  }
+  return withQuery('', query.toString())
+}
+
+/** A path that may have a query already, with more of it. */
+export const withQuery = (path: string, more: string): string => {
+  const query = more.replace(/^\?/, '')
+  return query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`
+}

@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeCertificate } from './certificate.ts'
+import { cleanUp } from './cleanup.ts'
+
+/** What a customer runs to hear of events: a real HTTPS server, whose answers a test changes while it runs. */
+export interface Receiver {
+  /** With a path of its own for each endpoint that a test makes: `${url}/orders`. */
+  url: string
+  port: number
+  /** For whoever is to trust it. */
+  ca: string
+  caFile: string
+  /** Everything that arrived whole, whatever it was answered. */
+  got: Received[]
+  /** From now on; the last word is for all paths that no other is for. */
+  answer(reply: Reply, path?: string): void
+  /** Resolves once so many have arrived, at a path if one is named. */
+  until(count: number, path?: string): Promise<Received[]>
+  /** Nobody listens any more, and whoever is connected is cut off; and back again, at the same port. */
+  down(): Promise<void>
+  up(): Promise<void>
+}
+
+export interface Received {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** By this process's clock. */
+  at: number
+}
+
+export type Reply =
+  | { status: number; headers?: Record<string, string>; body?: string | Buffer; afterMs?: number }
+  /** The connection is ended without a word; no answer ever comes; the answer begins and never ends. */
+  | 'reset'
+  | 'hang'
+  | 'endless'
+  /** Decided anew for each request. */
+  | ((received: Received) => Reply)
+
+/** For a test file, at whose end it is closed. */
+export async function startReceiver(): Promise<Receiver> {
+  const certificate = makeCertificate()
+  const replies = new Map<string, Reply>()
+  const got: Received[] = []
+  const respond = async (received: Received, request: IncomingMessage, response: ServerResponse) => {
+    let reply: Reply = replies.get(received.path) ?? replies.get('') ?? { status: 204 }
+    while (typeof reply === 'function') reply = reply(received)
+    if (reply === 'reset') return void request.socket.destroy()
+    if (reply === 'hang') return
+    if (reply === 'endless') return void response.writeHead(200).write('and so on')
+    const { status, headers = {}, body = '', afterMs = 0 } = reply
+    if (afterMs > 0) await sleep(afterMs)
+    response.writeHead(status, headers).end(body)
+  }
+  const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('error', () => {})
+    request.on('end', () => {
+      const { url: path = '', headers } = request
+      const received = { path, headers, body: Buffer.concat(chunks).toString(), at: Date.now() }
+      got.push(received)
+      void respond(received, request, response)
+    })
+  })
+  const listen = (port: number) =>
+    new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()))
+  const down = async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  cleanUp(async () => {
+    if (server.listening) await down()
+  })
+  return {
+    url: `https://127.0.0.1:${port}`,
+    port,
+    ca: certificate.cert.toString(),
+    caFile: certificate.files.certificate,
+    got,
+    answer: (reply, path = '') => void replies.set(path, reply),
+    async until(count, path) {
+      const those = () => (path === undefined ? got : got.filter((one) => one.path === path))
+      for (const deadline = Date.now() + 30_000; those().length < count; await sleep(10)) {
+        if (Date.now() > deadline) throw new Error(`${those().length} of ${count} arrived within 30 s`)
+      }
+      return those()
+    },
+    down,
+    up: () => listen(port),
+  }
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type NewEvent, writeEvents } from '../core/messages/events.ts'
+import { createResolver } from '../platform/dns.ts'
+import { createLogger } from '../platform/log.ts'
+import { createNetGuard } from '../platform/net-guard.ts'
+import { type WebhookDeps, Webhooks } from '../worker/webhooks.ts'
+import { startApi, type TestApi } from './api.ts'
+import { cleanUp } from './cleanup.ts'
+import { signedIn } from './client.ts'
+import { openDatabase, type TestDatabase } from './database.ts'
+import { fixtures } from './fixtures.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+/** Endpoints at a real receiver, events for them, and workers that tell the one of the other. */
+export interface WebhookStage {
+  api: TestApi
+  receiver: Receiver
+  /** Of the role that writes mail. */
+  mail: WebhookDeps['db']
+  /** Everything that workers logged as an error. */
+  troubles: string[]
+  makeProject(): Promise<number>
+  /** At a path of its own, subscribed to everything that tests write. */
+  makeEndpoint(projectId: number, changes?: { url?: string }): Promise<TestEndpoint>
+  /** Written as whoever moves mail writes them. Returns their ids, in order. */
+  tell(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
+  /** A worker for webhooks alone, stopped at the end of the file if a test does not. */
+  startWorker(changes?: Partial<WebhookDeps>): Webhooks
+  attemptsOf(endpoint: TestEndpoint): Promise<TestAttempt[]>
+  queueOf(endpoint: TestEndpoint): Promise<TestQueue>
+  waitingFor(endpoint: TestEndpoint): Promise<number>
+  outboxOf(endpoint: TestEndpoint): Promise<{ topic: string; payload: Record<string, unknown> }[]>
+  /** Everything that is due by now was done. */
+  untilQuiet(endpoint: TestEndpoint): Promise<void>
+  /** As if so much time had gone by: everything that is dated is dated back. */
+  pass(endpoint: TestEndpoint, interval: string): Promise<void>
+}
+
+export interface TestEndpoint {
+  id: number
+  project_id: number
+  path: string
+  secret: string
+}
+
+export interface TestAttempt {
+  event_id: string
+  attempt: number
+  outcome: string
+  status: number | null
+  response: string | null
+  error: string | null
+  latency_ms: number
+}
+
+export interface TestQueue {
+  failures: number
+  is_proven: boolean
+  is_idle: boolean
+  is_leased: boolean
+  lease: number
+  /** From now, by the database's clock; negative when it is over. */
+  due_in_s: number | null
+  rests_s: number | null
+}
+
+export async function webhookStage(database: TestDatabase): Promise<WebhookStage> {
+  const api = await startApi(database)
+  const admin = await signedIn(api)
+  const made = fixtures(database, admin)
+  const receiver = await startReceiver()
+  const mail = openDatabase(database, { poolSize: 8 }).as('mail')
+  const guard = createNetGuard({
+    resolver: createResolver({ servers: [], timeoutMs: 1000, tries: 1 }),
+    allowedNetworks: ['127.0.0.0/8'],
+    ports: [receiver.port, 443],
+    ca: receiver.ca,
+  })
+  const troubles: string[] = []
+  const log = createLogger('warn', { write: (line) => void troubles.push(line) })
+  const of = ({ project_id, id }: TestEndpoint) => [project_id, id]
+  const where = 'where shard = postern.shard_of($1) and project_id = $1 and endpoint_id = $2'
+  let paths = 0
+  let groups = 0
+
+  const queueOf = async (endpoint: TestEndpoint): Promise<TestQueue> => {
+    const [row] = await database.query<TestQueue>(
+      `select failures, is_proven, due_at is null as is_idle, leased_until is not null as is_leased, lease::int as lease,
+              extract(epoch from due_at - postern.now())::float8 as due_in_s,
+              extract(epoch from rests_until - postern.now())::float8 as rests_s
+         from mail.endpoint_queues ${where}`,
+      of(endpoint),
+    )
+    return row ?? assert.fail(`endpoint ${endpoint.id} has no queue`)
+  }
+
+  return {
+    api,
+    receiver,
+    mail,
+    troubles,
+    makeProject: async () => (await made.makeProject()).id,
+    async makeEndpoint(projectId, { url } = {}) {
+      const { resource, secret } = await made.makeEndpoint(projectId, {
+        events: ['message.delivered', 'message.bounced'],
+      })
+      const path = `/hook${++paths}`
+      // Made through the API, which lets nobody point inside; a test has its receiver there.
+      await database.query('update control.endpoints set url = $2 where id = $1', [
+        resource.id,
+        url ?? `${receiver.url}${path}`,
+      ])
+      return { id: resource.id, project_id: projectId, path, secret }
+    },
+    async tell(projectId, count = 1, changes = {}) {
+      const events = Array.from(
+        { length: count },
+        (_, no): NewEvent => ({
+          ...{ projectId, type: 'message.delivered', messageId: null, recipientNo: null },
+          ...changes,
+          data: { ...changes.data, no, group: groups },
+        }),
+      )
+      groups++
+      await mail.transaction((tx) => writeEvents(tx, events))
+      const rows = await database.query<{ id: string }>(
+        `select id from mail.events where project_id = $1 and (data->>'group')::int = $2 order by (data->>'no')::int`,
+        [projectId, groups - 1],
+      )
+      return rows.map(({ id }) => id)
+    },
+    startWorker(changes = {}) {
+      const worker = new Webhooks({
+        ...{ db: mail, vault: api.context.vault, guard, userAgent: 'Postern/test', log },
+        ...changes,
+      })
+      worker.start()
+      cleanUp(() => worker.stop())
+      return worker
+    },
+    attemptsOf: (endpoint) =>
+      database.query<TestAttempt>(
+        `select event_id, attempt, outcome, status, response, error, latency_ms from mail.delivery_attempts ${where} order by id`,
+        of(endpoint),
+      ),
+    queueOf,
+    async waitingFor(endpoint) {
+      const [row] = await database.query<{ count: number }>(
+        `select count(*)::int as count from mail.deliveries ${where}`,
+        of(endpoint),
+      )
+      return row?.count ?? 0
+    },
+    outboxOf: ({ project_id, id }) =>
+      database.query(
+        `select topic, payload from mail.outbox where project_id = $1 and (payload->>'endpoint_id')::bigint = $2 order by id`,
+        [project_id, id],
+      ),
+    async untilQuiet(endpoint) {
+      for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(20)) {
+        const [wakes] = await database.query<{ count: number }>(
+          'select count(*)::int as count from mail.wakes',
+        )
+        if (wakes?.count !== 0) continue
+        const { is_idle, is_leased, due_in_s } = await queueOf(endpoint)
+        if (!is_leased && (is_idle || (due_in_s ?? 0) > 0.5)) return
+      }
+      assert.fail(`endpoint ${endpoint.id} does not come to rest`)
+    },
+    async pass(endpoint, interval) {
+      await database.query(
+        `update mail.endpoint_queues set due_at = due_at - $3::interval, rests_until = rests_until - $3::interval,
+                leased_until = leased_until - $3::interval, failing_since = failing_since - $3::interval,
+                told_at = told_at - $3::interval ${where}`,
+        [...of(endpoint), interval],
+      )
+      await database.query(
+        `update mail.deliveries set due_at = due_at - $3::interval, gives_up_at = gives_up_at - $3::interval ${where}`,
+        [...of(endpoint), interval],
+      )
+    },
+  }
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../testing/database.ts'
+import { webhookStage } from '../testing/webhooks.ts'
+
+/** One project against another, in a worker with few places. */
+const stage = await webhookStage(await testDatabase())
+const { receiver, makeProject, makeEndpoint, tell } = stage
+
+test('a project with more slow endpoints than there are places keeps no other waiting', async () => {
+  const slow = await makeProject()
+  for (let n = 0; n < 24; n++) {
+    const { path } = await makeEndpoint(slow)
+    receiver.answer({ status: 204, afterMs: 8_000 }, path)
+  }
+  const quick = await makeEndpoint(await makeProject())
+  await tell(slow, 2)
+  stage.startWorker({ places: { proven: 8, unproven: 4 } })
+  await receiver.until(2)
+  const before = Date.now()
+  await tell(quick.project_id, 5)
+  await receiver.until(5, quick.path)
+  assert.ok(Date.now() - before < 6_000, `${Date.now() - before} ms`)
+})
