@@ -7,11 +7,11 @@ import { environment } from './run-tests.ts'
  */
 const forms: [run: string, ...args: string[]][] = [
   ['prove:disk', '--rounds', '1', '--full-for-ms', '4000', '--hasty'],
-  ['prove:kills', '--kills', '12'],
-  ['prove:mta', '--faults', '6', '--longest-stop-ms', '2000', '--listener-down', '20', '--hasty'],
+  ['prove:kills', '--kills', '8'],
+  ['prove:mta', '--faults', '4', '--longest-stop-ms', '2000', '--listener-down', '20', '--hasty'],
   ['prove:lines', '--phase-ms', '5000', '--ratio-at-most', '4', '--hasty'],
   ['prove:receivers', '--phase-ms', '4000', '--ratio-at-most', '10', '--hasty'],
-  ['prove:points', '--variants', '^one mail', '--sample', '5'],
+  ['prove:points', '--variants', '^one mail', '--sample', '3'],
   ['prove:clock', '--seconds', '10'],
   ['prove:database', '--kills', '3', '--hasty'],
 ]

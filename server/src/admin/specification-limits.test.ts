@@ -7,6 +7,7 @@ import { testDatabase } from '../testing/database.ts'
 import { endpointConfiguration, fixtures } from '../testing/fixtures.ts'
 import { reason } from '../testing/mutations.ts'
 import { assertProblem } from '../testing/problem.ts'
+import { neededQuery } from '../testing/queries.ts'
 import { neverSent } from '../testing/targets.ts'
 import { methodOf } from './document.ts'
 import { isMutation } from './operation.ts'
@@ -216,7 +217,7 @@ describe('an identifier in a path', () => {
   const ask = (operation: (typeof adminOperations)[number], address: string) =>
     admin.request(
       methodOf(operation),
-      address.replace('/admin', ''),
+      address.replace('/admin', '') + neededQuery(operation),
       isMutation(operation) ? { ...operation.example, reason } : undefined,
     )
 

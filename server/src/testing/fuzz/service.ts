@@ -43,6 +43,7 @@ export async function startService(
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
     POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT: '1000000000',
     POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1000000000',
+    POSTERN_WEBHOOK_PORTS: '443, 8443',
     POSTERN_LOG_LEVEL: 'warn',
     // SES is offered, and never asked: nothing here does the work that comes after an answer.
     ...('sesRegion' in known
