@@ -12,4 +12,4 @@ if (files.length === 0) {
   process.exit(2)
 }
 // Each has half a dozen processes of its own, which wait for most of their time.
-runTests(files, { atOnce: 2, timeoutMs: 120_000 })
+runTests(files, { atOnce: 3, timeoutMs: 120_000 })
