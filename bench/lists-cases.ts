@@ -21,8 +21,20 @@ function combinations(values: Values): Record<string, string>[] {
 }
 
 // In the order of how often they are found: everywhere, in a thirteenth, in a thousandth, in a few, nowhere although
-// each three letters of it are common, nowhere at all; then shorter than any index of three letters helps with.
-const parts = [null, 'project', 'globex', 'quixotic', 'ab12', 'project globex', 'xyzzyx', 'a', 'qj', '€']
+// each three letters of it are common, nowhere at all; then what an index of three letters does not help with.
+const parts = [
+  null,
+  'project',
+  'globex',
+  'quixotic',
+  'ab12',
+  'project globex',
+  'xyzzyx',
+  'a',
+  'qj',
+  '€',
+  '---',
+]
 
 const ranges = [{}, { min_score: '95' }, { max_score: '20' }, { min_score: '40', max_score: '45' }]
 
@@ -50,6 +62,32 @@ export const userCases = (): Case[] =>
     role: [null, 'user', 'admin'],
     is_active: [null, 'true', 'false'],
   }).map((query) => ({ group: 'users', path: `/users?${new URLSearchParams(query)}` }))
+
+/** Each keystroke of somebody on their way to something; then what is common, rare or nowhere, and what has no letters. */
+export function searchCases(): Case[] {
+  const typed = [
+    'Imported Quixotic',
+    'support@mail1-777777.example',
+    'mail2-4242.example',
+    'person777@',
+    '123456',
+  ]
+  const keystrokes = typed.flatMap((text) => [...text].map((_, index) => text.slice(0, index + 1).trim()))
+  const others = [
+    ...parts.filter((part) => part !== null),
+    'e',
+    '.e',
+    '.example',
+    'xample',
+    'ail1-7777',
+    'ada',
+    '€€€',
+  ]
+  return [...new Set([...keystrokes, ...others])].map((q) => ({
+    group: 'search',
+    path: `/search?${new URLSearchParams({ q })}`,
+  }))
+}
 
 /** `lastAt` is the time of the newest row, `spanSeconds` how far back the oldest lies. */
 export function auditCases(lastAt: Date, spanSeconds: number): Case[] {

@@ -34,7 +34,7 @@ export async function fill(client: pg.Client, sizes: Sizes, say: Say): Promise<v
     await step('people beside the audit', auditPeople)
   })
   await client.query(`select setval('control.audit_id_seq', (select max(id) from control.audit))`)
-  for (const table of ['users', 'plans', 'projects', 'members', 'domains']) {
+  for (const table of ['users', 'plans', 'projects', 'members', 'domains', 'routes']) {
     await client.query(`select setval('control.${table}_id_seq', (select max(id) from control.${table}))`)
   }
   // Where the commands of `postern` append.
@@ -51,6 +51,7 @@ const projectTables = [
   'control.project_stats',
   'control.members',
   'control.domains',
+  'control.routes',
   'control.project_listing',
 ]
 
@@ -125,16 +126,20 @@ const projectStatements = (count: number): Record<string, string> => ({
     select id, case when is_locked then floor(40 * ${chance('id', 11)}) else 100 - floor(95 * ${chance('id', 11)} ^ 4) end,
            floor(1000 * ${chance('id', 12)} ^ 4), floor(100 * ${chance('id', 13)} ^ 4), floor(50 * ${chance('id', 14)} ^ 6)
       from control.projects`,
-  // Most have their owner alone; one in some hundreds has more than its plan allows.
+  // Most have their owner alone; one in some hundreds has more than its plan allows, counting those who have not joined.
   members: `
     insert into control.members (project_id, user_id, email, name, role, joined_at)
     select id, case when n = 1 then user_id end, 'member' || n || '.' || id || '@example.org', 'Member',
-           case n when 1 then 'owner' else 'developer' end, now()
+           case n when 1 then 'owner' else 'developer' end, case when n = 1 then now() end
       from control.projects, generate_series(1, 1 + floor(4.5 * ${chance('id', 15)} ^ 20)::int) as n`,
   domains: `
     insert into control.domains (project_id, name, mta_provider, ownership_token)
     select id, 'mail' || n || '-' || id || '.example', 'ses', 'token'
       from control.projects, generate_series(1, floor(1 + 3.2 * ${chance('id', 16)} ^ 12)::int) as n`,
+  routes: `
+    insert into control.routes (project_id, domain_id, match, address, action)
+    select project_id, id, 'address', ${pick('support info hello sales noreply'.split(' '), 'id', 17)} || '@' || name, 'drop'
+      from control.domains`,
   listing: `
     insert into control.project_listing (project_id, folded_name, is_locked, plan_id, reputation_score, member_count,
                                          domain_count)

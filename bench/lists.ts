@@ -10,7 +10,7 @@ import {
   percentile,
   table,
 } from './figures.ts'
-import { auditCases, type Case, projectCases, userCases } from './lists-cases.ts'
+import { auditCases, type Case, projectCases, searchCases, userCases } from './lists-cases.ts'
 import { fill } from './lists-fill.ts'
 import { type Plan, planOf, replay } from './lists-replay.ts'
 import { type Postern, startPostern } from './postern.ts'
@@ -62,7 +62,8 @@ const sql = new pg.Client({
 await sql.connect()
 try {
   await fillOnce(postern)
-  const cases = [...projectCases(), ...userCases(), ...(await auditCasesOf(postern))].filter(
+  const everyCase = [...projectCases(), ...userCases(), ...searchCases(), ...(await auditCasesOf(postern))]
+  const cases = everyCase.filter(
     ({ group }, index) => index % Number(options.every) === 0 && group.startsWith(options.only ?? ''),
   )
   say(
@@ -109,7 +110,8 @@ async function auditCasesOf({ superuser }: Postern): Promise<Case[]> {
   return auditCases(span.last, (span.last.getTime() - span.first.getTime()) / 1000)
 }
 
-async function get(path: string): Promise<{ data: unknown[]; next_cursor: string | null }> {
+/** A search is one page. */
+async function get(path: string): Promise<{ data: unknown[]; next_cursor?: string | null }> {
   if (Date.now() - token.drawnAt > 5 * 60_000) token = { text: await postern.token(), drawnAt: Date.now() }
   const response = await fetch(`${postern.url}/v1/admin${path}`, {
     headers: { authorization: `Bearer ${token.text}` },
@@ -123,7 +125,7 @@ async function get(path: string): Promise<{ data: unknown[]; next_cursor: string
 async function capture(cases: Case[]): Promise<Page[]> {
   const pages: Omit<Page, 'statements'>[] = []
   const visit = async (visited: Case): Promise<string | null> => {
-    const { data, next_cursor } = await get(visited.path)
+    const { data, next_cursor = null } = await get(visited.path)
     const isShort = next_cursor !== null && data.length < 50
     pages.push({ ...visited, rows: data.length, isShort, plans: [], apiMs: [], sqlMs: [] })
     return next_cursor

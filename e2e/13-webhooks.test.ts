@@ -10,12 +10,7 @@ import { body, openStage } from './stage.ts'
  */
 const receiver = await startReceiver()
 const stage = await openStage({
-  settings: {
-    POSTERN_WEBHOOK_PORTS: String(receiver.port),
-    POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
-    POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
-    POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example.net',
-  },
+  settings: { ...receiver.settings, POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example.net' },
 })
 const endpoints = `/admin/projects/${stage.project.id}/endpoints`
 

@@ -13,13 +13,7 @@ import { body, openStage } from './stage.ts'
  * keeps what it could not bring and comes again.
  */
 const receiver = await startReceiver()
-const stage = await openStage({
-  settings: {
-    POSTERN_WEBHOOK_PORTS: String(receiver.port),
-    POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
-    POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
-  },
-})
+const stage = await openStage({ settings: receiver.settings })
 const project = `/admin/projects/${stage.project.id}`
 const reason = 'The shop asked for it'
 const port = stage.inboundPort

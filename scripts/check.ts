@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 const steps: [what: string, command: string, ...args: string[]][] = [
   ['format and lint', 'node_modules/.bin/biome', 'ci', '.'],
   ['types', 'node_modules/.bin/tsc', '--project', '.'],
+  ['types of the console', 'node_modules/.bin/tsc', '--project', 'console'],
   ['boundaries', process.execPath, 'scripts/check-boundaries.ts'],
   ['dead code', 'node_modules/.bin/knip', '--no-progress'],
   ['packages', process.execPath, 'scripts/check-packages.ts'],

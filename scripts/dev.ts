@@ -9,18 +9,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startDevSink } from '../server/src/testing/dev-sink.ts'
+import { endWithUs } from '../server/src/testing/end-with-us.ts'
 import { type Cluster, startCluster } from '../server/src/testing/postgres.ts'
-import { makeDemoSender, type Sender, seedDemoData } from './demo-data.ts'
+import { totpCode } from '../server/src/testing/totp.ts'
+import { buildConsole, isConsoleStale } from './console-build.ts'
+import { seedDemoData } from './demo/data.ts'
+import { makeDemoSender, type Sender } from './demo/sender.ts'
 
 /**
  * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
  * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1 with a worker beside
  * it (`postern all`) and a mail server that keeps what is sent (testing/dev-sink.ts), and starts anew when a file changes.
- * Given arguments, they are a command for the one that runs: `npm run dev token` prints an access token,
- * `npm run dev -- audit verify` is `postern audit verify` in its environment.
+ * The console is built where it is missing or older than its source.
+ * Given arguments, they are a command for the one that runs: `npm run dev code` prints the code that the
+ * administrator's authenticator shows, `npm run dev token` an access token, `npm run dev -- audit verify` is
+ * `postern audit verify` in its environment.
  *
- * Of the environment's POSTERN_ variables only the two database addresses, the port and the resolvers are used. Without
- * POSTERN_DNS_SERVERS the system's are asked, which know nothing of the demo's domains: they stay pending.
+ * Of the environment's POSTERN_ variables only the two database addresses, the port, the resolvers and POSTERN_DEV_FOLDER
+ * (instead of .dev/) are used. Without POSTERN_DNS_SERVERS the system's are asked, which know nothing of the demo's
+ * domains: they stay pending.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const program = path.join(root, 'server/src/bin/postern.ts')
@@ -30,13 +37,15 @@ const url = `http://127.0.0.1:${port}`
 const givenDatabase = process.env['POSTERN_DATABASE_URL'] || undefined
 
 // What is remembered belongs to one database.
-const home = path.join(root, '.dev')
+const home = path.resolve(process.env['POSTERN_DEV_FOLDER'] || path.join(root, '.dev'))
 const state = path.join(home, givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
 /** Of the one that runs: its process, and the settings that its commands need. */
 const runningFile = path.join(home, 'running.json')
 
 interface Running {
   pid: number
+  /** Where its administrator's credentials are. */
+  state: string
   settings: Record<string, string>
 }
 
@@ -49,6 +58,7 @@ class Failed extends Error {}
 try {
   const args = process.argv.slice(2)
   if (args.length === 0) await develop()
+  else if (args[0] === 'code' && args.length === 1) say(await codeNow())
   else await command(args[0] === 'token' && args.length === 1 ? ['token', '--email', email] : args)
 } catch (error) {
   if (!stop.signal.aborted) {
@@ -64,13 +74,14 @@ async function develop(): Promise<void> {
   await requireFreePort()
   if (givenDatabase) await refuseForeign(givenDatabase)
   await mkdir(state, { recursive: true })
+  await freshConsole()
   const bounces = await freePort()
   const sink = await startDevSink({ folder: path.join(state, 'mail'), bouncePort: bounces, say })
   const cluster = givenDatabase ? undefined : await ownCluster()
   try {
     const databaseUrl = givenDatabase ?? (await databaseIn(cluster?.url ?? ''))
     const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces })
-    await writeFile(runningFile, JSON.stringify({ pid: process.pid, settings }), { mode: 0o600 })
+    await writeFile(runningFile, JSON.stringify({ pid: process.pid, state, settings }), { mode: 0o600 })
     const env = environment(settings)
     step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
     const isNew = !existsSync(path.join(state, 'administrator'))
@@ -88,19 +99,37 @@ async function develop(): Promise<void> {
   }
 }
 
+async function freshConsole(): Promise<void> {
+  if (!isConsoleStale()) return
+  step('Building the console…')
+  await buildConsole().catch(({ stderr, message }: Error & { stderr?: string }) => {
+    throw new Failed(`The console could not be built:\n${stderr?.trim() || message}`)
+  })
+}
+
+/** What the demo administrator's authenticator shows, so that nobody needs a phone to try things. */
+async function codeNow(): Promise<string> {
+  const { state: itsState } = await oneThatRuns()
+  const otpauth = /otpauth:\S+/.exec(await readFile(path.join(itsState, 'administrator'), 'utf8'))
+  if (!otpauth) throw new Failed('The credentials that were kept name no authenticator.')
+  return totpCode(otpauth[0])
+}
+
 /** A command for the one that runs, with the terminal as its own. */
 async function command(args: string[]): Promise<void> {
-  const one = await running()
-  if (!one)
-    throw new Failed(
-      '`npm run dev` is not running here. Start it, and give this command in a second terminal.',
-    )
+  const one = await oneThatRuns()
   const child = spawn(process.execPath, [program, ...args], {
     env: environment(one.settings),
     stdio: 'inherit',
   })
   const [code] = await once(child, 'exit')
   process.exitCode = code ?? 1
+}
+
+async function oneThatRuns(): Promise<Running> {
+  const one = await running()
+  if (one) return one
+  throw new Failed('`npm run dev` is not running here. Start it, and give this command in a second terminal.')
 }
 
 async function running(): Promise<Running | undefined> {
@@ -174,12 +203,14 @@ async function postern(env: Record<string, string>, ...args: string[]): Promise<
 /** An administrator of a database whose credentials were not kept here gets new ones. */
 function makeAdministrator(env: Record<string, string>): Promise<string> {
   step(`Making the administrator ${email}…`)
-  return postern(env, 'admin', 'create', '--email', email).catch((error: unknown) => {
-    if (error instanceof Failed && error.message.includes('exists')) {
-      return postern(env, 'admin', 'reset', '--email', email)
-    }
-    throw error
-  })
+  return postern(env, 'admin', 'create', '--email', email, '--name', 'Ada Example').catch(
+    (error: unknown) => {
+      if (error instanceof Failed && error.message.includes('exists')) {
+        return postern(env, 'admin', 'reset', '--email', email)
+      }
+      throw error
+    },
+  )
 }
 
 async function makeDemoData(env: Record<string, string>): Promise<string> {
@@ -212,6 +243,7 @@ async function serve(env: Record<string, string>, whenReady: () => Promise<void>
     stdio: 'inherit',
     detached: true,
   })
+  endWithUs(server, { isGroup: true })
   const ended = once(server, 'exit')
   try {
     await Promise.race([
@@ -309,6 +341,9 @@ ${credentials}
 
 Postern is ready.
 
+  console     ${url}/console
+              Sign in as ${email} with the password above. \`npm run -s dev code\`, in a second terminal, prints the six
+              digits that are asked for then; each opens one session, and the next ones come within 30 seconds.
   reference   ${url}/docs
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
   first mail  curl -s ${url}/v1/messages -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
@@ -316,6 +351,6 @@ Postern is ready.
               What is sent arrives here, in a mail server that keeps it: a line below tells of each mail.
   commands    npm run dev -- audit verify, and every other command of postern
 
-Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : 'What you did is kept under .dev/; remove it to begin anew.'}
+Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : `What you did is kept under ${path.relative('', home)}/; remove it to begin anew.`}
 `
 }

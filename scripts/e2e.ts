@@ -2,10 +2,12 @@ import { globSync } from 'node:fs'
 import path from 'node:path'
 import { runTests } from './run-tests.ts'
 
-/** `npm run e2e [-- 03 …]`: all scenarios, or those with these numbers. */
+/** `npm run e2e [-- 03 console/01 console …]`: all scenarios, or those with these numbers; `console` is all of the console's. */
 const root = path.resolve(import.meta.dirname, '..')
 const numbers = process.argv.slice(2)
-const wanted = numbers.length > 0 ? numbers.map((number) => `e2e/${number}-*.test.ts`) : ['e2e/*.test.ts']
+const patternOf = (number: string) =>
+  number === 'console' ? 'e2e/console/*.test.ts' : `e2e/${number}-*.test.ts`
+const wanted = numbers.length > 0 ? numbers.map(patternOf) : ['e2e/**/*.test.ts']
 const files = wanted.flatMap((pattern) => globSync(pattern, { cwd: root })).sort()
 if (files.length === 0) {
   process.stderr.write(`No scenario is called ${numbers.join(' or ')}.\n`)

@@ -9,6 +9,7 @@ import { createLogger } from '../server/src/platform/log.ts'
 import type { SettingsTable } from '../server/src/platform/settings.ts'
 import { makeTemplate } from '../server/src/testing/database.ts'
 import { startCluster } from '../server/src/testing/postgres.ts'
+import { consoleClient } from './console-client.ts'
 
 /**
  * Writes every generated file of the repository; with --check, writes nothing and fails when one is stale.
@@ -17,6 +18,7 @@ const generated: Record<string, () => Promise<string>> = {
   'server/src/platform/db/schema.gen.ts': databaseTypes,
   'docs/operations/configuration.md': async () => configurationPage(settings),
   'openapi/postern.v1.json': openapi,
+  'console/src/api/operations.gen.ts': async () => consoleClient(JSON.parse(await openapi())),
 }
 
 const root = new URL('../', import.meta.url)

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
+import { gatherPackages } from './gathered.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -10,6 +11,7 @@ const root = path.resolve(import.meta.dirname, '..')
 export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
   ...process.env,
+  NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} ${await gatherPackages()}`.trim(),
 }
 
 /** A process that is killed, as many are, leaves nothing of what it compiled. One that ends does it for all. */

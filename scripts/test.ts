@@ -2,7 +2,12 @@ import { runTests } from './run-tests.ts'
 
 /** `npm test [-- file …]`: the suite, or the files named. */
 const files = process.argv.slice(2)
-const all = ['server/src/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts']
+const all = [
+  'server/src/**/*.test.ts',
+  'scripts/**/*.test.ts',
+  'bench/**/*.test.ts',
+  'console/src/**/*.test.ts',
+]
 runTests(files.length > 0 ? files : all, {
   // Files wait for the database more than they compute.
   atOnce: 4,

@@ -1,4 +1,5 @@
 import { adminRoutes } from './admin/routes.ts'
+import { builtConsole, consoleRoutes } from './console-files.ts'
 import { type Context, snsDeps } from './context.ts'
 import { verifyingKeysOf } from './core/audit/keys.ts'
 import { linkKeysOf } from './core/inbound/link.ts'
@@ -20,7 +21,7 @@ export interface Api {
   retire(): void
 }
 
-export function createApi(context: Context): Api {
+export function createApi(context: Context, consoleFolder = builtConsole): Api {
   const { config, log, db, authenticate, vault, domains, endpoints, orders, jobs, signIn, sending } = context
   const app = createHttpServer({
     log,
@@ -91,6 +92,11 @@ export function createApi(context: Context): Api {
     addressLimit,
   })
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
+  consoleRoutes(app, {
+    folder: consoleFolder,
+    // Counted by itself: whoever opens the console has all of their requests left for what it asks.
+    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+  })
 
   return {
     app,

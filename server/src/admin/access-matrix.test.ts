@@ -31,7 +31,11 @@ import { exchange, type Received, type Sent } from '../testing/wire.ts'
 const issuers = { outside: await startIssuer(), stranger: await startIssuer() }
 const database = await testDatabase()
 const [api, routes] = await watchRoutes(() =>
-  startApi(database, { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.outside.configuration]) }),
+  startApi(
+    database,
+    { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.outside.configuration]) },
+    { consoleFolder: '/nowhere' },
+  ),
 )
 
 const enrolment = await api.makeAdmin()

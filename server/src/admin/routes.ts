@@ -57,6 +57,7 @@ import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
 import { matchRouteQuery } from './routing/match-route.ts'
 import { showRoute } from './routing/show-route.ts'
+import { findAnythingQuery } from './search/find-anything.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
 import { editUserOperation } from './users/edit-user.ts'
@@ -65,6 +66,8 @@ import { showUser } from './users/show-user.ts'
 
 /** Every administrative operation, by noun: the table of contents of the plane. */
 export const adminOperations = [
+  findAnythingQuery,
+
   listProjectsQuery,
   createProjectOperation,
   showProject,

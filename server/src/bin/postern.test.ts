@@ -170,7 +170,8 @@ describe('postern', () => {
     const { child, url } = await serve()
     const knock = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
-    assert.equal((await fetch(`${url}/readyz`)).status, 200)
+    // It serves before its job queue is there, which a busy machine takes a moment over.
+    await until(async () => (await fetch(`${url}/readyz`)).status === 200)
     assert.equal((await knock(stdout.trim())).status, 404)
 
     const reset = await callPostern(env, 'admin', 'reset', '--email', 'ada@example.com')
@@ -260,7 +261,7 @@ describe('postern', () => {
     const all = await serve('all')
     await all.said('working')
     await all.said('taking in reports')
-    assert.equal((await fetch(`${all.url}/readyz`)).status, 200)
+    await until(async () => (await fetch(`${all.url}/readyz`)).status === 200)
     const { stdout } = await callPostern(env, 'token', '--email', 'ada@example.com')
     const call = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${all.url}/v1/admin${path}`, {

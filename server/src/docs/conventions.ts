@@ -106,6 +106,11 @@ const ownTags: Tag[] = [
       'Email, password and a second factor open a session, which is a cookie; access tokens are drawn from it.',
   },
   {
+    name: 'search',
+    'x-displayName': 'Search',
+    description: 'From a few letters to a project, a domain, an address or a person.',
+  },
+  {
     name: 'projects',
     'x-displayName': 'Projects',
     description: 'What a customer owns: everything else belongs to a project.',

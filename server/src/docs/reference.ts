@@ -1,6 +1,5 @@
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import Fastify, { type FastifyRequest } from 'fastify'
+import { type Packed, packed, sendPacked } from '../platform/http/packed.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
@@ -67,7 +66,7 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
     onRequest: (request: FastifyRequest) => addressLimit(networkOf(request.ip)),
   }
   let text: string | undefined
-  let script: Promise<Script> | undefined
+  let script: Promise<Packed> | undefined
 
   app.get('/openapi.json', options, (_request, reply) => {
     text ??= document()
@@ -82,28 +81,21 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
       throw error
     })
     reply.type('text/javascript; charset=utf-8')
-    reply.header('cache-control', `public, max-age=${scriptMaxAgeSeconds}`).header('vary', 'accept-encoding')
-    const { plain, zipped } = await script
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(plain)
-    return reply.header('content-encoding', 'gzip').send(zipped)
+    reply.header('cache-control', `public, max-age=${scriptMaxAgeSeconds}`)
+    return sendPacked(request, reply, await script)
   })
 }
 
-interface Script {
-  plain: Buffer
-  zipped: Buffer
-}
-
 /**
- * Scalar's script, plain and compressed (4.3 MB, 1.3 MB as gzip), each once however many ask. The package hands it to nobody but browsers, so it is
- * asked like one. Loaded when it is wanted: a process whose /docs nobody opens does not carry it.
+ * Scalar's script. The package hands it to nobody but browsers, so it is asked like one. Loaded when it is wanted: a
+ * process whose /docs nobody opens does not carry it.
  */
-async function readScript(): Promise<Script> {
+async function readScript(): Promise<Packed> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
   const server = Fastify()
   server.register(scalar, { routePrefix: '/docs', configuration: settings as object })
   const answer = await server.inject('/docs/js/scalar.js')
   await server.close()
   if (answer.statusCode !== 200) throw new Error(`Scalar's script was not to be had: ${answer.statusCode}`)
-  return { plain: answer.rawPayload, zipped: await promisify(gzip)(answer.rawPayload) }
+  return packed(answer.rawPayload)
 }

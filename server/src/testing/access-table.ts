@@ -58,6 +58,11 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /docs': anyone(200),
   'GET /docs/scalar.js': anyone(200),
 
+  // No console is built in that test; how one is served is told in console-files.test.ts.
+  'GET /': anyone(302),
+  'GET /console': anyone(302),
+  'GET /console/*': anyone(404),
+
   // SNS alone, which is known by its signature, and posts text.
   'POST /v1/intake/sns': anyone(415, {}),
   // Whoever has the link, which nobody makes up.
@@ -90,6 +95,8 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'ANY /v1/admin': administrator(404),
   'ANY /v1/admin/': administrator(404),
   'ANY /v1/admin/*': administrator(404),
+
+  'GET /v1/admin/search': administrator(200),
 
   'GET /v1/admin/projects': administrator(200),
   'POST /v1/admin/projects': administrator(201, { user_id: project.user_id, plan_id: plan.id }),

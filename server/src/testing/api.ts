@@ -23,7 +23,7 @@ let administrators = 0
 export async function startApi(
   database: TestDatabase,
   environment: Record<string, string> = {},
-  { waitsForJobs = true } = {},
+  { waitsForJobs = true, consoleFolder }: { waitsForJobs?: boolean; consoleFolder?: string } = {},
 ): Promise<TestApi> {
   const logLines: string[] = []
   const config = loadConfig({
@@ -46,7 +46,7 @@ export async function startApi(
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })
   const context = createContext(config, log, 'postern test')
-  const { app } = createApi(context)
+  const { app } = createApi(context, consoleFolder)
   const ready = context.jobs.start()
   if (waitsForJobs) await ready
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

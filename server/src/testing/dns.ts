@@ -21,8 +21,8 @@ export interface TestDns {
   /** For POSTERN_DNS_SERVERS. */
   server: string
   serverIpv6: string
-  /** From now on the zone holds these records and no others; it is made if it was not there. */
-  setZone(zone: string, records: DnsRecord[]): Promise<void>
+  /** From now on the zone holds these records (or lines of a zone file) and no others; it is made if it was not there. */
+  setZone(zone: string, records: DnsRecord[] | string): Promise<void>
   /** SERVFAIL for every name in it, until the zone is set again. */
   breakZone(zone: string): Promise<void>
   /** It takes questions and answers none, until it is resumed. */
@@ -51,7 +51,7 @@ export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] })
 
   // Rewriting a zone and reloading it takes 12 ms, a transaction over the control socket 30.
   const control = (...args: string[]) => run('knotc', ['-c', configuration, '-b', '-f', ...args], { env })
-  const write = async (zone: string, records: DnsRecord[]): Promise<number> => {
+  const write = async (zone: string, records: DnsRecord[] | string): Promise<number> => {
     if (!known.includes(zone)) known.push(zone)
     const own = ++serial
     await writeFile(path.join(home, zoneFile(zone)), zoneText(zone, records, own))
@@ -155,11 +155,12 @@ const zoneFile = (zone: string): string => (zone === '.' ? 'root.zone' : `${zone
 const absolute = (name: string): string => (name.endsWith('.') ? name : `${name}.`)
 
 /** A long life, so that an answer which somebody kept is noticed. */
-function zoneText(zone: string, records: DnsRecord[], serial: number): string {
+function zoneText(zone: string, records: DnsRecord[] | string, serial: number): string {
   const origin = absolute(zone)
-  const lines = records.map(
-    ({ name, type, value }) => `${absolute(name)} 3600 ${type} ${dataOf(type, value)}`,
-  )
+  const lines =
+    typeof records === 'string'
+      ? [records]
+      : records.map(({ name, type, value }) => `${absolute(name)} 3600 ${type} ${dataOf(type, value)}`)
   return [
     `${origin} 3600 SOA ns.invalid. hostmaster.invalid. ${serial} 3600 600 86400 3600`,
     `${origin} 3600 NS ns.invalid.`,

@@ -12,7 +12,8 @@ export interface Receiver {
   port: number
   /** For whoever is to trust it. */
   ca: string
-  caFile: string
+  /** With which a `postern` lets endpoints be here. */
+  settings: Record<string, string>
   /** Everything that arrived whole, whatever it was answered. */
   got: Received[]
   /** From now on; the last word is for all paths that no other is for. */
@@ -83,7 +84,11 @@ export async function startReceiver(): Promise<Receiver> {
     url: `https://127.0.0.1:${port}`,
     port,
     ca: certificate.cert.toString(),
-    caFile: certificate.files.certificate,
+    settings: {
+      POSTERN_WEBHOOK_PORTS: String(port),
+      POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
+      POSTERN_WEBHOOK_CA_FILE: certificate.files.certificate,
+    },
     got,
     answer: (reply, path = '') => void replies.set(path, reply),
     async until(count, path) {

@@ -15,9 +15,7 @@ const env = {
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
   POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
-  POSTERN_WEBHOOK_PORTS: String(receiver.port),
-  POSTERN_PRIVATE_NETWORKS: '127.0.0.0/8',
-  POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
+  ...receiver.settings,
 }
 const startWorker = () => startPostern('worker', env, ['working'])
 

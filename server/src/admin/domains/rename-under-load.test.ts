@@ -15,7 +15,7 @@ import { RandomActs } from '../../testing/random-acts.ts'
  * each must have had the answer that the model gives there. What left no row, a refusal or a read, must be what the
  * model gives at some moment of its round: so nobody ever saw a domain that was renamed by half.
  */
-const rounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 300)
+const rounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 150)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 const laneCount = 8
 

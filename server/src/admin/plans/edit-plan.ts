@@ -32,7 +32,7 @@ export const editPlanOperation = adminOperation({
                 after: planConfig(after),
               },
             },
-      effects: () => planEffects(tx, before, after),
+      effects: async () => (after === before ? [] : planEffects(tx, before, after)),
       warnings: async () => [...planWarnings(after), ...(await overLimitWarnings(tx, after))],
       answer: planView(after),
       version: after.version,

@@ -27,6 +27,13 @@ describe('a preview of plans.edit', () => {
     ])
   })
 
+  test('tells no effects where nothing would change', async () => {
+    const plan = await makePlan()
+    await makeProject({ plan_id: plan.id })
+    const { changes, effects } = await preview(plan.id, { max_domains: plan.max_domains })
+    assert.deepEqual([changes, effects], [[], []])
+  })
+
   test('names the projects that then have more than it allows', async () => {
     const plan = await makePlan()
     const full = await makeProject({ plan_id: plan.id })

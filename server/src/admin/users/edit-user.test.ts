@@ -12,7 +12,7 @@ import { totpCode } from '../../testing/totp.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeUser, makeProject } = fixtures(database, admin)
+const { makeUser, makeProject, makeMember } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
 const reason = 'Agreed in the weekly meeting'
@@ -106,6 +106,24 @@ describe('users.edit', () => {
     const project = await makeProject({ user_id: user.id })
     assert.equal((await edit(user.id, { is_active: false })).status, 200)
     assert.deepEqual((await admin.get(`/projects/${project.id}`)).body, project)
+  })
+
+  test('tells in a preview how many projects the user owns and how many they are a member of', async () => {
+    const user = await makeUser()
+    const effects = async (body: object) =>
+      (await admin.patch(`/users/${user.id}?dry_run=true`, { reason, ...body })).body.effects
+    assert.deepEqual(await effects({ is_active: false }), [
+      'Projects affected: owns 0, is a member of 0.',
+      'The user cannot sign in.',
+      'Sessions ended: 0; every access token of the user is refused.',
+    ])
+    await makeProject({ user_id: user.id })
+    await makeProject({ user_id: user.id })
+    await makeMember((await makeProject()).id, { email: user.email })
+    assert.deepEqual(await effects({ role: 'admin' }), [
+      'Projects affected: owns 2, is a member of 1.',
+      'The user may do everything in every project.',
+    ])
   })
 
   test('always needs a reason', async () => {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
+import { countText } from '../../core/counts.ts'
+import { countProjectsOfUser, editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
@@ -34,6 +35,7 @@ export const editUserOperation = adminOperation({
       }
     }
     const { row: after, endedSessions } = edited
+    const { owned, joined } = await countProjectsOfUser(tx, after.id)
     const sessions = endedSessions === null ? null : { sessions: endedSessions }
     return {
       audit: {
@@ -47,6 +49,7 @@ export const editUserOperation = adminOperation({
         subject: { email: after.email, name: after.name },
       },
       effects: [
+        `Projects affected: owns ${countText(owned)}, is a member of ${countText(joined)}.`,
         ...(before.role !== 'admin' && after.role === 'admin'
           ? ['The user may do everything in every project.']
           : []),

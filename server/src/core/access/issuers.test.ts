@@ -225,12 +225,16 @@ describe('who may issue tokens', { concurrency: true }, () => {
         const answers = await Promise.all(tokens.map(knock))
         assert.deepEqual(new Set(answers), new Set([refused]))
       }
+      const startedAt = performance.now()
       assert.equal(await knock(await sign()), welcome)
       await flood()
-      assert.equal(issuer.fetches, 1)
+      // On a slow machine, a cooldown may end in the middle of a flood.
+      const allowed = () => 1 + Math.floor((performance.now() - startedAt) / 5_000)
+      const first = issuer.fetches
+      assert.ok(first <= allowed(), `${first} fetches`)
       await sleep(cooldownMs)
       await flood()
-      assert.equal(issuer.fetches, 2)
+      assert.ok(issuer.fetches > first && issuer.fetches <= allowed(), `${issuer.fetches} fetches`)
     })
 
     test('made-up key ids cause one fetch per cooldown while the issuer is down, too', async () => {

@@ -1,20 +1,14 @@
-import { hkdfSync } from 'node:crypto'
 import { makeVerp, readVerp, type VerpKeys, type VerpToken } from '../../mail/verp.ts'
+import { derivedKeys } from '../secrets/derived-keys.ts'
 import type { MasterKeys } from '../secrets/master-keys.ts'
 
 export type { VerpKeys, VerpToken }
 
 /**
- * Return paths name the mail, and a signature under a key that is derived from a master key, so that there is no
- * further secret to keep. The first master key signs, all of them verify: an old one is kept until no mail that went
- * out under it can bounce any more.
+ * Return paths name the mail, and a signature under a key that is derived from a master key. An old master key is kept
+ * until no mail that went out under it can bounce any more.
  */
-const purpose = 'postern return path'
-
-export function verpKeysOf([first, ...others]: MasterKeys): VerpKeys {
-  const keyOf = ({ key }: { key: Buffer }) => Buffer.from(hkdfSync('sha256', key, '', purpose, 32))
-  return [keyOf(first), ...others.map(keyOf)]
-}
+export const verpKeysOf = (keys: MasterKeys): VerpKeys => derivedKeys(keys, 'postern return path')
 
 /** `bounces.` of a customer's domain is an alias of our own host (core/domains/records.ts). */
 export const returnPathOf = (keys: VerpKeys, mail: VerpToken, domainName: string): string =>

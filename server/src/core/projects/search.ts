@@ -1,5 +1,5 @@
 import type { ReadTx } from '../../platform/db/db.ts'
-import { briefly, type Found, hasTrigram, lookingMs, lookOn, stayOnIndexes } from '../found.ts'
+import { briefly, type Found, hasTrigram, lookingMs, lookOn, searchMs, stayOnIndexes } from '../found.ts'
 import { fewBeyondLimit, fewByName, fewByScore, look, lookAmong, type ProjectSearch } from './listing.sql.ts'
 import type { ProjectRow } from './projects.sql.ts'
 
@@ -13,6 +13,7 @@ export const projectBounds = {
   fewInIndex: 10_000,
   fewInTable: 3_000,
   lookingMs,
+  searchMs,
 }
 
 /**
@@ -44,14 +45,14 @@ type Way = () => Promise<Found<ProjectRow> | undefined>
 function waysToFew(
   tx: ReadTx,
   search: ProjectSearch,
-  { fewInIndex, fewInTable }: typeof projectBounds,
+  { fewInIndex, fewInTable, searchMs }: typeof projectBounds,
 ): Way[] {
   const { q, minScore, maxScore, overLimit, sort } = search
   const byLimit: Way = () => lookAmong(tx, search, fewBeyondLimit(search, fewInIndex), fewInIndex)
   const byScore: Way = () => lookAmong(tx, search, fewByScore(search), fewInIndex)
   const byName = (part: string): Way => {
     const few = fewByName(part, fewInTable)
-    return () => briefly(tx, () => lookAmong(tx, search, few, fewInTable))
+    return () => briefly(tx, searchMs, () => lookAmong(tx, search, few, fewInTable))
   }
   // Sorted by score, a stretch of scores is what is being looked through already.
   const hasScores = (minScore !== undefined || maxScore !== undefined) && !sort.endsWith('reputation_score')

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import { countCap } from '../counts.ts'
 import { allOf, type Found, foundOf, type Place, partOf, walk } from '../found.ts'
 
 const columns = [
@@ -73,6 +74,27 @@ export async function update(
     .where('id', '=', id)
     .returning(columns)
     .executeTakeFirstOrThrow()
+}
+
+export interface UserProjects {
+  owned: number
+  /** Not counting those that they own. */
+  joined: number
+}
+
+/** Up to the cap each. */
+export async function countProjects(tx: ReadTx, userId: number): Promise<UserProjects> {
+  const { rows } = await sql<UserProjects>`
+    select (select count(*) from (
+              select from control.projects where user_id = ${userId} limit ${sql.lit(countCap + 1)}
+            ) as counted) as owned,
+           (select count(*) from (
+              select from control.members
+               where user_id = ${userId} and role <> 'owner' limit ${sql.lit(countCap + 1)}
+            ) as counted) as joined`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('a count gave no row')
+  return row
 }
 
 export async function countSessions(tx: ReadTx, userId: number): Promise<number> {

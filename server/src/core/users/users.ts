@@ -1,8 +1,9 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { briefly, type Found, hasTrigram, lookingMs, lookOn, stayOnIndexes } from '../found.ts'
+import { briefly, type Found, hasTrigram, lookingMs, lookOn, searchMs, stayOnIndexes } from '../found.ts'
 import {
+  countProjects,
   countSessions,
   deleteSessions,
   find,
@@ -42,10 +43,12 @@ const existing = (row: UserRow | undefined, id: number): UserRow => {
   return row
 }
 
+export const countProjectsOfUser = countProjects
+
 export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
 
 // Rows looked at, in the table itself: 5,000 take about 8 ms on two shared cores.
-export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, lookingMs }
+export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, lookingMs, searchMs }
 
 /** Newest first. A part of a name that a first look finds too rarely is looked up by its letters. */
 export async function searchUsers(
@@ -59,7 +62,7 @@ export async function searchUsers(
   if (first.next === null || first.rows.length === limit) return first
   await stayOnIndexes(tx)
   const few = hasTrigram(q)
-    ? await briefly(tx, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
+    ? await briefly(tx, bounds.searchMs, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
     : undefined
   return (
     few ??

@@ -1,5 +1,5 @@
 import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
-import { PosternError } from '../../platform/errors.ts'
+import { Recorder } from '../../platform/recorder.ts'
 import { type Result, writeResults } from './deliveries.sql.ts'
 import { insertDisabled, type Leased, lockLeased, type QueueNews, updateQueues } from './queues.sql.ts'
 
@@ -13,15 +13,9 @@ export interface Report {
   release?: { hasFailed: boolean; restMs: number; disabledBecause?: string | undefined }
 }
 
-/**
- * Writes down reports of many rounds in one transaction: whatever comes while one is under way goes into the next. A
- * transaction that fails is tried again until the lease is over; then somebody else has the queue, and sends again what
- * could not be written down. Of a lease that is somebody else's nothing is written.
- */
 const atOnce = 500
 /** Nobody waits for it, and a transaction costs as much for a hundred as for one. */
 const gatherMs = 20
-const retryMs = 200
 /** Rounds begin nothing new while so much is not written down. */
 const behindAtMost = 2_000
 /** An endpoint that took nothing for so long is switched off. */
@@ -31,77 +25,27 @@ const failuresAtLeast = 12
 
 const tookNothing = `It took nothing for ${failingDaysAtMost} days.`
 
-interface Waiting {
-  report: Report
-  until: number
-  done: () => void
-}
-
+/**
+ * Writes down reports of many rounds, until their leases are over; then somebody else has the queue, and sends again what
+ * could not be written down. Of a lease that is somebody else's nothing is written.
+ */
 export class Reports {
-  readonly #db: UnscopedDb
-  readonly #onError: (error: unknown, lost: number) => void
-  #waiting: Waiting[] = []
-  #running: Promise<void> | undefined
-  #isFailing = false
+  readonly #recorder: Recorder<Report>
 
   constructor(db: UnscopedDb, onError: (error: unknown, lost: number) => void) {
-    this.#db = db
-    this.#onError = onError
+    this.#recorder = new Recorder({
+      write: (reports) => db.transaction((tx) => writeReports(tx, reports)),
+      ...{ atOnce, gatherMs, onError },
+    })
   }
 
   get isBehind(): boolean {
-    return this.#isFailing || this.#waiting.length > behindAtMost
+    return this.#recorder.isFailing || this.#recorder.behind > behindAtMost
   }
 
   /** Resolves when it is written down, or given up. `until`: when the lease is over, by the steady clock. */
   write(report: Report, until: number): Promise<void> {
-    return new Promise((done) => {
-      this.#waiting.push({ report, until, done })
-      this.#running ??= this.#run().finally(() => {
-        this.#running = undefined
-      })
-    })
-  }
-
-  async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      if (this.#waiting.length < atOnce) await new Promise((resolve) => setTimeout(resolve, gatherMs))
-      const group = this.#waiting.slice(0, atOnce)
-      try {
-        await this.#write(group)
-        this.#isFailing = false
-        this.#leave(group)
-      } catch (error) {
-        this.#isFailing = true
-        // A database that is away is so for all of them; anything else is the fault of one.
-        const isAway = error instanceof PosternError
-        if (!isAway) await this.#eachAlone(group)
-        const late = isAway ? group.filter(({ until }) => performance.now() > until) : []
-        this.#onError(error, late.length)
-        this.#leave(late)
-        if (isAway) await new Promise((resolve) => setTimeout(resolve, retryMs))
-      }
-    }
-    this.#isFailing = false
-  }
-
-  #write(group: readonly Waiting[]): Promise<void> {
-    const reports = group.map(({ report }) => report)
-    return this.#db.transaction((tx) => writeReports(tx, reports))
-  }
-
-  /** One that fails even so is left to its lease. */
-  async #eachAlone(group: readonly Waiting[]): Promise<void> {
-    for (const one of group) {
-      await this.#write([one]).catch((error: unknown) => this.#onError(error, 1))
-      this.#leave([one])
-    }
-  }
-
-  #leave(group: readonly Waiting[]): void {
-    const gone = new Set(group)
-    this.#waiting = this.#waiting.filter((one) => !gone.has(one))
-    for (const { done } of group) done()
+    return this.#recorder.record(report, until)
   }
 }
 

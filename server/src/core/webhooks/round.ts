@@ -15,9 +15,9 @@ import type { Targets } from './targets.ts'
  * What a worker does with an endpoint's queue between taking and giving it back.
  *
  * One that did not answer well the last time, or was never asked, is tried with a single delivery, the one that has been
- * due for longest. Once that is taken, or if the endpoint is known to answer, deliveries go out ten at a time until nothing is due, ten seconds
- * have passed, or ten in a row failed. Whatever begins within those ten seconds has ended long before the lease of a
- * minute, so no lease is ever renewed.
+ * due for longest. Once that is taken, or if the endpoint is known to answer, deliveries go out ten at a time until
+ * nothing is due, ten seconds have passed, or ten in a row failed. Whatever begins within those ten seconds has ended long
+ * before the lease of a minute, so no lease is ever renewed.
  */
 export interface RoundDeps {
   db: UnscopedDb

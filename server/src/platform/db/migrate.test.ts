@@ -94,7 +94,7 @@ test('a login that is no superuser migrates, text search included', async () => 
   const database = await emptyDatabase()
   const ownerUrl = await migratorOf(database)
   assert.deepEqual(await migrate({ ownerUrl, appUser: 'postern_app', log: () => {} }), files)
-  assert.equal((await searchIndexes(database)).length, 2)
+  assert.equal((await searchIndexes(database)).length, 4)
 })
 
 test('text search that the operator has installed elsewhere is used', async () => {

@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { type Call, caller } from './calls.ts'
+import { makeMail } from './mail.ts'
+import { pick } from './noise.ts'
 
 /**
  * A believable installation to look at: four plans, forty projects with members, endpoints, API keys, domains and a
  * history that two administrators made through the interface itself, so that its audit is as genuine as any.
  *
- * The same every time: what looks random comes from a fixed sequence. People and counters, which no operation
- * makes yet, are written straight into the tables; and so is that some domains are verified, because nobody publishes
- * their records. All are of our own MTAs: SES needs an account.
+ * The same every time: what looks random comes from a fixed sequence. People, and mail of days that are over, which no
+ * operation makes, are written straight into the tables; and so is that some domains are verified, because nobody
+ * publishes their records. All are of our own MTAs: SES needs an account.
  */
 export interface Demo {
   url: string
@@ -38,92 +39,15 @@ export async function seedDemoData({
     const ada = caller(url, await tokenOf(administrator))
     const grace = caller(url, await tokenOf(secondAdministrator))
     const plans = await makePlans(ada)
+    const ids: number[] = []
     for (const [index, name] of projectNames.entries()) {
       const by = index % 3 === 0 ? grace : ada
-      await makeProject({ by, database, name, index, owners, plans })
+      ids.push(await makeProject({ by, name, index, owners, plans }))
       if (index % 10 === 9) say(`  ${index + 1} of ${projectNames.length} projects`)
     }
     await showVerified(database)
-  } finally {
-    await database.end()
-  }
-}
-
-type Call = (method: string, path: string, body: object) => Promise<{ id: number }>
-
-/**
- * Keeps on when the server is away for a moment (it starts anew when a file changes), and a run that was cut short
- * can be made again: what was created before is not created twice.
- */
-function caller(url: string, token: string): Call {
-  return async (method, path, body) => {
-    const request = {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'idempotency-key': `demo-${createHash('sha256')
-          .update(JSON.stringify([path, body]))
-          .digest('hex')}`,
-      },
-      body: JSON.stringify(body),
-    }
-    const response = await patiently(() => fetch(`${url}/v1/admin${path}`, request))
-    const text = await response.text()
-    const answer = text === '' ? {} : JSON.parse(text)
-    if (!response.ok && answer.error !== 'secret_already_revealed') {
-      throw new Error(`${method} ${path} was refused: ${text}`)
-    }
-    return answer
-  }
-}
-
-async function patiently(attempt: () => Promise<Response>): Promise<Response> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (tried === 50) throw error
-      await sleep(200)
-    }
-  }
-}
-
-export interface Sender {
-  secret: string
-  domain: string
-}
-
-/** A key of a project that can send, made as an administrator makes it. */
-export async function makeDemoSender(url: string, databaseUrl: string, token: string): Promise<Sender> {
-  const database = new pg.Client({ connectionString: databaseUrl, options: '-c role=postern_admin' })
-  await database.connect()
-  try {
-    const { rows } = await database.query<{ project_id: string; name: string }>(
-      `select domains.project_id, domains.name from control.domains as domains
-         join control.projects as projects on projects.id = domains.project_id
-        where domains.status = 'verified' and domains.mta_provider = 'service' and projects.allow_service_mta
-          and not projects.is_locked
-        order by domains.id limit 1`,
-    )
-    const [place] = rows
-    if (!place) throw new Error('the demo data has no domain to send from')
-    const response = await patiently(() =>
-      fetch(`${url}/v1/admin/projects/${place.project_id}/api-keys`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          mode: 'live',
-          name: 'First mail',
-          scopes: ['messages:send', 'messages:read', 'suppressions:read', 'suppressions:write', 'usage:read'],
-          domain_id: null,
-          allowed_ips: [],
-          expires_at: null,
-        }),
-      }),
-    )
-    const { secret } = (await response.json()) as { secret: string }
-    return { secret, domain: place.name }
+    say('  thirty days of mail')
+    await makeMail(databaseUrl, ids)
   } finally {
     await database.end()
   }
@@ -271,7 +195,6 @@ async function makePlans(call: Call): Promise<number[]> {
 
 interface ProjectToMake {
   by: Call
-  database: pg.Client
   name: string
   index: number
   owners: { id: number; email: string }[]
@@ -287,7 +210,7 @@ const endpointKinds = [
   },
 ]
 
-async function makeProject({ by, database, name, index, owners, plans }: ProjectToMake): Promise<void> {
+async function makeProject({ by, name, index, owners, plans }: ProjectToMake): Promise<number> {
   const tier = [1, 0, 2, 1, 1, 0, 2, 1, 3, 0][index % 10] ?? 1
   const { id } = await by('POST', '/projects', {
     name,
@@ -320,11 +243,7 @@ async function makeProject({ by, database, name, index, owners, plans }: Project
   }
   await makeHistory(by, path, index, plans)
   if (index % 3 !== 0) await makeDomains(by, path, index, domain)
-  const sent = (planConfigs[tier]?.max_mails_per_month ?? 0) * (0.1 + (index % 9) / 10)
-  await database.query(
-    'update control.project_stats set computed_score = $2, bounced = $3, failed = $4, complained = $5 where project_id = $1',
-    [id, 98 - ((index * 7) % 35), Math.round(sent / 110), Math.round(sent / 400), Math.round(sent / 2600)],
-  )
+  return id
 }
 
 async function makeMembers(
@@ -392,10 +311,4 @@ async function makeHistory(by: Call, path: string, index: number, plans: number[
     [index % 5 === 4, { name: `${projectNames[index]} (EU)` }],
   ]
   for (const [when, body] of acts) if (when) await by('PATCH', path, body)
-}
-
-function pick<T>(from: readonly T[], n: number): T {
-  const found = from[n % from.length]
-  if (found === undefined) throw new Error('nothing to pick from')
-  return found
 }

@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuSeconds, machineAtRest, machineCpuSeconds, median, spread, table } from './figures.ts'
+import type { Postern } from './postern.ts'
+
+/** `postern worker` against somebody else who does the same with the same things, in turns, on one machine. */
+export interface Contest {
+  /** The row of bench/RESULTS.md. */
+  no: string
+  what: string
+  /** What is counted: `mails`. */
+  things: string
+  rival: string
+  /** At least this part of what the rival does. */
+  goal: number
+  rounds: number
+  /** A turn with more of others' cores than this does not count. */
+  strangersAtMost: number
+  /** For a profile: there is nothing to compare with, so there is no ratio and no row in the table. */
+  isWorkerAlone: boolean
+  measureWorker(): Promise<Measured>
+  measureRival(): Promise<Measured>
+}
+
+export interface Measured {
+  perSecond: number
+  /** Of whoever sends, for each of what was sent. */
+  cpuMs: number
+  postgresCpuMs: number
+  strangersCores: number
+}
+
+interface Turn {
+  worker: Measured
+  rival: Measured
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+export async function compete(contest: Contest): Promise<Turn[]> {
+  const { rounds, rival: name, strangersAtMost, isWorkerAlone } = contest
+  const turns: Turn[] = []
+  for (let round = 0; turns.length < rounds && round < 10 * rounds; round++) {
+    await machineAtRest(strangersAtMost)
+    const worker = await contest.measureWorker()
+    if (isWorkerAlone) {
+      say(`worker ${figures(worker)}, alone`)
+      if (round + 1 === rounds) break
+      continue
+    }
+    const rival = await contest.measureRival()
+    const isDisturbed = [worker, rival].some(({ strangersCores }) => strangersCores > strangersAtMost)
+    if (!isDisturbed) turns.push({ worker, rival })
+    say(`worker ${figures(worker)}, ${name} ${figures(rival)}: ${ratioOf({ worker, rival }).toFixed(2)}`)
+  }
+  return turns
+}
+
+/** Its table, with what the figures in it are. */
+export function outcomeOf({ no, what, things, rival: name, goal }: Contest, turns: readonly Turn[]): string {
+  const thing = things.replace(/s$/, '')
+  const [worker, rival] = [turns.map((turn) => turn.worker), turns.map((turn) => turn.rival)]
+  const of = (halves: Measured[], pick: (half: Measured) => number, digits: number): string =>
+    spread(halves.map(pick), digits)
+  const ratios = turns.map(ratioOf)
+  const row = () => [
+    no,
+    what,
+    of(worker, ({ perSecond }) => perSecond, 0),
+    of(rival, ({ perSecond }) => perSecond, 0),
+    `${spread(ratios, 2)}${median(ratios) >= goal ? '' : ' **missed**'}`,
+    `≥ ${goal}`,
+    of(worker, ({ cpuMs }) => cpuMs, 2),
+    of(worker, ({ postgresCpuMs }) => postgresCpuMs, 2),
+    of(rival, ({ cpuMs }) => cpuMs, 2),
+    of([...worker, ...rival], ({ strangersCores }) => strangersCores, 1),
+  ]
+  const head = ['', 'what', `worker ${things}/s`, `${name} ${things}/s`, 'ratio', 'goal']
+  return [
+    `medians (least–most); processor time in ms per ${thing}, and in cores for whatever else ran on the machine.\n`,
+    table([...head, 'CPU: worker', 'PostgreSQL', name, 'strangers'], turns.length > 0 ? [row()] : []),
+  ].join('\n')
+}
+
+export interface Arena {
+  postern: Postern
+  /** Of whoever receives, in a process of its own. */
+  receiverPid: number
+  /** So many of the first do not count: the first seconds of a process are spent compiling. */
+  warmUp: number
+  /** When each was received, in any order. */
+  times(): Promise<number[]>
+}
+
+/** Whoever measures starts when the sender is there, and stops when it has nothing more to do. */
+export async function measured(arena: Arena, pid: number, work: () => Promise<void>): Promise<Measured> {
+  const { postern, receiverPid, warmUp } = arena
+  const used = async () => ({
+    sender: await cpuSeconds(pid),
+    postgres: await cpuSeconds(postern.pids.postgres, true),
+    others:
+      (await cpuSeconds(process.pid)) +
+      (await cpuSeconds(receiverPid)) +
+      (await cpuSeconds(postern.pids.api)),
+    machine: await machineCpuSeconds(),
+  })
+  const [before, startedAt] = [await used(), performance.now()]
+  await work()
+  const [after, seconds] = [await used(), (performance.now() - startedAt) / 1000]
+  const by = (who: keyof typeof before): number => after[who] - before[who]
+  const times = (await arena.times()).toSorted((a, b) => a - b)
+  const [first = 0, last = 0] = [times[warmUp - 1], times.at(-1)]
+  return {
+    perSecond: (times.length - warmUp) / ((last - first) / 1000),
+    cpuMs: (by('sender') * 1000) / times.length,
+    postgresCpuMs: (by('postgres') * 1000) / times.length,
+    strangersCores: Math.max(0, (by('machine') - by('sender') - by('postgres') - by('others')) / seconds),
+  }
+}
+
+/** Whoever receives has a thing before the worker has written down that it was sent. */
+export async function untilEmpty({ superuser }: Postern, queue: string): Promise<void> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(50)) {
+    const { rowCount } = await superuser.query(`select from ${queue} limit 1`)
+    if (rowCount === 0) return
+  }
+  throw new Error(`Everything was received, and some of it is still in ${queue}.`)
+}
+
+const figures = ({ perSecond, cpuMs, postgresCpuMs, strangersCores }: Measured): string =>
+  `${perSecond.toFixed(0)}/s (CPU ${cpuMs.toFixed(2)} ms, PostgreSQL ${postgresCpuMs.toFixed(2)}, strangers ${strangersCores.toFixed(1)} cores)`
+
+const ratioOf = ({ worker, rival }: Turn): number => worker.perSecond / rival.perSecond

@@ -1,0 +1,128 @@
+import { parseArgs } from 'node:util'
+import { chromium, type Page } from 'playwright-core'
+import { circumstances, machineAtRest, percentile, table } from './figures.ts'
+import { fill } from './lists-fill.ts'
+import { startPostern } from './postern.ts'
+
+/**
+ * `npm run bench:keystrokes`: how long after a key is pressed in the console's search of projects its answer is on the
+ * screen, with 1,000,000 projects. Needs the console to be built (`npm run build`). Signing in is left out: the browser
+ * is handed a token where it would draw one.
+ */
+const { values: options } = parseArgs({
+  options: {
+    projects: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '5' },
+    data: { type: 'string' },
+    'strangers-at-most': { type: 'string', default: 'Infinity' },
+  },
+})
+const goalMs = 300
+/** Names as they are there, parts of such, and what nothing is called. */
+const words = ['acme', 'post', 'shop 4711', 'north', 'zzzz', 'o-7', 'in']
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const postern = await startPostern({ data: options.data })
+try {
+  const { rows } = await postern.superuser.query<{ count: number }>(
+    'select count(*)::int from control.projects',
+  )
+  if ((rows[0]?.count ?? 0) === 0) {
+    await fill(postern.superuser, { projects: Number(options.projects), audit: 1000 }, say)
+  }
+  await machineAtRest(Number(options['strangers-at-most']))
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  })
+  const page = await browser.newPage({ baseURL: postern.url })
+  await handToken(page)
+  const tookMs: number[] = []
+  const slowest: [word: string, ms: number][] = []
+  for (let round = 0; round < Number(options.rounds); round++) {
+    // Anew: a page remembers what it was told.
+    await page.goto('/console/projects')
+    await page.getByRole('table').waitFor()
+    for (const word of words) tookMs.push(...(await typed(page, word, slowest)))
+  }
+  await browser.close()
+  const p99 = percentile(tookMs, 0.99)
+  say(
+    `\n${await circumstances(postern.superuser)}; ${options.projects} projects; ${tookMs.length} keystrokes.\n`,
+  )
+  say(
+    table(
+      ['p50 ms', 'p90 ms', 'p99 ms', 'most ms'],
+      [
+        [
+          ...[0.5, 0.9, 0.99].map((share) => percentile(tookMs, share).toFixed(0)),
+          Math.max(...tookMs).toFixed(0),
+        ],
+      ],
+    ),
+  )
+  const [worst] = slowest.sort(([, one], [, other]) => other - one)
+  say(
+    `\nThe slowest was after "${worst?.[0]}". Goal: ${goalMs} ms. ${p99 <= goalMs ? 'Reached' : 'Missed'} at p99.`,
+  )
+} finally {
+  await postern.stop()
+}
+
+async function handToken(page: Page): Promise<void> {
+  const token = await postern.token()
+  const expires_at = new Date(Date.now() + 540_000).toISOString()
+  await page.route('**/v1/auth/token', (route) => route.fulfill({ json: { token, expires_at } }))
+  const user = { id: 1, email: 'bench@example.com', name: '', role: 'admin', second_factor_enabled: true }
+  const session = { id: 1, second_factor_at: null, expires_at }
+  await page.route('**/v1/auth/session', (route) => route.fulfill({ json: { user, session } }))
+}
+
+/** Key by key, each when the one before has its answer; and away again, unmeasured. */
+async function typed(page: Page, word: string, slowest: [word: string, ms: number][]): Promise<number[]> {
+  const field = page.getByRole('textbox', { name: 'Search' })
+  const tookMs: number[] = []
+  for (const [index, key] of [...word].entries()) {
+    await page.evaluate(watch, word.slice(0, index + 1))
+    await field.press(key === ' ' ? 'Space' : key)
+    const ms = (await page.evaluate('window.answered')) as number
+    tookMs.push(ms)
+    slowest.push([word.slice(0, index + 1), ms])
+  }
+  await field.fill('')
+  await page.getByRole('row').nth(40).waitFor()
+  return tookMs
+}
+
+/** In the page: resolves with the time from the next input to the first frame in which all that is shown answers it. */
+function watch(question: string): void {
+  const page = globalThis as unknown as {
+    answered: Promise<number>
+    addEventListener(type: string, listener: () => void, options: object): void
+    requestAnimationFrame(callback: () => void): void
+    document: {
+      body: { innerText: string }
+      querySelectorAll(selector: string): Iterable<{ innerText: string }>
+    }
+  }
+  const isAnswered = (): boolean => {
+    const names = [...page.document.querySelectorAll('tbody tr td:first-child a')]
+    if (names.length === 0) return page.document.body.innerText.includes('No project fits')
+    return names.every(({ innerText }) => innerText.toLowerCase().includes(question))
+  }
+  page.answered = new Promise((resolve) => {
+    page.addEventListener(
+      'beforeinput',
+      () => {
+        const startedAt = performance.now()
+        const look = (): void => {
+          if (isAnswered()) resolve(performance.now() - startedAt)
+          else page.requestAnimationFrame(look)
+        }
+        page.requestAnimationFrame(look)
+      },
+      { once: true, capture: true },
+    )
+  })
+}

@@ -1,0 +1,707 @@
+// Generated from openapi/postern.v1.json by `npm run generate`.
+
+export interface ApiKey { id: number; project_id: number; name: string; prefix: string; scopes: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id: number | null; allowed_ips: (string)[]; expires_at: string | null; is_active: boolean; last_used_at: string | null; created_at: string; updated_at: string }
+
+export interface ApiKeyWithSecret { resource: ApiKey; secret: string }
+
+export interface AuditEntry { id: number; chain: number; seq: number; at: string; actor: { id: number; email: string | null; ip: string | null; user_agent: string | null }; request_id: string; operation: string; project_id: number | null; resource_type: string; resource_id: string; reason: string | null; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null; related: ({ resource: string; id: string | number; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null })[]; limit_exception: { limit: string; value: number; count: number } | null; subject: { email: string | null; name: string | null } | null; prev_hash: string; hash: string }
+
+export interface AuditVerification { ok: boolean; signed: boolean; rows: number; chains: number; checkpoints: number; erased: number; first_bad: { chain: number | null; seq: number | null; problem: string } | null; notes: (string)[] }
+
+export interface DeliveryAttempt { id: string; endpoint_id: number; event_id: string; event_type: "message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked" | "endpoint.test"; attempt: number; outcome: "delivered" | "failed" | "given_up" | "gone"; status: number | null; latency_ms: number; response: string | null; error: string | null; created_at: string }
+
+export interface Denial { id: number; minute: string; actor_id: number; operation: string; error: string; project_id: number | null; count: number; last_request_id: string }
+
+export interface DnsRecord { purpose: "ownership" | "dkim" | "return_path" | "mx" | "dmarc"; type: "TXT" | "CNAME" | "MX"; name: string; value: string; status: "pending" | "verified" | "failed" }
+
+export interface Domain { id: number; project_id: number; name: string; mta_provider: "service" | "ses"; status: "pending" | "verified" | "failed"; identity: { id: number; provider: "service" | "ses"; state: "registering" | "registered" | "retiring" | "retired" | "error"; selector: string | null; registered_at: string | null }; dns_records: (DnsRecord)[]; verified_at: string | null; last_checked_at: string | null; last_check_error: string | null; created_at: string; updated_at: string }
+
+export interface Endpoint { id: number; project_id: number; name: string; url: string; events: ("message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked")[]; is_active: boolean; disabled_reason: string | null; secret_hint: string; secret_rotated_at: string | null; last_success_at: string | null; consecutive_failures: number; created_at: string; updated_at: string }
+
+export interface EndpointReplay { endpoint_id: number; event_id: string | null; from: string | null; to: string | null; only_undelivered: boolean | null }
+
+export interface EndpointTest { endpoint_id: number; event_type: "endpoint.test" }
+
+export interface EndpointWithSecret { resource: Endpoint; secret: string }
+
+export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
+
+export interface Message { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; reply: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string }
+
+export interface MessageEvent { id: string; type: "message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked"; message_id: string; recipient: string | null; data: { [field: string]: unknown }; created_at: string }
+
+export interface Plan { id: number; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; name: string; description: string; support_level: "community" | "email" | "priority"; billing_product_id: string | null; created_at: string; updated_at: string; price: number; is_active: boolean }
+
+export interface Preview { operation: string; reason_required: boolean; changes: ({ resource: string; id: number | string | null; field: string; before: unknown; after: unknown })[]; effects: (string)[]; warnings: (string)[] }
+
+export interface Project { id: number; user_id: number; reputation_score: number; bounced: number; failed: number; complained: number; name: string; created_at: string; updated_at: string; is_locked: boolean; allow_service_mta: boolean; plan_id: number; admin_plan_id: number | null; billing_subscription_id: string | null; billing_subscription_status: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; billing_product_id: string | null; admin_subscription_status: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; plan: Plan }
+
+export interface ProjectQueue { project_id: number; is_held: boolean; held_at: string | null; waiting: number; scheduled: number; leaving: number; awaiting: number }
+
+export interface RotatedDomain { resource: Domain }
+
+export interface Route { id: number; project_id: number; domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; is_active: boolean; created_at: string; updated_at: string }
+
+export interface RoutingMatch { address: string; outcome: "endpoint" | "forward" | "reject" | "drop" | "no_route" | "no_domain" | "held_elsewhere" | "contested" | "project_locked" | "endpoint_inactive" | "domain_not_verified" | "provider_forwards_nothing"; route: Route | null; domain: { id: number; name: string; status: "pending" | "verified" | "failed" } | null; explanation: string }
+
+export interface SearchResult { type: "project" | "domain" | "route" | "user"; id: number; project_id: number | null; project_name: string | null; label: string }
+
+export interface Suppression { address: string; reason: "bounce" | "complaint" | "manual"; message_id: string | null; created_at: string }
+
+export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
+
+export interface User { id: number; email: string; name: string; role: "user" | "admin"; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
+
+export interface Operations {
+  /** Sign in with email and password */
+  'auth.sign-in': {
+    path: {  }
+    query: {  }
+    body: { email: string; password: string }
+    answer: { second_factor_required: boolean }
+    hasPreview: false
+  }
+  /** Give the authenticator's code */
+  'auth.give-totp-code': {
+    path: {  }
+    query: {  }
+    body: { code: string }
+    answer: undefined
+    hasPreview: false
+  }
+  /** Give a backup code */
+  'auth.give-backup-code': {
+    path: {  }
+    query: {  }
+    body: { code: string }
+    answer: undefined
+    hasPreview: false
+  }
+  /** End this session */
+  'auth.sign-out': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: undefined
+    hasPreview: false
+  }
+  /** Draw an access token from the session */
+  'auth.draw-token': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: { token: string; expires_at: string }
+    hasPreview: false
+  }
+  /** Who is signed in here, and how */
+  'auth.show-session': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: { user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
+    hasPreview: false
+  }
+  /** Your living sessions */
+  'auth.list-sessions': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: { data: ({ id: number; is_current: boolean; second_factor_at: string | null; ip_address: string | null; user_agent: string | null; created_at: string; expires_at: string })[] }
+    hasPreview: false
+  }
+  /** End one of your sessions */
+  'auth.end-session': {
+    path: { id: string }
+    query: {  }
+    body: undefined
+    answer: undefined
+    hasPreview: false
+  }
+  /** Change your password */
+  'auth.change-password': {
+    path: {  }
+    query: {  }
+    body: { current_password: string; new_password: string }
+    answer: undefined
+    hasPreview: false
+  }
+  /** Set up an authenticator as second factor */
+  'auth.set-up-totp': {
+    path: {  }
+    query: {  }
+    body: { password: string }
+    answer: { totp_uri: string; backup_codes: (string)[] }
+    hasPreview: false
+  }
+  /** Accept an invitation without an account */
+  'auth.join': {
+    path: {  }
+    query: {  }
+    body: { token: string; name: string; password: string }
+    answer: Member
+    hasPreview: false
+  }
+  /** The public keys of our access tokens */
+  'auth.list-signing-keys': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: { keys: ({ [field: string]: unknown })[] }
+    hasPreview: false
+  }
+  /** Find a project, domain, address or user */
+  'search.find': {
+    path: {  }
+    query: { q: string }
+    body: undefined
+    answer: { data: (SearchResult)[] }
+    hasPreview: false
+  }
+  /** List projects */
+  'projects.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; sort?: "-id" | "id" | "name" | "-name" | "reputation_score" | "-reputation_score"; q?: string; locked?: boolean; plan_id?: number; min_score?: number; max_score?: number; over_limit?: boolean }
+    body: undefined
+    answer: { data: (Project)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create a project */
+  'projects.create': {
+    path: {  }
+    query: {  }
+    body: { name: string; user_id: number; plan_id: number; reason?: string }
+    answer: Project
+    hasPreview: true
+  }
+  /** Show a project */
+  'projects.show': {
+    path: { project_id: number }
+    query: {  }
+    body: undefined
+    answer: Project
+    hasPreview: false
+  }
+  /** Edit a project */
+  'projects.edit': {
+    path: { project_id: number }
+    query: {  }
+    body: { name?: string; user_id?: number; reputation_score?: number; is_locked?: boolean; allow_service_mta?: boolean; plan_id?: number; admin_plan_id?: number | null; admin_subscription_status?: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; reason?: string }
+    answer: Project
+    hasPreview: true
+  }
+  /** Set a project's billing state */
+  'projects.set-billing': {
+    path: { project_id: number }
+    query: {  }
+    body: { billing_subscription_id: string | null; billing_subscription_status: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; billing_product_id: string | null; reason?: string }
+    answer: Project
+    hasPreview: true
+  }
+  /** List the members of a project */
+  'members.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Member)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Add a member */
+  'members.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { email: string; role: "admin" | "developer" | "viewer"; reason?: string }
+    answer: Member
+    hasPreview: true
+  }
+  /** Show a member */
+  'members.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Member
+    hasPreview: false
+  }
+  /** Change a member's role */
+  'members.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { role: "owner" | "admin" | "developer" | "viewer"; reason?: string }
+    answer: Member
+    hasPreview: true
+  }
+  /** Remove a member */
+  'members.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** List the domains of a project */
+  'domains.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Domain)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Add a domain */
+  'domains.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { name: string; mta_provider: "service" | "ses"; reason?: string }
+    answer: Domain
+    hasPreview: true
+  }
+  /** Show a domain */
+  'domains.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Domain
+    hasPreview: false
+  }
+  /** Edit a domain */
+  'domains.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { name?: string; mta_provider?: "service" | "ses"; preserve_local_parts?: boolean; route_replacements?: ({ route_id: number; address: string })[]; reason?: string }
+    answer: Domain
+    hasPreview: true
+  }
+  /** Remove a domain */
+  'domains.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** Look at the DNS records of a domain now */
+  'domains.verify': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason?: string }
+    answer: Domain
+    hasPreview: true
+  }
+  /** Rotate the DKIM key of a domain */
+  'domains.rotate': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: RotatedDomain
+    hasPreview: true
+  }
+  /** List the endpoints of a project */
+  'endpoints.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Endpoint)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create an endpoint */
+  'endpoints.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { name: string; url: string; events: ("message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked")[]; is_active?: boolean; reason?: string }
+    answer: EndpointWithSecret
+    hasPreview: true
+  }
+  /** Show an endpoint */
+  'endpoints.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Endpoint
+    hasPreview: false
+  }
+  /** Edit an endpoint */
+  'endpoints.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { name: string; url: string; events: ("message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked")[]; is_active: boolean; reason?: string }
+    answer: Endpoint
+    hasPreview: true
+  }
+  /** Remove an endpoint */
+  'endpoints.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** Rotate the secret of an endpoint */
+  'endpoints.rotate': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: EndpointWithSecret
+    hasPreview: true
+  }
+  /** Send a test to an endpoint */
+  'endpoints.test': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason?: string }
+    answer: EndpointTest
+    hasPreview: true
+  }
+  /** List what was tried to deliver to an endpoint */
+  'endpoints.attempts': {
+    path: { project_id: number; id: number }
+    query: { limit?: number; cursor?: string; event_id?: string; outcome?: "delivered" | "failed" | "given_up" | "gone" }
+    body: undefined
+    answer: { data: (DeliveryAttempt)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Deliver events to an endpoint once more */
+  'endpoints.replay': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { event_id?: string; from?: string; to?: string; only_undelivered?: boolean; reason?: string }
+    answer: EndpointReplay
+    hasPreview: true
+  }
+  /** List the routes of a project */
+  'routing.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Route)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create a route */
+  'routing.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; is_active?: boolean; reason?: string }
+    answer: Route
+    hasPreview: true
+  }
+  /** Show a route */
+  'routing.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Route
+    hasPreview: false
+  }
+  /** Edit a route */
+  'routing.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; is_active: boolean; reason?: string }
+    answer: Route
+    hasPreview: true
+  }
+  /** Remove a route */
+  'routing.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** Tell what becomes of mail for an address */
+  'routing.match': {
+    path: { project_id: number }
+    query: { address: string }
+    body: undefined
+    answer: RoutingMatch
+    hasPreview: false
+  }
+  /** List the API keys of a project */
+  'api-keys.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (ApiKey)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create an API key */
+  'api-keys.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { mode: "live" | "test"; name: string; scopes: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id: number | null; allowed_ips: (string)[]; expires_at: string | null; is_active?: boolean; reason?: string }
+    answer: ApiKeyWithSecret
+    hasPreview: true
+  }
+  /** Show an API key */
+  'api-keys.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: ApiKey
+    hasPreview: false
+  }
+  /** Edit an API key */
+  'api-keys.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { name: string; scopes: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id: number | null; allowed_ips: (string)[]; expires_at: string | null; is_active: boolean; reason?: string }
+    answer: ApiKey
+    hasPreview: true
+  }
+  /** Remove an API key */
+  'api-keys.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** Rotate the secret of an API key */
+  'api-keys.rotate': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: ApiKeyWithSecret
+    hasPreview: true
+  }
+  /** List the messages of a project */
+  'messages.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string; recipient?: string; status?: "scheduled" | "queued" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; tag?: string }
+    body: undefined
+    answer: { data: (Message)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Show a message */
+  'messages.show': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: undefined
+    answer: Message
+    hasPreview: false
+  }
+  /** List the events of a message */
+  'messages.events': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: undefined
+    answer: { data: (MessageEvent)[] }
+    hasPreview: false
+  }
+  /** Cancel a scheduled message */
+  'messages.cancel': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: { reason: string }
+    answer: Message
+    hasPreview: true
+  }
+  /** List the suppressed addresses of a project */
+  'suppressions.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Suppression)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Show what a project has used of its plan */
+  'usage.show': {
+    path: { project_id: number }
+    query: {  }
+    body: undefined
+    answer: Usage
+    hasPreview: false
+  }
+  /** Show the queue of a project */
+  'queue.show': {
+    path: { project_id: number }
+    query: {  }
+    body: undefined
+    answer: ProjectQueue
+    hasPreview: false
+  }
+  /** Hold the mail of a project */
+  'queue.hold': {
+    path: { project_id: number }
+    query: {  }
+    body: { reason: string }
+    answer: ProjectQueue
+    hasPreview: true
+  }
+  /** Release the mail of a project */
+  'queue.release': {
+    path: { project_id: number }
+    query: {  }
+    body: { reason: string }
+    answer: ProjectQueue
+    hasPreview: true
+  }
+  /** List plans */
+  'plans.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; is_active?: boolean }
+    body: undefined
+    answer: { data: (Plan)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create a plan */
+  'plans.create': {
+    path: {  }
+    query: {  }
+    body: { name: string; description: string; support_level: "community" | "email" | "priority"; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; billing_product_id: string | null; price: number; is_active: boolean; reason?: string }
+    answer: Plan
+    hasPreview: true
+  }
+  /** Show a plan */
+  'plans.show': {
+    path: { id: number }
+    query: {  }
+    body: undefined
+    answer: Plan
+    hasPreview: false
+  }
+  /** Edit a plan */
+  'plans.edit': {
+    path: { id: number }
+    query: {  }
+    body: { name?: string; description?: string; support_level?: "community" | "email" | "priority"; max_domains?: number; max_users?: number; max_mails_per_day?: number; max_mails_per_month?: number; billing_product_id?: string | null; price?: number; is_active?: boolean; reason?: string }
+    answer: Plan
+    hasPreview: true
+  }
+  /** List users */
+  'users.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; q?: string; role?: "user" | "admin"; is_active?: boolean }
+    body: undefined
+    answer: { data: (User)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Show a user */
+  'users.show': {
+    path: { id: number }
+    query: {  }
+    body: undefined
+    answer: User
+    hasPreview: false
+  }
+  /** Edit a user */
+  'users.edit': {
+    path: { id: number }
+    query: {  }
+    body: { role?: "user" | "admin"; is_active?: boolean; end_sessions?: boolean; reason: string }
+    answer: User
+    hasPreview: true
+  }
+  /** Search the audit */
+  'audit.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: string; resource?: string; from?: string; to?: string }
+    body: undefined
+    answer: { data: (AuditEntry)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Export the audit */
+  'audit.export': {
+    path: {  }
+    query: { project_id?: number; after?: string }
+    body: undefined
+    answer: undefined
+    hasPreview: false
+  }
+  /** Verify the audit */
+  'audit.verify': {
+    path: {  }
+    query: { project_id?: number }
+    body: undefined
+    answer: AuditVerification
+    hasPreview: false
+  }
+  /** Show an audit row */
+  'audit.show': {
+    path: { id: number }
+    query: {  }
+    body: undefined
+    answer: AuditEntry
+    hasPreview: false
+  }
+  /** List refusals */
+  'denials.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; actor?: number }
+    body: undefined
+    answer: { data: (Denial)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+}
+
+export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
+  'auth.sign-in': ['POST', '/v1/auth/sign-in'],
+  'auth.give-totp-code': ['POST', '/v1/auth/totp/code'],
+  'auth.give-backup-code': ['POST', '/v1/auth/backup-code'],
+  'auth.sign-out': ['POST', '/v1/auth/sign-out'],
+  'auth.draw-token': ['POST', '/v1/auth/token'],
+  'auth.show-session': ['GET', '/v1/auth/session'],
+  'auth.list-sessions': ['GET', '/v1/auth/sessions'],
+  'auth.end-session': ['DELETE', '/v1/auth/sessions/{id}'],
+  'auth.change-password': ['POST', '/v1/auth/password'],
+  'auth.set-up-totp': ['POST', '/v1/auth/totp'],
+  'auth.join': ['POST', '/v1/auth/join'],
+  'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
+  'search.find': ['GET', '/v1/admin/search'],
+  'projects.list': ['GET', '/v1/admin/projects'],
+  'projects.create': ['POST', '/v1/admin/projects'],
+  'projects.show': ['GET', '/v1/admin/projects/{project_id}'],
+  'projects.edit': ['PATCH', '/v1/admin/projects/{project_id}'],
+  'projects.set-billing': ['PUT', '/v1/admin/projects/{project_id}/billing'],
+  'members.list': ['GET', '/v1/admin/projects/{project_id}/members'],
+  'members.create': ['POST', '/v1/admin/projects/{project_id}/members'],
+  'members.show': ['GET', '/v1/admin/projects/{project_id}/members/{id}'],
+  'members.edit': ['PATCH', '/v1/admin/projects/{project_id}/members/{id}'],
+  'members.delete': ['DELETE', '/v1/admin/projects/{project_id}/members/{id}'],
+  'domains.list': ['GET', '/v1/admin/projects/{project_id}/domains'],
+  'domains.create': ['POST', '/v1/admin/projects/{project_id}/domains'],
+  'domains.show': ['GET', '/v1/admin/projects/{project_id}/domains/{id}'],
+  'domains.edit': ['PATCH', '/v1/admin/projects/{project_id}/domains/{id}'],
+  'domains.delete': ['DELETE', '/v1/admin/projects/{project_id}/domains/{id}'],
+  'domains.verify': ['POST', '/v1/admin/projects/{project_id}/domains/{id}/verify'],
+  'domains.rotate': ['POST', '/v1/admin/projects/{project_id}/domains/{id}/rotate'],
+  'endpoints.list': ['GET', '/v1/admin/projects/{project_id}/endpoints'],
+  'endpoints.create': ['POST', '/v1/admin/projects/{project_id}/endpoints'],
+  'endpoints.show': ['GET', '/v1/admin/projects/{project_id}/endpoints/{id}'],
+  'endpoints.edit': ['PATCH', '/v1/admin/projects/{project_id}/endpoints/{id}'],
+  'endpoints.delete': ['DELETE', '/v1/admin/projects/{project_id}/endpoints/{id}'],
+  'endpoints.rotate': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/rotate'],
+  'endpoints.test': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/test'],
+  'endpoints.attempts': ['GET', '/v1/admin/projects/{project_id}/endpoints/{id}/attempts'],
+  'endpoints.replay': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/replay'],
+  'routing.list': ['GET', '/v1/admin/projects/{project_id}/routing'],
+  'routing.create': ['POST', '/v1/admin/projects/{project_id}/routing'],
+  'routing.show': ['GET', '/v1/admin/projects/{project_id}/routing/{id}'],
+  'routing.edit': ['PATCH', '/v1/admin/projects/{project_id}/routing/{id}'],
+  'routing.delete': ['DELETE', '/v1/admin/projects/{project_id}/routing/{id}'],
+  'routing.match': ['GET', '/v1/admin/projects/{project_id}/routing/match'],
+  'api-keys.list': ['GET', '/v1/admin/projects/{project_id}/api-keys'],
+  'api-keys.create': ['POST', '/v1/admin/projects/{project_id}/api-keys'],
+  'api-keys.show': ['GET', '/v1/admin/projects/{project_id}/api-keys/{id}'],
+  'api-keys.edit': ['PATCH', '/v1/admin/projects/{project_id}/api-keys/{id}'],
+  'api-keys.delete': ['DELETE', '/v1/admin/projects/{project_id}/api-keys/{id}'],
+  'api-keys.rotate': ['POST', '/v1/admin/projects/{project_id}/api-keys/{id}/rotate'],
+  'messages.list': ['GET', '/v1/admin/projects/{project_id}/messages'],
+  'messages.show': ['GET', '/v1/admin/projects/{project_id}/messages/{id}'],
+  'messages.events': ['GET', '/v1/admin/projects/{project_id}/messages/{id}/events'],
+  'messages.cancel': ['POST', '/v1/admin/projects/{project_id}/messages/{id}/cancel'],
+  'suppressions.list': ['GET', '/v1/admin/projects/{project_id}/suppressions'],
+  'usage.show': ['GET', '/v1/admin/projects/{project_id}/usage'],
+  'queue.show': ['GET', '/v1/admin/projects/{project_id}/queue'],
+  'queue.hold': ['POST', '/v1/admin/projects/{project_id}/queue/hold'],
+  'queue.release': ['POST', '/v1/admin/projects/{project_id}/queue/release'],
+  'plans.list': ['GET', '/v1/admin/plans'],
+  'plans.create': ['POST', '/v1/admin/plans'],
+  'plans.show': ['GET', '/v1/admin/plans/{id}'],
+  'plans.edit': ['PATCH', '/v1/admin/plans/{id}'],
+  'users.list': ['GET', '/v1/admin/users'],
+  'users.show': ['GET', '/v1/admin/users/{id}'],
+  'users.edit': ['PATCH', '/v1/admin/users/{id}'],
+  'audit.list': ['GET', '/v1/admin/audit'],
+  'audit.export': ['GET', '/v1/admin/audit/export'],
+  'audit.verify': ['GET', '/v1/admin/audit/verify'],
+  'audit.show': ['GET', '/v1/admin/audit/{id}'],
+  'denials.list': ['GET', '/v1/admin/denials'],
+}

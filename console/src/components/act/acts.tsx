@@ -1,0 +1,28 @@
+import { createContext, type ReactNode, useContext, useState } from 'react'
+import type { MutationId } from '../../api/client.ts'
+import type { Act } from './act.ts'
+import { ActDialog } from './act-dialog.tsx'
+
+type Start = <Id extends MutationId, R, Form extends object>(act: Act<Id, R, Form>) => void
+
+const Starting = createContext<Start | undefined>(undefined)
+
+/** `const start = useAct()`, then `start({ operation: 'projects.edit', … })`. */
+export function useAct(): Start {
+  const start = useContext(Starting)
+  if (!start) throw new Error('useAct is used outside of <Acts>')
+  return start
+}
+
+export function Acts({ children }: { children: ReactNode }) {
+  const [dialog, setDialog] = useState<ReactNode>()
+  // One at a time: a dialog that is open may hold a form, or a secret that is shown once.
+  const start: Start = (act) =>
+    setDialog((open) => open ?? <ActDialog act={act} close={() => setDialog(undefined)} />)
+  return (
+    <Starting value={start}>
+      {children}
+      {dialog}
+    </Starting>
+  )
+}

@@ -1,0 +1,105 @@
+import { useElementSize } from '@mantine/hooks'
+import { useId, useState } from 'react'
+import classes from './chart.module.css'
+import { number } from './figures.tsx'
+
+export interface Series {
+  label: string
+  /** A colour of the theme. */
+  colour: string
+  values: number[]
+}
+
+const height = 180
+const foot = 18
+
+/**
+ * Counts by day, oldest first, as bars beside each other. Ours, because a chart library is larger than the rest of the
+ * console together. Who cannot see it reads the same as a table.
+ */
+export function DayChart({ title, days, series }: { title: string; days: string[]; series: Series[] }) {
+  const [at, setAt] = useState<number>()
+  const id = useId()
+  // Drawn as wide as there is room, so that its letters are as large as all others.
+  const { ref, width: room } = useElementSize<HTMLDivElement>()
+  const width = Math.max(room, 1)
+  const top = Math.max(1, ...series.flatMap(({ values }) => values))
+  const slot = width / days.length
+  const bar = (slot * 0.8) / series.length
+  const tall = (value: number) => (value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - 14)))
+  const shown = at ?? days.length - 1
+  return (
+    <figure className={classes.chart} aria-labelledby={id}>
+      <figcaption id={id} className={classes.caption}>
+        <strong>{title}</strong>
+        <span>{days[shown]}</span>
+        {series.map(({ label, colour, values }) => (
+          <span key={label} className={classes.key}>
+            <svg width="10" height="10" aria-hidden="true">
+              <rect width="10" height="10" rx="2" fill={`var(${colour})`} />
+            </svg>
+            {label} <b>{number(values[shown] ?? 0)}</b>
+          </span>
+        ))}
+      </figcaption>
+      <div ref={ref}>
+        <svg width={width} height={height} aria-hidden="true" onMouseLeave={() => setAt(undefined)}>
+          <line x1="0" x2={width} y1={height - foot} y2={height - foot} className={classes.axis} />
+          <text x="0" y="10" className={classes.mark}>
+            {number(top)}
+          </text>
+          {days.map((day, index) => (
+            // biome-ignore lint/a11y/noStaticElementInteractions: the same figures are in the table below
+            <g key={day} onMouseEnter={() => setAt(index)}>
+              <rect
+                x={index * slot}
+                width={slot}
+                height={height - foot}
+                className={classes.slot}
+                data-at={at === index || undefined}
+              />
+              {series.map(({ label, colour, values }, place) => (
+                <rect
+                  key={label}
+                  x={index * slot + slot * 0.1 + place * bar}
+                  y={height - foot - tall(values[index] ?? 0)}
+                  width={bar}
+                  height={tall(values[index] ?? 0)}
+                  fill={`var(${colour})`}
+                />
+              ))}
+              {index % 7 === days.length % 7 && (
+                <text x={index * slot + slot / 2} y={height - 4} textAnchor="middle" className={classes.mark}>
+                  {day.slice(5)}
+                </text>
+              )}
+            </g>
+          ))}
+        </svg>
+      </div>
+      <table className={classes.table}>
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            {series.map(({ label }) => (
+              <th key={label} scope="col">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {days.map((day, index) => (
+            <tr key={day}>
+              <th scope="row">{day}</th>
+              {series.map(({ label, values }) => (
+                <td key={label}>{values[index]}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </figure>
+  )
+}

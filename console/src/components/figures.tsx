@@ -1,0 +1,65 @@
+import type { ReactNode } from 'react'
+import type { Tone } from './badge.tsx'
+import classes from './figures.module.css'
+
+const counted = new Intl.NumberFormat('en')
+
+export const number = (value: number): string => counted.format(value)
+export const percent = (part: number, whole: number): string =>
+  whole === 0 ? '–' : `${((100 * part) / whole).toLocaleString('en', { maximumFractionDigits: 2 })} %`
+
+export function Figures({ children }: { children: ReactNode }) {
+  return <dl className={classes.figures}>{children}</dl>
+}
+
+export function Figure({
+  label,
+  value,
+  note,
+  tone,
+}: {
+  label: string
+  value: ReactNode
+  note?: ReactNode
+  tone?: Tone | undefined
+}) {
+  return (
+    <div className={classes.figure}>
+      <dt>{label}</dt>
+      <dd data-tone={tone}>{value}</dd>
+      {note && <dd className={classes.note}>{note}</dd>}
+    </div>
+  )
+}
+
+/** How much of a limit is used. */
+export function Meter({
+  label,
+  used,
+  isMore = false,
+  limit,
+}: {
+  label: string
+  used: number
+  /** Counting stopped here. */
+  isMore?: boolean
+  limit: number
+}) {
+  const share = limit === 0 ? (used > 0 ? 1 : 0) : used / limit
+  const tone = share > 1 ? 'bad' : share >= 0.9 ? 'warn' : 'good'
+  return (
+    <div className={classes.meter}>
+      <div className={classes.meterLine}>
+        <span>{label}</span>
+        <span>
+          {number(used)}
+          {isMore && ' or more'} of {number(limit)}
+        </span>
+      </div>
+      <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" className={classes.bar}>
+        <rect width="100" height="4" className={classes.ground} />
+        <rect width={Math.min(100, share * 100)} height="4" className={classes[tone]} />
+      </svg>
+    </div>
+  )
+}

@@ -1,0 +1,32 @@
+import { TextInput, type TextInputProps } from '@mantine/core'
+import { useHotkeys } from '@mantine/hooks'
+import { useRef, useState } from 'react'
+
+/** What a list is searched for, kept in the address by the caller. A slash leads here. */
+export function SearchField({
+  value,
+  onChange,
+  ...rest
+}: { value: string | undefined; onChange: (text: string | undefined) => void } & Omit<
+  TextInputProps,
+  'value' | 'onChange'
+>) {
+  const field = useRef<HTMLInputElement>(null)
+  // The address follows a moment later than the keys: what was typed counts for as long as somebody types.
+  const [typed, setTyped] = useState<string>()
+  useHotkeys([['/', () => field.current?.focus()]])
+  return (
+    <TextInput
+      label="Search"
+      ref={field}
+      value={typed ?? value ?? ''}
+      onChange={(event) => {
+        setTyped(event.currentTarget.value)
+        onChange(event.currentTarget.value || undefined)
+      }}
+      onBlur={() => setTyped(undefined)}
+      maxLength={100}
+      {...rest}
+    />
+  )
+}

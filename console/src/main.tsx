@@ -1,0 +1,39 @@
+import '@mantine/core/styles.css'
+import './main.css'
+import { MantineProvider } from '@mantine/core'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode, Suspense } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queryClient } from './api/queries.ts'
+import { Told } from './components/told.tsx'
+import { SignInGate } from './pages/signin/sign-in.tsx'
+import { router } from './routes.tsx'
+import { theme, variables } from './theme.ts'
+
+/** The server puts it into every page, for the few styles that are made while the page runs. */
+const nonce = document.querySelector<HTMLElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+// Where a dialog's lock of the scroll bar looks for it (get-nonce); Mantine hands it nothing.
+Object.assign(window, { __webpack_nonce__: nonce })
+
+const root = document.getElementById('root')
+if (!root) throw new Error('index.html has no #root')
+createRoot(root).render(
+  <StrictMode>
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      cssVariablesResolver={variables}
+      getStyleNonce={() => nonce}
+    >
+      <QueryClientProvider client={queryClient}>
+        <Told>
+          <SignInGate />
+          <Suspense>
+            <RouterProvider router={router} />
+          </Suspense>
+        </Told>
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,30 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { PartHead } from '../../components/page-head.tsx'
+import { ExportButton } from './export-button.tsx'
+import { Filters } from './filters.tsx'
+import { type AuditSearch, Timeline } from './timeline.tsx'
+import { Verification } from './verification.tsx'
+
+const route = getRouteApi('/projects/$projectId/audit')
+
+/** What was done to one project. */
+export function ProjectAudit() {
+  const search = route.useSearch()
+  const project_id = Number(route.useParams().projectId)
+  const navigate = route.useNavigate()
+  const ask = (part: Partial<AuditSearch>) =>
+    void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
+  return (
+    <>
+      <PartHead title="Audit">
+        <ExportButton projectId={project_id} />
+      </PartHead>
+      <Verification projectId={project_id} />
+      <Filters search={search} ask={ask} />
+      <Timeline
+        search={{ ...search, project_id }}
+        setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
+      />
+    </>
+  )
+}

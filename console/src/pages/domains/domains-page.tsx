@@ -1,0 +1,81 @@
+import { Button } from '@mantine/core'
+import { getRouteApi } from '@tanstack/react-router'
+import type { Domain } from '../../api/operations.gen.ts'
+import { usePage } from '../../api/queries.ts'
+import { useAct } from '../../components/act/acts.tsx'
+import { Status } from '../../components/badge.tsx'
+import { number } from '../../components/figures.tsx'
+import { To } from '../../components/link.tsx'
+import { type Column, List } from '../../components/list.tsx'
+import { PartHead } from '../../components/page-head.tsx'
+import { Empty } from '../../components/states.tsx'
+import { When } from '../../components/when.tsx'
+import { useProject } from '../projects/project-page.tsx'
+import { createDomain, providers } from './acts.tsx'
+
+const route = getRouteApi('/projects/$projectId/domains')
+
+const columns: Column<Domain>[] = [
+  {
+    title: 'Domain',
+    cell: ({ project_id, id, name }) => (
+      <To to="/projects/$projectId/domains/$id" params={{ projectId: String(project_id), id: String(id) }}>
+        {name}
+      </To>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { title: 'Provider', isExtra: true, cell: ({ mta_provider }) => providers[mta_provider] },
+  { title: 'Identity', isExtra: true, cell: ({ identity }) => <Status value={identity.state} /> },
+  { title: 'Last checked', isExtra: true, cell: ({ last_checked_at }) => <When at={last_checked_at} /> },
+]
+
+const aWhileMs = 10_000
+
+export function DomainsPage() {
+  const { projectId } = route.useParams()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const start = useAct()
+  const project = useProject()
+  const query = usePage(
+    'domains.list',
+    { path: { project_id: Number(projectId) }, query: { ...(search.cursor && { cursor: search.cursor }) } },
+    { everyMs: aWhileMs },
+  )
+  const show = ({ id }: Domain) =>
+    void navigate({ to: '/projects/$projectId/domains/$id', params: { projectId, id: String(id) } })
+  const isWhole = search.cursor === undefined && query.data?.next_cursor === null
+  const limit = project.data?.data.plan.max_domains
+  return (
+    <>
+      <PartHead
+        title="Domains"
+        below={
+          isWhole && limit !== undefined
+            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} that the plan allows.`
+            : 'What the project sends from, and receives at.'
+        }
+      >
+        <Button
+          disabled={!project.data}
+          onClick={() => project.data && start(createDomain(project.data.data, show))}
+        >
+          New domain
+        </Button>
+      </PartHead>
+      <List
+        label="Domains"
+        query={query}
+        columns={columns}
+        cursor={search.cursor}
+        setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
+        empty={
+          <Empty title="No domain yet">
+            A project sends from its own domains. Add one, and hand its DNS records to the customer.
+          </Empty>
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,26 @@
+import type { DnsRecord } from '../../api/operations.gen.ts'
+
+const remarks: Partial<Record<DnsRecord['purpose'], string>> = {
+  mx: '; only if the domain is to receive mail here',
+  dmarc: '; advised, unless there is one already',
+}
+
+/** The records as lines of a zone file (RFC 1035 §5), to be handed to whoever keeps the DNS. */
+export const zoneOf = (records: readonly DnsRecord[]): string =>
+  records
+    .map(({ purpose, type, name, value }) =>
+      [remarks[purpose], `${absolute(name)} 3600 IN ${type} ${dataOf(type, value)}`]
+        .filter(Boolean)
+        .join('\n'),
+    )
+    .join('\n')
+
+/** With the final dot, without which the name of the zone would be put behind it. */
+const absolute = (name: string): string => (name.endsWith('.') ? name : `${name}.`)
+
+function dataOf(type: DnsRecord['type'], value: string): string {
+  if (type !== 'TXT') return absolute(value)
+  // RFC 1035 §3.3: a string of a record has at most 255 octets, and a record has many strings.
+  const strings = value.match(/.{1,255}/gs) ?? ['']
+  return strings.map((part) => `"${part.replace(/["\\]/g, '\\$&')}"`).join(' ')
+}

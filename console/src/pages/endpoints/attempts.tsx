@@ -1,0 +1,157 @@
+import { Button, Group, Select, Stack, Text, Title, UnstyledButton } from '@mantine/core'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { QueryOf } from '../../api/client.ts'
+import type { DeliveryAttempt } from '../../api/operations.gen.ts'
+import type { Page } from '../../api/queries.ts'
+import { Status } from '../../components/badge.tsx'
+import { Copy } from '../../components/copy.tsx'
+import { number } from '../../components/figures.tsx'
+import { type Column, List } from '../../components/list.tsx'
+import { Empty } from '../../components/states.tsx'
+import { exactly, When } from '../../components/when.tsx'
+import classes from './endpoints.module.css'
+
+type Search = Omit<QueryOf<'endpoints.attempts'>, 'limit'>
+
+const outcomes = {
+  delivered: 'Delivered',
+  failed: 'Failed, tried again',
+  given_up: 'Given up',
+  gone: 'Gone (410)',
+}
+
+/** What was tried, and what the endpoint said to it. */
+export function Attempts({
+  query,
+  search,
+  setSearch,
+  setCursor,
+  replay,
+}: {
+  query: UseQueryResult<Page<DeliveryAttempt>>
+  search: Search
+  setSearch: (search: Search) => void
+  setCursor: (cursor: string | undefined) => void
+  replay: (eventId: string) => void
+}) {
+  const [opened, setOpened] = useState<string>()
+  const { cursor, ...filters } = search
+  const columns: Column<DeliveryAttempt>[] = [
+    {
+      title: 'Event',
+      cell: ({ id, event_type }) => (
+        <UnstyledButton
+          fz="inherit"
+          aria-expanded={opened === id}
+          onClick={() => setOpened(opened === id ? undefined : id)}
+        >
+          {event_type}
+        </UnstyledButton>
+      ),
+    },
+    { title: 'Outcome', cell: ({ outcome }) => <Status value={outcome} /> },
+    { title: 'Status', isNumber: true, isExtra: true, cell: ({ status }) => status ?? 'none' },
+    { title: 'Latency', isNumber: true, isExtra: true, cell: ({ latency_ms }) => `${number(latency_ms)} ms` },
+    { title: 'Attempt', isNumber: true, isExtra: true, cell: ({ attempt }) => number(attempt) },
+    {
+      title: 'Event id',
+      isExtra: true,
+      cell: ({ event_id }) => <span className={classes.id}>{event_id}</span>,
+    },
+    { title: 'When', cell: ({ created_at }) => <When at={created_at} /> },
+  ]
+  return (
+    <section>
+      <Group justify="space-between" align="flex-end" mb="sm">
+        <Title order={3}>Attempts</Title>
+        <Group align="flex-end" role="search">
+          {filters.event_id && (
+            <Button
+              variant="default"
+              onClick={() => setSearch({ ...filters, event_id: undefined } as Search)}
+            >
+              Show all events
+            </Button>
+          )}
+          <Select
+            label="Outcome"
+            value={filters.outcome ?? null}
+            onChange={(outcome) => setSearch({ ...filters, outcome: outcome ?? undefined } as Search)}
+            data={Object.entries(outcomes).map(([value, label]) => ({ value, label }))}
+            placeholder="Any"
+            clearable
+            w={200}
+          />
+        </Group>
+      </Group>
+      <List
+        label="Attempts"
+        query={query}
+        columns={columns}
+        below={(attempt) =>
+          attempt.id === opened && (
+            <Detail
+              attempt={attempt}
+              replay={() => replay(attempt.event_id)}
+              showEvent={filters.event_id ? undefined : () => setSearch({ event_id: attempt.event_id })}
+            />
+          )
+        }
+        cursor={cursor}
+        setCursor={setCursor}
+        empty={
+          filters.outcome || filters.event_id ? (
+            <Empty title="No attempt fits">Take a filter away to see the others.</Empty>
+          ) : (
+            <Empty title="Nothing was tried yet">Send a test event to see whether it is reached.</Empty>
+          )
+        }
+      />
+    </section>
+  )
+}
+
+function Detail({
+  attempt: { event_id, attempt, status, response, error, created_at },
+  replay,
+  showEvent,
+}: {
+  attempt: DeliveryAttempt
+  replay: () => void
+  showEvent: (() => void) | undefined
+}) {
+  const said = status === null ? 'There was no answer.' : `It answered with ${status}.`
+  return (
+    <Stack gap="xs" py={4}>
+      <Text size="sm">
+        Attempt {number(attempt)}, {exactly(created_at)}. {said} {error}
+      </Text>
+      {response === null || response === '' ? (
+        status !== null && (
+          <Text size="sm" c="dimmed">
+            The answer was empty.
+          </Text>
+        )
+      ) : (
+        <>
+          <Text size="sm" c="dimmed">
+            The first KB of its answer:
+          </Text>
+          <pre className={classes.answer}>{response}</pre>
+        </>
+      )}
+      <Group gap="xs">
+        <Button size="compact-sm" variant="default" onClick={replay}>
+          Replay this event
+        </Button>
+        {showEvent && (
+          <Button size="compact-sm" variant="default" onClick={showEvent}>
+            All attempts of it
+          </Button>
+        )}
+        <Copy text={event_id} label="Copy event id" />
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,118 @@
+import { Button, Text, UnstyledButton } from '@mantine/core'
+import { getRouteApi } from '@tanstack/react-router'
+import type { Member } from '../../api/operations.gen.ts'
+import { usePage } from '../../api/queries.ts'
+import { useAct } from '../../components/act/acts.tsx'
+import { useActOn } from '../../components/act/use-act-on.ts'
+import { Badge } from '../../components/badge.tsx'
+import { number } from '../../components/figures.tsx'
+import { type Column, List } from '../../components/list.tsx'
+import { PartHead } from '../../components/page-head.tsx'
+import { RowMenu } from '../../components/row-menu.tsx'
+import { Empty } from '../../components/states.tsx'
+import { When } from '../../components/when.tsx'
+import { editProject } from '../projects/acts.tsx'
+import { useProject } from '../projects/project-page.tsx'
+import { createMember, deleteMember, editMember } from './acts.tsx'
+
+const route = getRouteApi('/projects/$projectId/members')
+
+export function MembersPage() {
+  const projectId = Number(route.useParams().projectId)
+  const { cursor } = route.useSearch()
+  const navigate = route.useNavigate()
+  const start = useAct()
+  const project = useProject()
+  const query = usePage('members.list', {
+    path: { project_id: projectId },
+    query: { ...(cursor && { cursor }) },
+  })
+  const isWhole = cursor === undefined && query.data?.next_cursor === null
+  const limit = project.data?.data.plan.max_users
+  return (
+    <>
+      <PartHead
+        title="Members"
+        below={
+          isWhole && limit !== undefined
+            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} that the plan allows, invitations included.`
+            : 'Who works in this project.'
+        }
+      >
+        <Button onClick={() => start(createMember(projectId))}>New member</Button>
+      </PartHead>
+      <List
+        label="Members"
+        query={query}
+        columns={useColumns(projectId)}
+        cursor={cursor}
+        setCursor={(next) => void navigate({ search: { cursor: next } })}
+        empty={<Empty title="No members" />}
+      />
+    </>
+  )
+}
+
+function useColumns(projectId: number): Column<Member>[] {
+  const actOn = useActOn()
+  const pathOf = (id: number) => ({ project_id: projectId, id })
+  return [
+    {
+      title: 'Email',
+      cell: ({ id, email, role }) =>
+        role === 'owner' ? (
+          <Owner email={email} />
+        ) : (
+          <UnstyledButton fz="inherit" onClick={() => actOn('members.show', pathOf(id), editMember)}>
+            {email}
+          </UnstyledButton>
+        ),
+    },
+    { title: 'Name', isExtra: true, cell: ({ name }) => name },
+    { title: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
+    {
+      title: 'Joined',
+      cell: ({ joined_at, invited_at }) =>
+        joined_at === null ? (
+          <>
+            <Badge tone="warn">invited</Badge> <When at={invited_at} />
+          </>
+        ) : (
+          <When at={joined_at} />
+        ),
+    },
+    {
+      title: 'More',
+      cell: ({ id, email, role }) =>
+        role !== 'owner' && (
+          <RowMenu
+            of={email}
+            acts={[
+              { label: 'Change role', onClick: () => actOn('members.show', pathOf(id), editMember) },
+              {
+                label: 'Remove member',
+                onClick: () => actOn('members.show', pathOf(id), deleteMember),
+                isDangerous: true,
+              },
+            ]}
+          />
+        ),
+    },
+  ]
+}
+
+/** Neither lowered nor removed here. */
+function Owner({ email }: { email: string }) {
+  const start = useAct()
+  const { data: project } = useProject()
+  return (
+    <>
+      <UnstyledButton fz="inherit" onClick={() => project && start(editProject(project))}>
+        {email}
+      </UnstyledButton>
+      <Text size="sm" c="dimmed">
+        Ownership moves by editing the project.
+      </Text>
+    </>
+  )
+}

@@ -1,0 +1,16 @@
+import type { Answer } from '../../api/client.ts'
+import type { Message } from '../../api/operations.gen.ts'
+import type { Act } from '../../components/act/act.ts'
+
+/** As long as it waits for its time. */
+export const cancelMessage = (seen: Answer<Message>): Act<'messages.cancel', Message, object> => ({
+  operation: 'messages.cancel',
+  path: { project_id: seen.data.project_id, id: seen.data.id },
+  title: `Do not send ${seen.data.subject || 'this message'}`,
+  // Not "Cancel", which closes the dialog.
+  button: 'Do not send it',
+  isDangerous: true,
+  base: { seen },
+  form: () => ({}),
+  body: () => ({}),
+})

@@ -1,0 +1,61 @@
+import { Text } from '@mantine/core'
+import { getRouteApi } from '@tanstack/react-router'
+import type { Suppression } from '../../api/operations.gen.ts'
+import { usePage } from '../../api/queries.ts'
+import { To } from '../../components/link.tsx'
+import { type Column, List } from '../../components/list.tsx'
+import { Empty } from '../../components/states.tsx'
+import { When } from '../../components/when.tsx'
+
+const route = getRouteApi('/projects/$projectId/messages')
+
+const reasons: Record<Suppression['reason'], string> = {
+  bounce: 'There is no such mailbox',
+  complaint: 'Its owner complained',
+  manual: 'The customer wants it so',
+}
+
+/** To whom the project sends no more. Each leads to the mail that it was sent. */
+export function Suppressions() {
+  const { cursor } = route.useSearch()
+  const { projectId } = route.useParams()
+  const navigate = route.useNavigate()
+  const query = usePage('suppressions.list', { path: { project_id: Number(projectId) }, query: { cursor } })
+  const columns: Column<Suppression>[] = [
+    {
+      title: 'Address',
+      cell: ({ address }) => (
+        <To to="/projects/$projectId/messages" params={{ projectId }} search={{ recipient: address }}>
+          {address}
+        </To>
+      ),
+    },
+    { title: 'Why', cell: ({ reason }) => reasons[reason] },
+    {
+      title: 'After',
+      isExtra: true,
+      cell: ({ message_id: id }) =>
+        id && (
+          <To to="/projects/$projectId/messages/$id" params={{ projectId, id }}>
+            a message
+          </To>
+        ),
+    },
+    { title: 'Since', cell: ({ created_at }) => <When at={created_at} /> },
+  ]
+  return (
+    <>
+      <Text c="dimmed" mb="md">
+        The project sends nothing to these addresses. The customer can take one off the list.
+      </Text>
+      <List
+        label="Suppressed addresses"
+        query={query}
+        columns={columns}
+        cursor={cursor}
+        setCursor={(next) => void navigate({ search: { view: 'suppressed', cursor: next } })}
+        empty={<Empty title="No address is suppressed" />}
+      />
+    </>
+  )
+}

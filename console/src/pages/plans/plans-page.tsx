@@ -1,0 +1,99 @@
+import { Anchor, Button, Group, Select, Text } from '@mantine/core'
+import { getRouteApi } from '@tanstack/react-router'
+import type { Plan } from '../../api/operations.gen.ts'
+import { usePage } from '../../api/queries.ts'
+import { useAct } from '../../components/act/acts.tsx'
+import { useActOn } from '../../components/act/use-act-on.ts'
+import { Badge } from '../../components/badge.tsx'
+import { number } from '../../components/figures.tsx'
+import { To } from '../../components/link.tsx'
+import { type Column, List } from '../../components/list.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { Empty } from '../../components/states.tsx'
+import { createPlan, editPlan, levels } from './acts.tsx'
+
+const route = getRouteApi('/plans')
+
+const price = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+
+const columnsOf = (edit: (plan: Plan) => void): Column<Plan>[] => [
+  {
+    title: 'Plan',
+    cell: (plan) => (
+      <>
+        <Group gap="xs">
+          <Anchor component="button" size="md" onClick={() => edit(plan)}>
+            {plan.name}
+          </Anchor>
+          {!plan.is_active && <Badge>inactive</Badge>}
+        </Group>
+        {plan.description && (
+          <Text size="sm" c="dimmed" lineClamp={2}>
+            {plan.description}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { title: 'Price', isNumber: true, cell: (plan) => price.format(plan.price) },
+  { title: 'Mails a day', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_mails_per_day) },
+  { title: 'Mails a month', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_mails_per_month) },
+  { title: 'Domains', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_domains) },
+  { title: 'Members', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_users) },
+  { title: 'Support', isExtra: true, cell: (plan) => levels[plan.support_level] },
+  {
+    title: 'In force for',
+    cell: ({ id, name }) => (
+      <To to="/projects" search={{ plan_id: id }} aria-label={`Projects on the plan ${name}`}>
+        Projects
+      </To>
+    ),
+  },
+]
+
+export function PlansPage() {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const start = useAct()
+  const actOn = useActOn()
+  const query = usePage('plans.list', { query: search })
+  const columns = columnsOf(({ id }) => actOn('plans.show', { id }, editPlan))
+  return (
+    <>
+      <PageHead title="Plans">
+        <Button onClick={() => start(createPlan)}>New plan</Button>
+      </PageHead>
+      <Group mb="md" role="search">
+        <Select
+          label="For new projects"
+          value={search.is_active === undefined ? null : String(search.is_active)}
+          onChange={(value) =>
+            void navigate({
+              search: { is_active: value === null ? undefined : value === 'true' },
+              replace: true,
+            })
+          }
+          data={[
+            { value: 'true', label: 'May be chosen' },
+            { value: 'false', label: 'May not be chosen' },
+          ]}
+          placeholder="Any"
+          clearable
+          w={180}
+        />
+      </Group>
+      <List
+        label="Plans"
+        query={query}
+        columns={columns}
+        cursor={search.cursor}
+        setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
+        empty={
+          <Empty title="No plan">
+            A plan says how much a project may send. Every project needs one: make the first.
+          </Empty>
+        }
+      />
+    </>
+  )
+}

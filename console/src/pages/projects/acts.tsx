@@ -1,0 +1,286 @@
+import { NumberInput, Select, TextInput } from '@mantine/core'
+import { type Answer, callForVersion } from '../../api/client.ts'
+import type { Plan, Project } from '../../api/operations.gen.ts'
+import { useAnswer } from '../../api/queries.ts'
+import { type Act, nothing } from '../../components/act/act.ts'
+import { UserSelect } from '../../components/user-select.tsx'
+
+const baseOf = (seen: Answer<Project>) => ({
+  seen,
+  look: () => callForVersion('projects.show', { path: { project_id: seen.data.id } }),
+})
+
+export const createProject = (
+  done: (made: Project) => void,
+): Act<'projects.create', undefined, { name: string; user_id: number | null; plan_id: string | null }> => ({
+  operation: 'projects.create',
+  path: {},
+  title: 'New project',
+  button: 'Create project',
+  base: nothing,
+  form: () => ({ name: '', user_id: null, plan_id: null }),
+  steps: [
+    {
+      title: 'Project',
+      fields: ({ form, set }) => (
+        <>
+          <TextInput
+            label="Name"
+            value={form.name}
+            onChange={(event) => set({ name: event.currentTarget.value })}
+            required
+            data-autofocus
+          />
+          <UserSelect label="Owner" value={form.user_id} onChange={(user_id) => set({ user_id })} />
+          <PlanSelect label="Plan" value={form.plan_id} onChange={(plan_id) => set({ plan_id })} isRequired />
+        </>
+      ),
+    },
+  ],
+  body: ({ name, user_id, plan_id }) =>
+    name !== '' && user_id !== null && plan_id !== null
+      ? { name, user_id, plan_id: Number(plan_id) }
+      : undefined,
+  done,
+})
+
+export const lockProject = (seen: Answer<Project>): Act<'projects.edit', Project, object> => {
+  const { id, name, is_locked } = seen.data
+  return {
+    operation: 'projects.edit',
+    path: { project_id: id },
+    title: is_locked ? `Unlock ${name}` : `Lock ${name}`,
+    button: is_locked ? 'Unlock project' : 'Lock project',
+    isDangerous: !is_locked,
+    base: baseOf(seen),
+    form: () => ({}),
+    body: () => ({ is_locked: !is_locked }),
+  }
+}
+
+const statuses = ['trialing', 'active', 'past_due', 'canceled', 'paused'] as const
+type Status = (typeof statuses)[number]
+
+interface ProjectForm {
+  name: string
+  user_id: number | null
+  reputation_score: number | string
+  allow_service_mta: string
+  plan_id: string | null
+  admin_plan_id: string | null
+  admin_subscription_status: Status | null
+}
+
+export const editProject = (seen: Answer<Project>): Act<'projects.edit', Project, ProjectForm> => ({
+  operation: 'projects.edit',
+  path: { project_id: seen.data.id },
+  title: `Edit ${seen.data.name}`,
+  button: 'Save changes',
+  base: baseOf(seen),
+  form: (project) => ({
+    name: project.name,
+    user_id: project.user_id,
+    reputation_score: project.reputation_score,
+    allow_service_mta: String(project.allow_service_mta),
+    plan_id: String(project.plan_id),
+    admin_plan_id: project.admin_plan_id === null ? null : String(project.admin_plan_id),
+    admin_subscription_status: project.admin_subscription_status as Status | null,
+  }),
+  steps: [
+    {
+      title: 'Project',
+      fields: ({ form, set }) => (
+        <>
+          <TextInput
+            label="Name"
+            value={form.name}
+            onChange={(event) => set({ name: event.currentTarget.value })}
+            maxLength={100}
+            required
+            data-autofocus
+          />
+          <UserSelect
+            label="Owner"
+            description="Another one: a transfer. The old owner stays as an admin."
+            value={form.user_id}
+            onChange={(user_id) => set({ user_id })}
+          />
+          <NumberInput
+            label="Reputation score"
+            description="From 0 to 100, kept as a lasting difference to the computed one"
+            value={form.reputation_score}
+            onChange={(reputation_score) => set({ reputation_score })}
+            min={0}
+            max={100}
+            allowDecimal={false}
+            required
+          />
+          <Select
+            label="Our own MTAs"
+            value={form.allow_service_mta}
+            onChange={(value) => set({ allow_service_mta: value ?? 'false' })}
+            data={[
+              { value: 'true', label: 'May be used' },
+              { value: 'false', label: 'May not be used' },
+            ]}
+            allowDeselect={false}
+          />
+          <PlanSelect
+            label="Plan that is billed"
+            value={form.plan_id}
+            onChange={(plan_id) => set({ plan_id })}
+            isRequired
+          />
+          <PlanSelect
+            label="Plan in force instead"
+            value={form.admin_plan_id}
+            onChange={(admin_plan_id) => set({ admin_plan_id })}
+          />
+          <StatusSelect
+            label="Subscription status in force instead"
+            value={form.admin_subscription_status}
+            onChange={(admin_subscription_status) => set({ admin_subscription_status })}
+            placeholder="None: billing's counts"
+          />
+        </>
+      ),
+    },
+  ],
+  // Only what differs from what was seen: a field that nobody touched is nobody's wish.
+  body: (form, project) => {
+    const wished = {
+      name: form.name,
+      user_id: form.user_id,
+      reputation_score: Number(form.reputation_score),
+      allow_service_mta: form.allow_service_mta === 'true',
+      plan_id: Number(form.plan_id),
+      admin_plan_id: form.admin_plan_id === null ? null : Number(form.admin_plan_id),
+      admin_subscription_status: form.admin_subscription_status,
+    }
+    if (form.name === '' || form.user_id === null || form.reputation_score === '') return undefined
+    const changed = Object.entries(wished).filter(
+      ([field, value]) => project[field as keyof Project] !== value,
+    )
+    return Object.fromEntries(changed)
+  },
+})
+
+function PlanSelect({
+  label,
+  value,
+  onChange,
+  isRequired = false,
+}: {
+  label: string
+  value: string | null
+  onChange: (value: string | null) => void
+  isRequired?: boolean
+}) {
+  const plans = useAnswer('plans.list', { query: { limit: 200 } })
+  const nameOf = ({ name, is_active }: Plan) => (is_active ? name : `${name} (inactive)`)
+  return (
+    <Select
+      label={label}
+      value={value}
+      onChange={onChange}
+      data={(plans.data?.data ?? []).map((plan) => ({ value: String(plan.id), label: nameOf(plan) }))}
+      placeholder={isRequired ? 'Choose a plan' : 'None'}
+      required={isRequired}
+      allowDeselect={!isRequired}
+      clearable={!isRequired}
+      searchable
+    />
+  )
+}
+
+interface BillingForm {
+  billing_subscription_id: string
+  billing_subscription_status: Status | null
+  billing_product_id: string
+}
+
+export const setBilling = (seen: Answer<Project>): Act<'projects.set-billing', Project, BillingForm> => ({
+  operation: 'projects.set-billing',
+  path: { project_id: seen.data.id },
+  title: `Billing of ${seen.data.name}`,
+  button: 'Save billing',
+  base: baseOf(seen),
+  form: (project) => ({
+    billing_subscription_id: project.billing_subscription_id ?? '',
+    billing_subscription_status: project.billing_subscription_status as Status | null,
+    billing_product_id: project.billing_product_id ?? '',
+  }),
+  steps: [
+    {
+      title: 'Billing',
+      fields: ({ form, set }) => (
+        <>
+          <TextInput
+            label="Subscription"
+            description="Its id with the billing provider"
+            value={form.billing_subscription_id}
+            onChange={(event) => set({ billing_subscription_id: event.currentTarget.value })}
+            data-autofocus
+          />
+          <StatusSelect
+            label="Subscription status"
+            value={form.billing_subscription_status}
+            onChange={(billing_subscription_status) => set({ billing_subscription_status })}
+            placeholder="None: not billed"
+          />
+          <TextInput
+            label="Product"
+            description="Its id with the billing provider"
+            value={form.billing_product_id}
+            onChange={(event) => set({ billing_product_id: event.currentTarget.value })}
+          />
+        </>
+      ),
+    },
+  ],
+  body: (form) => ({
+    billing_subscription_id: form.billing_subscription_id || null,
+    billing_subscription_status: form.billing_subscription_status,
+    billing_product_id: form.billing_product_id || null,
+  }),
+})
+
+const queueAct = (
+  verb: 'hold' | 'release',
+  { id, name }: Project,
+): Act<'queue.hold' | 'queue.release', undefined, object> => ({
+  operation: `queue.${verb}`,
+  path: { project_id: id },
+  title: verb === 'hold' ? `Hold the mail of ${name}` : `Release the mail of ${name}`,
+  button: verb === 'hold' ? 'Hold mail' : 'Release mail',
+  isDangerous: verb === 'hold',
+  base: nothing,
+  form: () => ({}),
+  body: () => ({}),
+})
+
+export const holdQueue = (project: Project) => queueAct('hold', project)
+export const releaseQueue = (project: Project) => queueAct('release', project)
+
+function StatusSelect({
+  label,
+  value,
+  onChange,
+  placeholder,
+}: {
+  label: string
+  value: Status | null
+  onChange: (value: Status | null) => void
+  placeholder: string
+}) {
+  return (
+    <Select
+      label={label}
+      value={value}
+      onChange={(chosen) => onChange(chosen as Status | null)}
+      data={statuses.map((status) => ({ value: status, label: status.replaceAll('_', ' ') }))}
+      placeholder={placeholder}
+      clearable
+    />
+  )
+}

@@ -1,0 +1,246 @@
+import { Radio, Select, Stack, Switch, TextInput } from '@mantine/core'
+import { type Answer, callForVersion } from '../../api/client.ts'
+import type { Route } from '../../api/operations.gen.ts'
+import { useAll } from '../../api/queries.ts'
+import { type Act, nothing, type Step } from '../../components/act/act.ts'
+import { AddressField } from '../../components/address-field.tsx'
+
+const pathOf = ({ project_id, id }: Route) => ({ project_id, id })
+
+const baseOf = (seen: Answer<Route>) => ({
+  seen,
+  look: () => callForVersion('routing.show', { path: pathOf(seen.data) }),
+})
+
+/** With what a person chooses from; an address is kept without its domain, which is another field. */
+interface RouteForm {
+  domain: { id: number; name: string } | null
+  match: Route['match']
+  local: string
+  action: Route['action']
+  endpoint_id: number | null
+  forward_to: string
+  is_active: boolean
+}
+
+/** All of the configuration. What does not apply is null. */
+function configurationOf(form: RouteForm) {
+  const { domain, match, action, is_active } = form
+  const address = match === 'address' ? form.local.trim() : null
+  const endpoint_id = action === 'endpoint' ? form.endpoint_id : null
+  const forward_to = action === 'forward' ? form.forward_to.trim() : null
+  const isLacking = address === '' || forward_to === '' || (action === 'endpoint' && endpoint_id === null)
+  if (!domain || isLacking) return undefined
+  return {
+    domain_id: domain.id,
+    match,
+    address: address === null ? null : `${address}@${domain.name}`,
+    action,
+    endpoint_id,
+    forward_to,
+    is_active,
+  }
+}
+
+const fieldsOf = <R,>(projectId: number): Step<R, RouteForm>[] => [
+  {
+    title: 'Route',
+    fields: ({ form, set }) => <RouteFields projectId={projectId} form={form} set={set} />,
+  },
+]
+
+export const createRoute = (
+  projectId: number,
+  domains: readonly { id: number; name: string }[],
+): Act<'routing.create', undefined, RouteForm> => ({
+  operation: 'routing.create',
+  path: { project_id: projectId },
+  title: 'New route',
+  button: 'Create route',
+  base: nothing,
+  form: () => ({
+    // Who has one domain means that one.
+    domain: domains.length === 1 ? (domains[0] ?? null) : null,
+    match: 'address',
+    local: '',
+    action: 'endpoint',
+    endpoint_id: null,
+    forward_to: '',
+    is_active: true,
+  }),
+  steps: fieldsOf(projectId),
+  body: configurationOf,
+})
+
+export const editRoute = (
+  seen: Answer<Route>,
+  nameOf: (domainId: number) => string,
+): Act<'routing.edit', Route, RouteForm> => ({
+  operation: 'routing.edit',
+  path: pathOf(seen.data),
+  title: `Edit the route for ${labelOf(seen.data, nameOf)}`,
+  button: 'Save route',
+  base: baseOf(seen),
+  form: (route) => ({
+    domain: { id: route.domain_id, name: partsOf(route.address)[1] ?? nameOf(route.domain_id) },
+    match: route.match,
+    local: partsOf(route.address)[0] ?? '',
+    action: route.action,
+    endpoint_id: route.endpoint_id,
+    forward_to: route.forward_to ?? '',
+    is_active: route.is_active,
+  }),
+  steps: fieldsOf(seen.data.project_id),
+  body: configurationOf,
+})
+
+export const deleteRoute = (
+  seen: Answer<Route>,
+  nameOf: (domainId: number) => string,
+): Act<'routing.delete', Route, object> => ({
+  operation: 'routing.delete',
+  path: pathOf(seen.data),
+  title: `Delete the route for ${labelOf(seen.data, nameOf)}`,
+  button: 'Delete route',
+  isDangerous: true,
+  base: baseOf(seen),
+  form: () => ({}),
+  body: () => ({}),
+})
+
+/** Before and behind the @. Other signs than the last one are not in an address of a route. */
+const partsOf = (address: string | null): string[] => address?.split('@') ?? []
+
+/** The mail that a route is for. */
+export const labelOf = ({ address, domain_id }: Route, nameOf: (domainId: number) => string): string =>
+  address ?? `all other mail of ${nameOf(domain_id)}`
+
+const actions: Record<Route['action'], string> = {
+  endpoint: 'Send to an endpoint',
+  forward: 'Forward to an address',
+  reject: 'Refuse, and tell the sender',
+  drop: 'Accept and throw away',
+}
+
+function RouteFields({
+  projectId,
+  form,
+  set,
+}: {
+  projectId: number
+  form: RouteForm
+  set: (part: Partial<RouteForm>) => void
+}) {
+  return (
+    <>
+      <DomainSelect projectId={projectId} value={form.domain} onChange={(domain) => set({ domain })} />
+      <Radio.Group
+        label="Takes mail for"
+        value={form.match}
+        onChange={(match) => set({ match: match as Route['match'] })}
+      >
+        <Stack gap="xs" mt={4}>
+          <Radio value="address" label="One address" />
+          <Radio value="catch_all" label="Every address of the domain without a route of its own" />
+        </Stack>
+      </Radio.Group>
+      {form.match === 'address' && (
+        <AddressField
+          label="Address"
+          domain={form.domain?.name ?? '…'}
+          local={form.local}
+          onChange={(local) => set({ local })}
+        />
+      )}
+      <Select
+        label="What becomes of it"
+        value={form.action}
+        onChange={(action) => set({ action: (action ?? form.action) as Route['action'] })}
+        data={Object.entries(actions).map(([value, label]) => ({ value, label }))}
+        allowDeselect={false}
+      />
+      {form.action === 'endpoint' && (
+        <EndpointSelect
+          projectId={projectId}
+          value={form.endpoint_id}
+          onChange={(endpoint_id) => set({ endpoint_id })}
+        />
+      )}
+      {form.action === 'forward' && (
+        <TextInput
+          label="Forward to"
+          placeholder="ada@example.com"
+          value={form.forward_to}
+          onChange={(event) => set({ forward_to: event.currentTarget.value })}
+          maxLength={254}
+          autoComplete="off"
+          spellCheck={false}
+          required
+        />
+      )}
+      <Switch
+        label="Active"
+        checked={form.is_active}
+        onChange={(event) => set({ is_active: event.currentTarget.checked })}
+      />
+    </>
+  )
+}
+
+function DomainSelect({
+  projectId,
+  value,
+  onChange,
+}: {
+  projectId: number
+  value: RouteForm['domain']
+  onChange: (domain: RouteForm['domain']) => void
+}) {
+  const domains = useAll('domains.list', { project_id: projectId })
+  const known = domains.data ?? (value ? [value] : [])
+  return (
+    <Select
+      label="Domain"
+      placeholder="Choose a domain"
+      value={value && String(value.id)}
+      onChange={(chosen) => onChange(known.find(({ id }) => String(id) === chosen) ?? value)}
+      data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
+      nothingFoundMessage="The project has no such domain"
+      error={domains.error?.message}
+      allowDeselect={false}
+      openOnFocus={false}
+      searchable
+      required
+      data-autofocus
+    />
+  )
+}
+
+function EndpointSelect({
+  projectId,
+  value,
+  onChange,
+}: {
+  projectId: number
+  value: number | null
+  onChange: (id: number | null) => void
+}) {
+  const endpoints = useAll('endpoints.list', { project_id: projectId })
+  return (
+    <Select
+      label="Endpoint"
+      placeholder="Choose an endpoint"
+      value={value === null ? null : String(value)}
+      onChange={(chosen) => onChange(chosen === null ? null : Number(chosen))}
+      data={(endpoints.data ?? []).map(({ id, name, is_active }) => ({
+        value: String(id),
+        label: is_active ? name : `${name} (switched off)`,
+      }))}
+      nothingFoundMessage="The project has no such endpoint"
+      error={endpoints.error?.message}
+      allowDeselect={false}
+      searchable
+      required
+    />
+  )
+}

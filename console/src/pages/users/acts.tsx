@@ -1,0 +1,60 @@
+import { Checkbox, Select } from '@mantine/core'
+import { type Answer, callForVersion } from '../../api/client.ts'
+import type { User } from '../../api/operations.gen.ts'
+import type { Act } from '../../components/act/act.ts'
+
+export const roles: Record<User['role'], string> = { user: 'User', admin: 'Administrator' }
+
+interface UserForm {
+  role: User['role']
+  is_active: string
+  end_sessions: boolean
+}
+
+export const editUser = (seen: Answer<User>): Act<'users.edit', User, UserForm> => ({
+  operation: 'users.edit',
+  path: { id: seen.data.id },
+  title: `Edit ${seen.data.email}`,
+  button: 'Save changes',
+  base: { seen, look: () => callForVersion('users.show', { path: { id: seen.data.id } }) },
+  form: ({ role, is_active }) => ({ role, is_active: String(is_active), end_sessions: false }),
+  steps: [
+    {
+      title: 'Person',
+      fields: ({ form, set }) => (
+        <>
+          <Select
+            label="Role"
+            description="An administrator may do everything in every project"
+            value={form.role}
+            onChange={(role) => role && set({ role: role as User['role'] })}
+            data={Object.entries(roles).map(([value, label]) => ({ value, label }))}
+            allowDeselect={false}
+            data-autofocus
+          />
+          <Select
+            label="Signing in"
+            value={form.is_active}
+            onChange={(value) => value && set({ is_active: value })}
+            data={[
+              { value: 'true', label: 'May sign in' },
+              { value: 'false', label: 'May not sign in' },
+            ]}
+            allowDeselect={false}
+          />
+          <Checkbox
+            label="Sign them out everywhere"
+            checked={form.end_sessions}
+            onChange={(event) => set({ end_sessions: event.currentTarget.checked })}
+          />
+        </>
+      ),
+    },
+  ],
+  // Only what differs from what was seen: a field that nobody touched is nobody's wish.
+  body: ({ role, is_active, end_sessions }, user) => ({
+    ...(role !== user.role && { role }),
+    ...(is_active !== String(user.is_active) && { is_active: is_active === 'true' }),
+    ...(end_sessions && { end_sessions }),
+  }),
+})

@@ -1,0 +1,177 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from '@tanstack/react-router'
+import { Acts } from './components/act/acts.tsx'
+import { Shell } from './components/shell.tsx'
+import { Empty, Failed, Loading } from './components/states.tsx'
+import {
+  attemptSearch,
+  auditSearch,
+  listSearch,
+  messageSearch,
+  planSearch,
+  projectSearch,
+  routingSearch,
+  userSearch,
+} from './search.ts'
+
+/** Every page of the console. Each is loaded when it is first looked at. */
+const root = createRootRoute({
+  component: () => (
+    <Acts>
+      <Shell />
+    </Acts>
+  ),
+  notFoundComponent: () => <Empty title="There is no such page" />,
+})
+
+const start = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/projects', replace: true })
+  },
+})
+
+const projects = createRoute({
+  getParentRoute: () => root,
+  path: '/projects',
+  validateSearch: projectSearch,
+  component: lazyRouteComponent(() => import('./pages/projects/projects-page.tsx'), 'ProjectsPage'),
+})
+const project = createRoute({
+  getParentRoute: () => root,
+  path: '/projects/$projectId',
+  component: lazyRouteComponent(() => import('./pages/projects/project-page.tsx'), 'ProjectPage'),
+})
+const overview = createRoute({
+  getParentRoute: () => project,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/projects/overview.tsx'), 'Overview'),
+})
+const domains = createRoute({
+  getParentRoute: () => project,
+  path: '/domains',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/domains/domains-page.tsx'), 'DomainsPage'),
+})
+const domain = createRoute({
+  getParentRoute: () => project,
+  path: '/domains/$id',
+  component: lazyRouteComponent(() => import('./pages/domains/domain-page.tsx'), 'DomainPage'),
+})
+const endpoints = createRoute({
+  getParentRoute: () => project,
+  path: '/endpoints',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/endpoints/endpoints-page.tsx'), 'EndpointsPage'),
+})
+const endpoint = createRoute({
+  getParentRoute: () => project,
+  path: '/endpoints/$id',
+  validateSearch: attemptSearch,
+  component: lazyRouteComponent(() => import('./pages/endpoints/endpoint-page.tsx'), 'EndpointPage'),
+})
+const routing = createRoute({
+  getParentRoute: () => project,
+  path: '/routing',
+  validateSearch: routingSearch,
+  component: lazyRouteComponent(() => import('./pages/routing/routing-page.tsx'), 'RoutingPage'),
+})
+const members = createRoute({
+  getParentRoute: () => project,
+  path: '/members',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/members/members-page.tsx'), 'MembersPage'),
+})
+const apiKeys = createRoute({
+  getParentRoute: () => project,
+  path: '/api-keys',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/api-keys/api-keys-page.tsx'), 'ApiKeysPage'),
+})
+const messages = createRoute({
+  getParentRoute: () => project,
+  path: '/messages',
+  validateSearch: messageSearch,
+  component: lazyRouteComponent(() => import('./pages/messages/messages-page.tsx'), 'MessagesPage'),
+})
+const message = createRoute({
+  getParentRoute: () => project,
+  path: '/messages/$id',
+  component: lazyRouteComponent(() => import('./pages/messages/message-page.tsx'), 'MessagePage'),
+})
+const projectAudit = createRoute({
+  getParentRoute: () => project,
+  path: '/audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('./pages/audit/project-audit.tsx'), 'ProjectAudit'),
+})
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
+})
+const auditEntry = createRoute({
+  getParentRoute: () => root,
+  path: '/audit/$id',
+  component: lazyRouteComponent(() => import('./pages/audit/audit-entry-page.tsx'), 'AuditEntryPage'),
+})
+const plans = createRoute({
+  getParentRoute: () => root,
+  path: '/plans',
+  validateSearch: planSearch,
+  component: lazyRouteComponent(() => import('./pages/plans/plans-page.tsx'), 'PlansPage'),
+})
+const users = createRoute({
+  getParentRoute: () => root,
+  path: '/users',
+  validateSearch: userSearch,
+  component: lazyRouteComponent(() => import('./pages/users/users-page.tsx'), 'UsersPage'),
+})
+
+const ofProject = [
+  overview,
+  domains,
+  domain,
+  endpoints,
+  endpoint,
+  routing,
+  members,
+  apiKeys,
+  messages,
+  message,
+  projectAudit,
+]
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    start,
+    projects,
+    project.addChildren(ofProject),
+    audit,
+    auditEntry,
+    plans,
+    users,
+  ]),
+  basepath: '/console',
+  // What a page's check of its address does not let through is not there.
+  search: { strict: true },
+  defaultPreload: 'intent',
+  defaultPendingComponent: Loading,
+  defaultErrorComponent: ({ error, reset }) => <Failed error={error as Error} retry={reset} />,
+  defaultNotFoundComponent: () => <Empty title="There is no such page" />,
+  scrollRestoration: true,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

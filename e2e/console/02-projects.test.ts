@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { Caller } from '../caller.ts'
+import { body, makePlan } from '../stage.ts'
+import { findings, picture, signIn } from './browser.ts'
+import { openDesk } from './desk.ts'
+import { furnish, lastEntry, makeProject } from './furnish.ts'
+
+const desk = await openDesk()
+const { admin, ada, grace } = desk
+const { project, planId } = await furnish(desk)
+const other = await makePlan(admin, { name: 'Business' })
+for (const name of ['Bakery', 'Bookshop', 'Bicycles']) await makeProject(admin, ada.id, planId, name)
+
+const page = await desk.browser.enter(ada)
+const show = () => body<Record<string, unknown>>(200, admin.get(`/admin/projects/${project.id}`))
+const dialog = (where: Page) => where.getByRole('dialog')
+/** Filled in and done: the reason, then the button, which is only enabled once the server has said what would happen. */
+async function confirm(where: Page, button: string, reason: string): Promise<void> {
+  await dialog(where).getByRole('textbox', { name: 'Reason' }).fill(reason)
+  await dialog(where).getByRole('button', { name: button }).click()
+  await dialog(where).waitFor({ state: 'detached' })
+}
+const openProject = async (where: Page) => {
+  await where.goto(`/console/projects/${project.id}`)
+  await where.getByRole('heading', { name: 'Acme' }).waitFor()
+}
+
+describe('the list of projects', () => {
+  it('finds as one types, and keeps the question in the address', async () => {
+    await page.goto('/console/projects')
+    await page.getByRole('link', { name: 'Bookshop' }).waitFor()
+    await page.getByRole('textbox', { name: 'Search' }).pressSequentially('bi')
+    await page.getByRole('link', { name: 'Bookshop' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Bicycles' }).waitFor()
+    assert.match(page.url(), /\/console\/projects\?q=bi$/)
+    await page.reload()
+    await page.getByRole('link', { name: 'Bicycles' }).waitFor()
+    assert.equal(await page.getByRole('row').count(), 2)
+  })
+
+  it('says so where nothing fits, and survives nonsense in the address', async () => {
+    await page.goto('/console/projects?q=nothing-like-it&sort=sideways&max_score=-4&locked=perhaps')
+    await page.getByText('No project fits').waitFor()
+  })
+
+  it('is narrowed and ordered by what can be chosen, together', async () => {
+    await page.goto('/console/projects')
+    await page.getByRole('combobox', { name: 'Plan in force' }).click()
+    await page.getByRole('option', { name: 'Business' }).click()
+    await page.getByText('No project fits').waitFor()
+    assert.match(page.url(), new RegExp(`plan_id=${other.id}`))
+    await page.goto('/console/projects?locked=false&sort=name')
+    await page.getByRole('link', { name: 'Acme' }).waitFor()
+    const names = await page.getByRole('row').getByRole('link').allTextContents()
+    assert.deepEqual(names, ['Acme', 'Bakery', 'Bicycles', 'Bookshop'])
+  })
+
+  it('is moved along by keys', async () => {
+    await page.getByRole('link', { name: 'Acme' }).focus()
+    await page.keyboard.press('j')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('k')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Bakery' }).waitFor()
+  })
+})
+
+describe('a project', () => {
+  it('is made', async () => {
+    await page.goto('/console/projects')
+    await page.getByRole('button', { name: 'New project' }).click()
+    await dialog(page).getByRole('textbox', { name: 'Name' }).fill('Florist')
+    await dialog(page).getByRole('combobox', { name: 'Owner' }).fill('grace')
+    await page.getByRole('option', { name: /grace@example.com/ }).click()
+    await dialog(page).getByRole('combobox', { name: 'Plan', exact: true }).click()
+    await page.getByRole('option', { name: 'Starter' }).click()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'project-create')
+    await confirm(page, 'Create project', 'Signed by post')
+    await page.getByRole('heading', { name: 'Florist' }).waitFor()
+    const { operation, reason } = await lastEntry(admin)
+    assert.deepEqual([operation, reason], ['projects.create', 'Signed by post'])
+  })
+
+  it('is locked only with a reason, after it was said what follows, and unlocked again', async () => {
+    await openProject(page)
+    await page.getByRole('button', { name: 'Lock' }).click()
+    const act = dialog(page).getByRole('button', { name: 'Lock project' })
+    await dialog(page).getByText('is_locked').waitFor()
+    await dialog(page).getByText('A reason is needed.').waitFor()
+    assert.equal(await act.isDisabled(), true)
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'project-lock')
+    await confirm(page, 'Lock project', 'Card testing')
+    await page.getByText('This project is locked').waitFor()
+    assert.equal((await show())['is_locked'], true)
+    assert.equal((await lastEntry(admin, project.id)).reason, 'Card testing')
+
+    await page.getByRole('button', { name: 'Unlock' }).click()
+    await dialog(page).getByRole('button', { name: 'Card testing' }).click()
+    assert.equal(await dialog(page).getByRole('textbox', { name: 'Reason' }).inputValue(), 'Card testing')
+    await confirm(page, 'Unlock project', 'It was not them')
+    await page.getByText('This project is locked').waitFor({ state: 'detached' })
+  })
+
+  it('is edited: only what was touched is sent', async () => {
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByRole('menuitem', { name: 'Edit project' }).click()
+    await dialog(page).getByRole('textbox', { name: 'Reputation score' }).fill('40')
+    await dialog(page).getByRole('combobox', { name: 'Plan in force instead' }).click()
+    await page.getByRole('option', { name: 'Business' }).click()
+    await dialog(page).getByText('admin_plan_id').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'project-edit')
+    await confirm(page, 'Save changes', 'On trial for a month')
+    await page.getByText('override').waitFor()
+    const { reputation_score, admin_plan_id, name } = await show()
+    assert.deepEqual([reputation_score, admin_plan_id, name], [40, other.id, 'Acme'])
+  })
+
+  it('has its billing set', async () => {
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByRole('menuitem', { name: 'Set billing' }).click()
+    await dialog(page).getByRole('textbox', { name: 'Subscription', exact: true }).fill('sub_4711')
+    await dialog(page).getByRole('combobox', { name: 'Subscription status' }).click()
+    await page.getByRole('option', { name: 'past due' }).click()
+    await confirm(page, 'Save billing', 'Repaired by hand')
+    await page.getByText('sub_4711').waitFor()
+    assert.equal((await show())['billing_subscription_status'], 'past_due')
+  })
+
+  it('has its queue held and released', async () => {
+    await page.getByRole('button', { name: 'Hold', exact: true }).click()
+    await confirm(page, 'Hold mail', 'Looking at a complaint')
+    await page.getByRole('button', { name: 'Release', exact: true }).click()
+    await confirm(page, 'Release mail', 'All is well')
+    await page.getByRole('button', { name: 'Hold', exact: true }).waitFor()
+    assert.equal((await lastEntry(admin, project.id)).operation, 'queue.release')
+  })
+})
+
+describe('two administrators at one project', () => {
+  it('who comes second is shown what changed meanwhile, and goes on with what they wrote', async () => {
+    await openProject(page)
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByRole('menuitem', { name: 'Edit project' }).click()
+    await dialog(page).getByRole('textbox', { name: 'Reputation score' }).fill('55')
+    await dialog(page).getByText('reputation_score').waitFor()
+    await body(200, admin.patch(`/admin/projects/${project.id}`, { name: 'Acme and Sons' }))
+    await dialog(page).getByRole('textbox', { name: 'Reason' }).fill('Better than I thought')
+    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+    await dialog(page).getByText('This was changed meanwhile').waitFor()
+    await dialog(page).getByText('Acme and Sons').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'project-conflict')
+    assert.equal((await show())['reputation_score'], 40)
+    await dialog(page).getByRole('button', { name: 'Go on from there' }).click()
+    assert.equal(await dialog(page).getByRole('textbox', { name: 'Name' }).inputValue(), 'Acme and Sons')
+    assert.equal(await dialog(page).getByRole('textbox', { name: 'Reputation score' }).inputValue(), '55')
+    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+    await dialog(page).waitFor({ state: 'detached' })
+    const { name, reputation_score } = await show()
+    assert.deepEqual([name, reputation_score], ['Acme and Sons', 55])
+    await body(200, admin.patch(`/admin/projects/${project.id}`, { name: 'Acme' }))
+  })
+})
+
+describe('a session that ends in the middle of something', async () => {
+  const hers = await desk.browser.enter(grace)
+
+  it('is opened again over the form, of which nothing is lost', async () => {
+    await openProject(hers)
+    await hers.getByRole('button', { name: 'Lock' }).click()
+    await dialog(hers).getByRole('textbox', { name: 'Reason' }).fill('Typed with care')
+    await body(200, admin.patch(`/admin/users/${grace.id}`, { end_sessions: true, reason: 'For the test' }))
+    await dialog(hers).getByRole('button', { name: 'Lock project' }).click()
+    await hers.getByText('Your session has ended').waitFor()
+    await picture(hers, 'session-ended')
+    assert.deepEqual(await findings(hers), [])
+    await hers.keyboard.press('Escape')
+    await signIn(hers, grace, Date.now() + 30_000)
+    // It is not done by itself: who knows when they came back.
+    await dialog(hers).getByText('Look at it again, and press once more.').waitFor()
+    assert.equal((await show())['is_locked'], false)
+    await dialog(hers).getByRole('button', { name: 'Lock project' }).click()
+    await hers.getByText('This project is locked').waitFor()
+    assert.equal((await lastEntry(admin, project.id)).reason, 'Typed with care')
+  })
+
+  it('and in which another person goes on, in another tab, shows and does nothing more of the first one’s', async () => {
+    const mine = await desk.browser.enter(ada)
+    await openProject(mine)
+    await mine.getByRole('button', { name: 'Unlock' }).click()
+    await dialog(mine).getByRole('textbox', { name: 'Reason' }).fill('Begun by Ada')
+    await dialog(mine).getByText('is_locked').waitFor()
+    // Grace's cookie in Ada's browser, as if she had signed in next door; Ada's own session is over.
+    await mine.context().clearCookies()
+    await mine.context().addCookies(await hers.context().cookies())
+    const hersCaller = new Caller(desk.url, (await desk.postern('token', '--email', grace.email)).trim())
+    await body(200, admin.patch(`/admin/users/${ada.id}`, { end_sessions: true, reason: 'For the test' }))
+    await Promise.all([
+      mine.waitForEvent('load'),
+      dialog(mine).getByRole('button', { name: 'Unlock project' }).click(),
+    ])
+    await mine.getByRole('button', { name: 'Grace' }).waitFor()
+    await dialog(mine).waitFor({ state: 'detached' })
+    const { data } = await body<{ data: { reason: string | null }[] }>(
+      200,
+      hersCaller.get('/admin/audit?limit=5'),
+    )
+    assert.ok(data.every(({ reason }) => reason !== 'Begun by Ada'))
+  })
+})

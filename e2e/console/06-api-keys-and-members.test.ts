@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Caller } from '../caller.ts'
+import { body, makePlan } from '../stage.ts'
+import { findings, picture } from './browser.ts'
+import { openDesk } from './desk.ts'
+import { audited, confirm, dialogOf } from './dialog.ts'
+import { makeProject } from './furnish.ts'
+import { looks } from './looks.ts'
+import { takeSecret } from './secret.ts'
+
+/** Who, and which programs, may act for a project: keys and people come, change and go. */
+const desk = await openDesk()
+const { admin, ada, grace } = desk
+/** What a customer may call a thing, or themselves. */
+const hostile = `<img src=x onerror="document.title='owned'">`
+await desk.postern('admin', 'create', '--email', 'mallory@example.com', '--name', hostile)
+const { id: planId } = await makePlan(admin, { max_users: 2 })
+const { id: projectId } = await makeProject(admin, ada.id, planId, 'Acme')
+const api = `/admin/projects/${projectId}`
+const { id: domainId } = await body<{ id: number }>(
+  201,
+  admin.post(`${api}/domains`, { name: 'shop.example.org', mta_provider: 'service' }),
+)
+const page = await desk.browser.enter(ada)
+const dialog = dialogOf(page)
+
+interface ApiKey {
+  id: number
+  name: string
+  prefix: string
+  scopes: string[]
+  domain_id: number | null
+  allowed_ips: string[]
+  expires_at: string | null
+  is_active: boolean
+}
+
+interface Member {
+  id: number
+  email: string
+  name: string | null
+  role: string
+  joined_at: string | null
+}
+
+const keys = async () => (await body<{ data: ApiKey[] }>(200, admin.get(`${api}/api-keys`))).data
+const members = async () => (await body<{ data: Member[] }>(200, admin.get(`${api}/members`))).data
+const memberOf = async (email: string) => (await members()).find((member) => member.email === email)
+
+/** In the dialog that is open, in which nothing serious is found: says why, and does it. */
+async function act(button: string, reason: string): Promise<void> {
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
+  await dialog.getByRole('button', { name: button, exact: true }).and(page.locator(':enabled')).waitFor()
+  assert.deepEqual(await findings(page), [])
+  await confirm(page, button)
+}
+
+async function choose(label: string, option: string | RegExp): Promise<void> {
+  await dialog.getByRole('combobox', { name: label }).click()
+  await page.getByRole('option', { name: option }).click()
+}
+
+/** From the menu at the end of a row. */
+async function more(of: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `More for ${of}`, exact: true }).click()
+  await page.getByRole('menuitem', { name: item }).click()
+}
+
+let secret = ''
+
+describe('API keys', () => {
+  it('are none at first, which the page says', async () => {
+    await page.goto(`/console/projects/${projectId}/api-keys`)
+    await page.getByText('No API keys', { exact: true }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'api-keys-empty')
+  })
+
+  it('are made for tests or for real mail, and show their secret once', async () => {
+    await page.getByRole('button', { name: 'New API key' }).click()
+    await dialog.getByLabel('Test').check()
+    await dialog.getByLabel('Name').fill(`Shop ${hostile}`)
+    await dialog.getByLabel('usage:read').check()
+    await choose('Domain', 'shop.example.org')
+    await dialog.getByText(/awaits verification: until then the key sends nothing/).waitFor()
+    await dialog.getByText(/It is a test key/).waitFor()
+    await dialog.getByLabel('Addresses').pressSequentially('127.0.0.1,')
+    await dialog.getByLabel('Addresses').fill('192.0.2.0/33')
+    await dialog.getByLabel('Addresses').press('Enter')
+    await dialog.getByText(/holds "192.0.2.0\/33", which is no IP address/).waitFor()
+    await picture(page, 'api-key-refused')
+    await dialog.getByLabel('Addresses').press('Backspace')
+    await dialog.getByLabel('Expires (UTC)').fill('2099-01-01T00:00:00')
+    await act('Create API key', 'Ticket 4711')
+    secret = await takeSecret(page, /^pk_test_/, 'api-key-secret')
+    const [key] = await keys()
+    assert.ok(key && secret.startsWith(key.prefix))
+    assert.deepEqual(
+      {
+        name: key.name,
+        scopes: key.scopes,
+        domain: key.domain_id,
+        from: key.allowed_ips,
+        until: key.expires_at,
+      },
+      {
+        name: `Shop ${hostile}`,
+        scopes: ['messages:send', 'usage:read'],
+        domain: domainId,
+        from: ['127.0.0.1'],
+        until: '2099-01-01T00:00:00.000Z',
+      },
+    )
+    await audited(admin, projectId, 'api-keys.create', 'Ticket 4711')
+    await body(200, new Caller(desk.url, secret).get(`/projects/${projectId}/usage`))
+    await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).waitFor()
+    assert.doesNotMatch(await page.title(), /owned/)
+  })
+
+  it('are changed as a whole, and what was not touched stays', async () => {
+    await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).click()
+    await dialog.getByLabel('Name').fill('Web shop')
+    await dialog.getByLabel('Active').uncheck()
+    await dialog.getByText('Every request with it is refused from now on.').waitFor()
+    await act('Save changes', 'They do not know who has it')
+    await page.getByRole('button', { name: 'Web shop', exact: true }).waitFor()
+    const [key] = await keys()
+    assert.deepEqual([key?.name, key?.is_active, key?.domain_id], ['Web shop', false, domainId])
+    assert.equal(key?.expires_at, '2099-01-01T00:00:00.000Z')
+    await audited(admin, projectId, 'api-keys.edit', 'They do not know who has it')
+    assert.equal((await new Caller(desk.url, secret).get(`/projects/${projectId}/usage`)).status, 401)
+    await page.getByText('off', { exact: true }).waitFor()
+  })
+
+  it('can be looked at in a wide and a narrow window, by day and by night', async () => {
+    await looks(desk, 'api-keys', `/console/projects/${projectId}/api-keys`, (window) =>
+      window.getByRole('table', { name: 'API keys' }).waitFor(),
+    )
+  })
+
+  it('get another secret, which is shown once', async () => {
+    await more('Web shop', 'Rotate secret')
+    await act('Rotate secret', 'It was in a log')
+    const next = await takeSecret(page, /^pk_test_/, 'api-key-rotated')
+    assert.notEqual(next, secret)
+    assert.ok(next.startsWith((await keys())[0]?.prefix ?? '?'))
+    await audited(admin, projectId, 'api-keys.rotate', 'It was in a log')
+  })
+
+  it('are deleted, by the keyboard alone', async () => {
+    await page.getByRole('button', { name: 'More for Web shop' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('menuitem', { name: 'Edit API key' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('textbox', { name: 'Reason' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('The program is gone')
+    await dialog.getByRole('button', { name: 'Delete API key' }).and(page.locator(':enabled')).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('No API keys', { exact: true }).waitFor()
+    assert.deepEqual(await keys(), [])
+    await audited(admin, projectId, 'api-keys.delete', 'The program is gone')
+  })
+})
+
+describe('members', () => {
+  it('begin with the owner, of whom it says how ownership moves', async () => {
+    await page.goto(`/console/projects/${projectId}/members`)
+    await page.getByText('1 of 2 that the plan allows').waitFor()
+    await page.getByText('Ownership moves by editing the project.').waitFor()
+    await page.getByRole('button', { name: ada.email, exact: true }).click()
+    await dialog.getByRole('combobox', { name: 'Owner' }).waitFor()
+    await page.keyboard.press('Escape')
+    assert.equal(await page.getByRole('button', { name: `More for ${ada.email}` }).count(), 0)
+  })
+
+  it('are added, with an account or by an invitation, and past the plan’s limit only with a reason', async () => {
+    const add = async (email: string, role: RegExp) => {
+      await page.getByRole('button', { name: 'New member' }).click()
+      await dialog.getByLabel('Email').fill(email)
+      await choose('Role', role)
+    }
+    await add('mallory@example.com', /^Viewer/)
+    await dialog.getByText('The account with this address is a member at once.').waitFor()
+    await confirm(page, 'Add member')
+    await page.getByRole('button', { name: 'mallory@example.com', exact: true }).waitFor()
+    await page.getByText(hostile, { exact: true }).waitFor()
+    assert.equal((await memberOf('mallory@example.com'))?.role, 'viewer')
+    await audited(admin, projectId, 'members.create', null)
+
+    await add('linus@example.org', /^Developer/)
+    await dialog.getByText(/This goes past the limit of the plan in force/).waitFor()
+    await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
+    assert.ok(await dialog.getByRole('button', { name: 'Add member' }).isDisabled())
+    await picture(page, 'member-past-limit')
+    await act('Add member', 'Agreed with sales')
+    await page.getByRole('button', { name: 'linus@example.org', exact: true }).waitFor()
+    await page.getByText('invited', { exact: true }).waitFor()
+    const entry = await audited(admin, projectId, 'members.create', 'Agreed with sales')
+    assert.deepEqual(entry.limit_exception, { limit: 'max_users', value: 2, count: 3 })
+
+    await add(grace.email, /^Admin/)
+    await act('Add member', 'Our own support')
+    await page.getByRole('button', { name: grace.email, exact: true }).waitFor()
+    await add(grace.email, /^Admin/)
+    await dialog.getByText('The server would refuse this').waitFor()
+    await page.keyboard.press('Escape')
+    assert.doesNotMatch(await page.title(), /owned/)
+  })
+
+  it('can be looked at in a wide and a narrow window, by day and by night', async () => {
+    await looks(desk, 'members', `/console/projects/${projectId}/members`, (window) =>
+      window.getByRole('table', { name: 'Members' }).waitFor(),
+    )
+  })
+
+  it('get another role', async () => {
+    await page.getByRole('button', { name: grace.email, exact: true }).click()
+    await choose('Role', /^Viewer/)
+    await dialog.getByText('The person acts as viewer from their next request on.').waitFor()
+    await act('Change role', 'She only looks')
+    await dialog.waitFor({ state: 'hidden' })
+    assert.equal((await memberOf(grace.email))?.role, 'viewer')
+    await audited(admin, projectId, 'members.edit', 'She only looks')
+  })
+
+  it('are removed', async () => {
+    await more('linus@example.org', 'Remove member')
+    await act('Remove member', 'Has left the company')
+    await page.getByRole('button', { name: 'linus@example.org', exact: true }).waitFor({ state: 'detached' })
+    assert.equal(await memberOf('linus@example.org'), undefined)
+    await audited(admin, projectId, 'members.delete', 'Has left the company')
+  })
+})

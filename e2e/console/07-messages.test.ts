@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { body, until } from '../stage.ts'
+import { findings, picture } from './browser.ts'
+import { openDesk } from './desk.ts'
+import { audited, confirm, dialogOf } from './dialog.ts'
+import { furnish } from './furnish.ts'
+import { looks } from './looks.ts'
+import { makeSender } from './sender.ts'
+
+const desk = await openDesk()
+const acme = await makeSender(desk)
+const hostile = `<img src=x onerror="document.title='owned'">`
+const messages = `/console/projects/${acme.project.id}/messages`
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+
+const delivered = await acme.send({
+  to: ['ann@example.net'],
+  cc: ['bo@example.net'],
+  bcc: ['bounce-1@example.net'],
+  tags: ['receipt'],
+  metadata: { order: '4711' },
+})
+const scheduled = await acme.send({ subject: 'Winter sale', to: ['ann@example.net'], send_at: tomorrow })
+const nasty = await acme.send({
+  subject: hostile,
+  to: ['cy@example.net'],
+  // A tag cannot hold such a thing: the server takes letters, digits and a few signs.
+  tags: ['javascript-1'],
+  metadata: { note: hostile },
+})
+const statusesOf = async (id: string): Promise<string[]> => {
+  const { recipients } = (await desk.admin.get(`${acme.path}/messages/${id}`)).body
+  return recipients.map(({ status }: { status: string }) => status)
+}
+await until(
+  async () => (await statusesOf(delivered)).join() === 'delivered,delivered,bounced',
+  'the first mail has arrived, but for one copy',
+)
+await until(async () => (await statusesOf(nasty)).join() === 'delivered', 'the last mail has arrived')
+
+let page: Page
+before(async () => {
+  page = await desk.browser.enter(desk.ada)
+})
+const list = (name = 'Messages') => page.getByRole('table', { name })
+const subjects = async (): Promise<string[]> => list().getByRole('link').allTextContents()
+
+describe('messages', () => {
+  it('are listed with sender, recipients and status, newest first', async () => {
+    await page.goto(messages)
+    await list().getByRole('link', { name: 'Winter sale' }).waitFor()
+    assert.deepEqual(await subjects(), [hostile, 'Winter sale', 'Your order'])
+    const order = list().getByRole('row', { name: /Your order/ })
+    assert.match(
+      (await order.textContent()) ?? '',
+      /orders@acme\.example.*ann@example\.net and 2 more.*bounced/,
+    )
+    assert.deepEqual(await findings(page), [])
+  })
+
+  it('are found by recipient, status and tag, which stand in the address', async () => {
+    await page.getByLabel('Recipient').fill('BO@example.net')
+    await page.getByLabel('Recipient').press('Enter')
+    await until(async () => (await subjects()).join() === 'Your order', 'the recipient’s is found')
+    await page.getByRole('combobox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'complained' }).click()
+    await page.getByText('No message fits').waitFor()
+    assert.equal(new URL(page.url()).search, '?recipient=BO%40example.net&status=complained')
+    assert.deepEqual(await findings(page), [])
+
+    await page.goto(`${messages}?tag=receipt`)
+    await until(async () => (await subjects()).join() === 'Your order', 'the tag’s is found')
+    assert.equal(await page.getByLabel('Tag').inputValue(), 'receipt')
+    await page.goto(`${messages}?status=scheduled&cursor=%3Cscript%3E`)
+    await page.getByText('This did not work').waitFor()
+    await page.goto(`${messages}?status=nonsense`)
+    await until(async () => (await subjects()).length === 3, 'nonsense is left out')
+  })
+
+  it('are opened by keyboard, and tell what happened to them in words', async () => {
+    await list().getByRole('link').first().focus()
+    await page.keyboard.press('j')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Your order' }).waitFor()
+    const events = page.getByRole('list', { name: 'What happened' }).getByRole('listitem')
+    await events.first().waitFor()
+    const told = await events.allTextContents()
+    assert.match(told[0] ?? '', /^Accepted/)
+    assert.ok(told.some((event) => /^Handed to the mail server ann@example\.net.*queued as dev/.test(event)))
+    assert.ok(told.some((event) => /^Delivered ann@example\.net.*2\.0\.0/.test(event)))
+    assert.ok(told.some((event) => /^Sent back.*bounce-1@example\.net.*550 5\.1\.1 No such user/.test(event)))
+    const exact = await events.first().locator('time').getAttribute('title')
+    assert.match(exact ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    const people = page.getByRole('table', { name: 'Recipients' })
+    assert.match(
+      (await people.getByRole('row', { name: /bcc bounce-1/ }).textContent()) ?? '',
+      /No such user.*bounced/,
+    )
+    await page.getByText('4711').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await page.getByRole('link', { name: 'receipt' }).click()
+    await until(async () => (await subjects()).join() === 'Your order', 'a tag leads to all that have it')
+  })
+
+  it('show what customers wrote as text', async () => {
+    for (const address of [messages, `${messages}/${nasty}`]) {
+      await page.goto(address)
+      await page.getByText(hostile).first().waitFor()
+      assert.doesNotMatch(await page.title(), /owned/)
+      assert.equal(await page.locator('img').count(), 0)
+    }
+    await page.getByRole('heading', { name: hostile }).waitFor()
+    await page.getByRole('link', { name: 'javascript-1' }).waitFor()
+    assert.equal(await page.getByText(hostile).count(), 2)
+  })
+
+  it('are not sent where an administrator says so, with a reason, before their time', async () => {
+    await page.goto(`${messages}/${scheduled}`)
+    await page.getByRole('button', { name: 'Do not send' }).click()
+    const dialog = dialogOf(page)
+    await dialog.getByText('Mails that are not sent: 1.').waitFor()
+    await dialog.getByText('A reason is needed.').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'message-cancel')
+    await confirm(page, 'Do not send it', 'Sent to the wrong list')
+    await dialog.waitFor({ state: 'detached' })
+    await until(async () => (await statusesOf(scheduled)).join() === 'canceled', 'the worker has canceled it')
+    await page.getByRole('button', { name: 'Do not send' }).waitFor({ state: 'detached' })
+    const { resource_id } = await audited(
+      desk.admin,
+      acme.project.id,
+      'messages.cancel',
+      'Sent to the wrong list',
+    )
+    assert.equal(resource_id, scheduled)
+  })
+
+  it('that do not exist are said not to', async () => {
+    await page.goto(`${messages}/01939f0e-7b1a-7c3e-9d2f-0123456789ab`)
+    await page.getByText('There is no such thing').waitFor()
+    assert.deepEqual(await findings(page), [])
+  })
+})
+
+describe('suppressed addresses', () => {
+  it('are listed with why, and lead to the mail', async () => {
+    await body(201, acme.program.post('/suppressions', { address: 'dan@example.net' }))
+    await page.goto(messages)
+    await page.getByRole('tab', { name: 'Suppressed addresses' }).click()
+    const table = list('Suppressed addresses')
+    await table.getByRole('link', { name: 'bounce-1@example.net' }).waitFor()
+    assert.match((await table.getByRole('row', { name: /bounce-1/ }).textContent()) ?? '', /no such mailbox/)
+    assert.match((await table.getByRole('row', { name: /dan@/ }).textContent()) ?? '', /customer wants it so/)
+    assert.equal(new URL(page.url()).search, '?view=suppressed')
+    assert.deepEqual(await findings(page), [])
+    await table.getByRole('link', { name: 'bounce-1@example.net' }).click()
+    await until(async () => (await subjects()).join() === 'Your order', 'the mail to it is shown')
+  })
+
+  it('and messages are none in a new project', async () => {
+    const { project } = await furnish(desk, 'New')
+    await page.goto(`/console/projects/${project.id}/messages`)
+    await page.getByText('No mail yet').waitFor()
+    await page.getByRole('tab', { name: 'Suppressed addresses' }).click()
+    await page.getByText('No address is suppressed').waitFor()
+    assert.deepEqual(await findings(page), [])
+  })
+})
+
+describe('a page can be read in any light and width:', () => {
+  for (const [name, address] of [
+    ['messages', messages],
+    ['suppressions', `${messages}?view=suppressed`],
+    ['message', `${messages}/${delivered}`],
+  ] as const) {
+    it(name, () => looks(desk, name, address, (window) => window.getByRole('table').first().waitFor()))
+  }
+})

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { body, makePlan } from '../stage.ts'
+import { findings, picture } from './browser.ts'
+import { openDesk } from './desk.ts'
+import { looks } from './looks.ts'
+
+const desk = await openDesk()
+const page = await desk.browser.enter(desk.ada)
+
+/** Customers choose their own names. */
+const hostile = '<img src=x onerror="document.title=\'owned\'">'
+
+interface Plan {
+  id: number
+  name: string
+  price: number
+  max_domains: number
+  max_mails_per_month: number
+  support_level: string
+  billing_product_id: string | null
+  is_active: boolean
+}
+
+interface AuditRow {
+  operation: string
+  reason: string | null
+}
+
+const plans = async () => (await body<{ data: Plan[] }>(200, desk.admin.get('/admin/plans'))).data
+const lastAudit = async (operation: string) =>
+  (await body<{ data: AuditRow[] }>(200, desk.admin.get(`/admin/audit?operation=${operation}`))).data[0]
+const userOf = async (email: string) =>
+  (
+    await body<{ data: { id: number; role: string; is_active: boolean }[] }>(
+      200,
+      desk.admin.get(`/admin/users?q=${encodeURIComponent(email)}`),
+    )
+  ).data[0]
+
+const dialog = page.getByRole('dialog')
+
+/** Chosen from a list that drops down. */
+async function choose(label: string, option: string, within: ReturnType<Page['getByRole']>): Promise<void> {
+  await within.getByLabel(label, { exact: true }).click()
+  await page.getByRole('option', { name: option, exact: true }).click()
+}
+
+/** The server has told what would happen, and the button may be pressed. */
+const ready = (button: string) => dialog.getByRole('button', { name: button, disabled: false }).waitFor()
+const table = (window: Page) => window.getByRole('table').waitFor()
+
+describe('plans', () => {
+  it('are none at first, which the page says', async () => {
+    await page.goto('/console/plans')
+    await page.getByText('No plan', { exact: true }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'plans-empty')
+  })
+
+  it('are made by a form that tells what will be', async () => {
+    await page.getByRole('button', { name: 'New plan' }).click()
+    await dialog.getByLabel('Name').fill('Starter')
+    await dialog.getByLabel('Description').fill(`For a first product. ${hostile}`)
+    await dialog.getByLabel('Domains, at most').fill('5')
+    await dialog.getByLabel('Members, at most').fill('3')
+    await dialog.getByLabel('Mails a day, at most').fill('5000')
+    await dialog.getByLabel('Mails a month, at most').fill('50000')
+    await dialog.getByLabel('Price').fill('19.5')
+    assert.equal(await dialog.getByRole('button', { name: 'Create plan' }).isEnabled(), false)
+    await choose('Support', 'Priority', dialog)
+    await dialog.getByLabel('Reason').fill('The new price list')
+    await dialog.getByRole('cell', { name: 'Starter' }).waitFor()
+    await ready('Create plan')
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'plan-create')
+    await dialog.getByLabel('Reason').press('Enter')
+    await page.getByRole('button', { name: 'Starter' }).waitFor()
+    const [made] = await plans()
+    assert.deepEqual(
+      [made?.name, made?.price, made?.max_domains, made?.max_mails_per_month, made?.support_level],
+      ['Starter', 19.5, 5, 50_000, 'priority'],
+    )
+    assert.equal(made?.billing_product_id, null)
+    assert.equal((await lastAudit('plans.create'))?.reason, 'The new price list')
+  })
+
+  it('show what customers and colleagues wrote as text', async () => {
+    await page.getByText(hostile).waitFor()
+    assert.equal(await page.title(), 'Plans · Postern')
+  })
+
+  it('tell before they are changed how many projects that concerns, and send only what differs', async () => {
+    const [starter] = await plans()
+    for (const name of ['Acme', 'Birch', 'Cedar']) {
+      const project = { name, user_id: desk.ada.id, plan_id: starter?.id }
+      await body(201, desk.admin.post('/admin/projects', project))
+    }
+    await page.getByRole('button', { name: 'Starter' }).click()
+    await dialog.getByText('Nothing would change.').first().waitFor()
+    await dialog.getByLabel('Mails a month, at most').fill('80000')
+    await dialog.getByText('Projects on this plan, to which this applies at once: 3.').waitFor()
+    await dialog.getByRole('cell', { name: '80000' }).waitFor()
+    await ready('Save plan')
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'plan-edit')
+    // Meanwhile somebody else changes the price: this act says nothing of it, and must not take it back.
+    await body(200, desk.admin.patch(`/admin/plans/${starter?.id}`, { price: 25 }))
+    await dialog.getByLabel('Reason').fill('Asked for by sales')
+    await dialog.getByRole('button', { name: 'Save plan' }).click()
+    await dialog.getByText('This was changed meanwhile').waitFor()
+    await dialog.getByRole('rowheader', { name: 'price' }).waitFor()
+    await picture(page, 'plan-conflict')
+    assert.deepEqual(await findings(page), [])
+    await dialog.getByRole('button', { name: /go on/i }).click()
+    await dialog.getByRole('button', { name: 'Save plan' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    const [after] = await plans()
+    assert.deepEqual([after?.max_mails_per_month, after?.price], [80_000, 25])
+    assert.equal((await lastAudit('plans.edit'))?.reason, 'Asked for by sales')
+  })
+
+  it('are taken out of choice, and found by that', async () => {
+    await makePlan(desk.admin, { name: 'Business' })
+    await page.goto('/console/plans')
+    await page.getByRole('button', { name: 'Starter' }).click()
+    await choose('For new projects', 'May not be chosen', dialog)
+    await dialog.getByText('It can no longer be assigned to a project.').waitFor()
+    await dialog.getByRole('button', { name: 'Save plan' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByText('inactive', { exact: true }).waitFor()
+    await page.goto('/console/plans?is_active=false')
+    await page.getByRole('button', { name: 'Starter' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Business' }).count(), 0)
+    await page.goto('/console/plans')
+    await looks(desk, 'plans', '/console/plans', table)
+  })
+
+  it('lead to the projects that they are in force for', async () => {
+    await page.getByRole('link', { name: 'Projects on the plan Starter' }).click()
+    await page.getByRole('link', { name: 'Acme' }).waitFor()
+    assert.match(page.url(), /\/projects\?plan_id=\d+$/)
+  })
+})
+
+describe('users', () => {
+  before(async () => {
+    await desk.database.query(
+      `insert into control.users (email, name)
+       select 'customer' || n || '@example.net', 'Customer ' || n from generate_series(1, 60) as n`,
+    )
+    await desk.database.query(`insert into control.users (email, name) values ('eve@example.net', $1)`, [
+      hostile,
+    ])
+  })
+
+  it('are found as one types, by address and name, with the question in the address bar', async () => {
+    await page.goto('/console/users')
+    await page.getByRole('button', { name: 'customer60@example.net' }).waitFor()
+    await page.getByRole('button', { name: 'Next page' }).waitFor()
+    await page.keyboard.type('eve@', { delay: 5 })
+    await page.getByRole('button', { name: 'customer60@example.net' }).waitFor({ state: 'hidden' })
+    await page.getByText(hostile).waitFor()
+    assert.equal(await page.getByLabel('Search').inputValue(), 'eve@')
+    assert.equal(await page.getByRole('row').count(), 2)
+    assert.equal(await page.title(), 'Users · Postern')
+    assert.equal(new URL(page.url()).searchParams.get('q'), 'eve@')
+    await page.getByLabel('Search').fill('nobody at all')
+    await page.getByText('Nobody fits').waitFor()
+    await page.getByLabel('Search').fill('')
+    await choose('Role', 'Administrator', page.getByRole('search'))
+    await page.getByRole('button', { name: 'customer60@example.net' }).waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: desk.grace.email }).waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('role'), 'admin')
+    await looks(desk, 'users', '/console/users?q=customer1', table)
+  })
+
+  it('may not sign in any more, for a reason that must be given', async () => {
+    await page.goto('/console/users?q=eve')
+    await page.getByRole('button', { name: 'eve@example.net' }).click()
+    await choose('Signing in', 'May not sign in', dialog)
+    await dialog.getByText('The user cannot sign in.').waitFor()
+    await dialog.getByText('A reason is needed.').waitFor()
+    assert.equal(await dialog.getByRole('button', { name: 'Save changes' }).isEnabled(), false)
+    await dialog.getByLabel('Reason').fill(`Asked to ${hostile}`)
+    await dialog.getByLabel('Reason').press('Enter')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByRole('cell', { name: 'may not sign in' }).waitFor()
+    assert.equal((await userOf('eve@example.net'))?.is_active, false)
+    assert.equal((await lastAudit('users.edit'))?.reason, `Asked to ${hostile}`)
+  })
+
+  it('become administrators, by the keyboard alone', async () => {
+    await page.goto('/console/users?q=customer7')
+    const row = page.getByRole('button', { name: 'customer7@example.net' })
+    await row.focus()
+    await page.keyboard.press('Enter')
+    await dialog.getByText('Nothing would change.').first().waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('option', { name: 'Administrator' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('The user may do everything in every project.').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'user-edit')
+    await dialog.getByLabel('Reason').focus()
+    await page.keyboard.type('Joined the team')
+    await ready('Save changes')
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'hidden' })
+    assert.equal((await userOf('customer7@example.net'))?.role, 'admin')
+    assert.equal((await lastAudit('users.edit'))?.reason, 'Joined the team')
+  })
+
+  it('are signed out everywhere', async () => {
+    const other = await desk.browser.enter(desk.grace)
+    await other.goto('/console/plans')
+    await other.getByRole('button', { name: 'Starter' }).waitFor()
+    await page.goto('/console/users?role=admin')
+    await page.getByRole('button', { name: desk.grace.email }).click()
+    await dialog.getByLabel('Sign them out everywhere').check()
+    await dialog.getByText('Sessions ended: 1').waitFor()
+    await dialog.getByLabel('Reason').fill('Laptop lost')
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await other.getByRole('link', { name: 'Users' }).click()
+    await other.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+    assert.equal((await lastAudit('users.edit'))?.reason, 'Laptop lost')
+  })
+
+  it('keep one administrator, whatever is asked for', async () => {
+    for (const email of [desk.grace.email, 'customer7@example.net']) {
+      const { id } = (await userOf(email)) ?? { id: 0 }
+      await body(200, desk.admin.patch(`/admin/users/${id}`, { role: 'user', reason: 'Only Ada is left' }))
+    }
+    await page.goto('/console/users?role=admin')
+    await page.getByRole('button', { name: desk.ada.email }).click()
+    await choose('Role', 'User', dialog)
+    await dialog.getByText('The server would refuse this').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'user-last-administrator')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+  })
+
+  it('lead to what they did', async () => {
+    await page.getByRole('link', { name: `What they did: ${desk.ada.email}` }).click()
+    await page.waitForURL(`**/audit?actor=${desk.ada.id}`)
+  })
+})

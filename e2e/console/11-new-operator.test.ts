@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import type { Locator } from 'playwright-core'
+import { cleanUp } from '../../server/src/testing/cleanup.ts'
+import { emptyDatabase } from '../../server/src/testing/database.ts'
+import { endWithUs } from '../../server/src/testing/end-with-us.ts'
+import { bareEnvironment } from '../../server/src/testing/postern-process.ts'
+import { steadyPort } from '../../server/src/testing/steady-port.ts'
+import { findings, openBrowser, picture } from './browser.ts'
+
+/**
+ * Somebody who has just typed `npm run dev` for the first time, with what it prints and nothing else: finds the project
+ * that should not be sending, sees why, locks it with a reason, and finds that in the audit.
+ */
+const root = path.resolve(import.meta.dirname, '../..')
+const script = path.join(root, 'scripts/dev.ts')
+const folder = await mkdtemp(path.join(tmpdir(), 'postern-dev-'))
+cleanUp(() => rm(folder, { recursive: true, force: true }))
+const database = await emptyDatabase()
+const port = await steadyPort()
+const env = {
+  ...bareEnvironment,
+  POSTERN_DATABASE_URL: database.url,
+  POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
+  POSTERN_HTTP_PORT: String(port),
+  POSTERN_DNS_SERVERS: '127.0.0.1:9',
+  POSTERN_DEV_FOLDER: folder,
+}
+
+/** What `npm run dev` has printed when it says that it is ready. */
+async function develop(): Promise<string> {
+  const child = spawn(process.execPath, [script], { env, cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  endWithUs(child)
+  cleanUp(() => stop(child))
+  const lines: string[] = []
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line)
+    if (line.startsWith('Ctrl-C stops it')) resolve()
+  })
+  child.once('exit', () => reject(new Error(`npm run dev ended too early:\n${lines.join('\n')}`)))
+  await promise
+  return lines.join('\n')
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+const printed = await develop()
+const browser = await openBrowser(`http://127.0.0.1:${port}`)
+const page = await browser.window()
+
+/** Clicks and keystroke chords; a text typed counts as one. */
+let steps = 0
+const click = async (target: Locator) => {
+  steps++
+  await target.click()
+}
+const type = async (text: string) => {
+  steps++
+  await page.keyboard.type(text)
+}
+const press = async (chord: string) => {
+  steps++
+  await page.keyboard.press(chord)
+}
+
+describe('a new operator', () => {
+  it('is told where the console is, first of all, and signs in with what was printed', async () => {
+    const [, first] = printed.slice(printed.indexOf('Postern is ready.')).split(/\n\s*\n/)
+    assert.match(first ?? '', new RegExp(`^\\s*console\\s+http://127.0.0.1:${port}/console\\n`))
+    const email = /Sign in as (\S+)/.exec(printed)?.[1] ?? ''
+    const password = /password\s+(\S+)/.exec(printed)?.[1] ?? ''
+    await page.goto('/console')
+    await page.getByLabel('Email').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    const field = page.getByLabel('Code of your authenticator')
+    await field.waitFor()
+    const { stdout } = await promisify(execFile)(process.execPath, [script, 'code'], { env, cwd: root })
+    assert.match(stdout, /^\d{6}\n$/)
+    await field.fill(stdout.trim())
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.getByRole('link', { name: 'Acme Shop' }).waitFor()
+    await picture(page, 'demo-projects')
+    assert.deepEqual(await findings(page), [])
+  })
+
+  it('finds an abusive project, sees why, locks it and sees that in the audit, in six steps', async () => {
+    await click(page.getByRole('button', { name: 'In trouble' }))
+    const worst = page.getByRole('table', { name: 'Projects' }).getByRole('link').first()
+    await page.getByRole('link', { name: 'Acme Shop' }).waitFor({ state: 'hidden' })
+    const name = (await worst.textContent()) ?? ''
+    await picture(page, 'demo-in-trouble')
+
+    await click(worst)
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+    // Why: more bounces and complaints than mailbox providers bear, and all of it in the last days.
+    const figure = (label: string) =>
+      page
+        .locator('dl > div')
+        .filter({ has: page.getByText(label, { exact: true }) })
+        .locator('dd')
+    await page.getByText('Complained', { exact: true }).first().waitFor()
+    assert.ok(Number(await figure('Score').first().textContent()) < 60)
+    for (const label of ['Bounced', 'Complained']) {
+      assert.equal(await figure(label).first().getAttribute('data-tone'), 'warn', label)
+    }
+    await picture(page, 'demo-abusive')
+    assert.deepEqual(await findings(page), [])
+
+    await click(page.getByRole('button', { name: 'Lock', exact: true }))
+    const dialog = page.getByRole('dialog', { name: `Lock ${name}` })
+    await dialog.getByText('A reason is needed.').waitFor()
+    await type('Bought addresses: complaints and bounces shot up this week')
+    await dialog.getByRole('button', { name: 'Lock project', disabled: false }).waitFor()
+    await picture(page, 'demo-lock')
+    assert.deepEqual(await findings(page), [])
+    await press('Enter')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByText('This project is locked').waitFor()
+
+    await click(page.getByRole('tab', { name: 'Audit' }))
+    await page.getByText('Bought addresses: complaints and bounces shot up this week').first().waitFor()
+    assert.ok(steps <= 6, `it took ${steps} steps`)
+    assert.deepEqual(await findings(page), [])
+    await page.getByRole('button', { name: 'Verify', disabled: false }).waitFor()
+    await picture(page, 'demo-audit')
+  })
+
+  it('jumps elsewhere by a few letters', async () => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Jump to' }).waitFor()
+    await page.keyboard.type('bir')
+    await page.getByRole('option', { name: 'Birch & Co' }).first().waitFor()
+    await picture(page, 'demo-palette')
+    assert.deepEqual(await findings(page), [])
+    await page.keyboard.press('Escape')
+  })
+
+  it('has really locked it, and nobody else', async () => {
+    const rows = await database.query<{ name: string }>(
+      `select projects.name from control.audit as audit
+         join control.projects as projects on projects.id = audit.project_id
+        where audit.reason like 'Bought addresses%' and projects.is_locked`,
+    )
+    assert.deepEqual(rows, [{ name: 'Orchard Foods' }])
+  })
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { cleanUp } from '../../server/src/testing/cleanup.ts'
+import { totpCode } from '../../server/src/testing/totp.ts'
+
+export interface Person {
+  id: number
+  email: string
+  password: string
+  /** Of the authenticator. */
+  otpauth: string
+}
+
+/** Debian's Chromium, and what every scenario does with it. */
+export interface Browser {
+  /** A window in which this person has signed in, through the form. The first time takes the form; later ones its cookie. */
+  enter(person: Person, options?: WindowOptions): Promise<Page>
+  /** A window in which nobody has. */
+  window(options?: WindowOptions): Promise<Page>
+}
+
+export interface WindowOptions {
+  width?: number
+  scheme?: 'light' | 'dark'
+}
+
+const executable = process.env['POSTERN_CHROMIUM'] ?? '/usr/bin/chromium'
+const flags = [
+  '--no-sandbox',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** What the page complained about in any window: a scenario that ends with some has failed. */
+export async function openBrowser(url: string): Promise<Browser> {
+  const chrome = await chromium.launch({ executablePath: executable, args: flags })
+  const complaints: string[] = []
+  cleanUp(async () => {
+    await chrome.close()
+    assert.deepEqual(complaints, [], 'the pages complained')
+  })
+  const cookies = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>()
+
+  const window = async ({ width = 1440, scheme = 'light' }: WindowOptions = {}): Promise<Page> => {
+    const context = await chrome.newContext({
+      baseURL: url,
+      viewport: { width, height: width < 600 ? 844 : 900 },
+      colorScheme: scheme,
+      reducedMotion: 'reduce',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const page = await context.newPage()
+    page.setDefaultTimeout(15_000)
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    page.on('console', (message) => {
+      // An answer of 4xx is the server's to give and the page's to show; the browser mentions it here as well.
+      if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
+        complaints.push(message.text())
+    })
+    return page
+  }
+  return {
+    window,
+    async enter(person, options) {
+      const page = await window(options)
+      const known = cookies.get(person.email)
+      if (known) {
+        await page.context().addCookies(known)
+        return page
+      }
+      await page.goto('/console/')
+      await signIn(page, person)
+      await page
+        .getByRole('navigation', { name: 'Main' })
+        .or(page.getByRole('button', { name: 'Menu' }))
+        .first()
+        .waitFor()
+      cookies.set(person.email, await page.context().cookies())
+      return page
+    },
+  }
+}
+
+/** Through the form that is on the page. A code opens one session: who comes again shows the next. */
+export async function signIn(
+  page: Page,
+  { email, password, otpauth }: Person,
+  at = Date.now(),
+): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByRole('textbox', { name: 'Password' }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByLabel('Code of your authenticator').fill(totpCode(otpauth, at))
+  await page.getByRole('button', { name: 'Confirm' }).click()
+}
+
+interface Finding {
+  id: string
+  impact: string
+  help: string
+  nodes: { target: string[]; failureSummary: string }[]
+}
+
+/** What axe-core finds serious or critical on the page as it is. */
+export async function findings(page: Page): Promise<string[]> {
+  // By evaluation, which the content security policy of the page does not concern.
+  if (!(await page.evaluate('typeof window.axe === "object"'))) {
+    await page.evaluate(await readFile(axeFile, 'utf8'))
+  }
+  const { violations } = (await page.evaluate(
+    'window.axe.run(document, { resultTypes: ["violations"] })',
+  )) as {
+    violations: Finding[]
+  }
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, help, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary}`),
+    )
+}
+
+/** Left out of the repository; a chosen few are copied into docs/guide/console/. */
+const folder = path.resolve(import.meta.dirname, '../../.screens')
+
+export async function picture(page: Page, name: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await page.screenshot({ path: path.join(folder, `${name}.png`) })
+}

@@ -1,0 +1,36 @@
+import type { Locator, Page } from 'playwright-core'
+import type { Caller } from '../caller.ts'
+import { body, until } from '../stage.ts'
+
+/** The dialog in which everything is changed. */
+export const dialogOf = (page: Page): Locator => page.getByRole('dialog')
+
+/** Gives the reason, where there is one, and presses the button that acts; done when the server has answered. */
+export async function confirm(page: Page, button: string, reason?: string): Promise<void> {
+  const dialog = dialogOf(page)
+  if (reason !== undefined) await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
+  await dialog.getByRole('button', { name: button, exact: true }).click()
+}
+
+interface Entry {
+  operation: string
+  resource_id: string
+  reason: string | null
+  limit_exception: { limit: string; value: number; count: number } | null
+  related: { resource: string; id: string | number }[]
+}
+
+/** The newest row of the audit of a project, once it is of this operation and has this reason. */
+export const audited = (
+  admin: Caller,
+  projectId: number,
+  operation: string,
+  reason: string | null,
+): Promise<Entry> =>
+  until(async () => {
+    const { data } = await body<{ data: Entry[] }>(
+      200,
+      admin.get(`/admin/audit?project_id=${projectId}&limit=1`),
+    )
+    return data[0]?.operation === operation && data[0].reason === reason && data[0]
+  }, `the audit says ${operation}: ${reason}`)

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { findings, picture } from './browser.ts'
+import type { Desk } from './desk.ts'
+
+/** A page as it is looked at: wide and narrow, light and dark. Nothing serious may be found, and nothing stick out. */
+export async function looks(
+  { browser, ada }: Desk,
+  name: string,
+  address: string,
+  ready: (page: Page) => Promise<void>,
+): Promise<void> {
+  const page = await browser.enter(ada)
+  await page.goto(address)
+  await ready(page)
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: width < 600 ? 844 : 900 })
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme })
+      await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
+      await picture(page, `${name}-${width}-${scheme}`)
+      assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
+      const over = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+      assert.ok(Number(over) <= 0, `${name} is ${over} px wider than a window of ${width}`)
+    }
+  }
+  await page.context().close()
+}

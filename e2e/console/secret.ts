@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { findings, picture } from './browser.ts'
+import { dialogOf } from './dialog.ts'
+
+/** A secret as it is given out: shown once, to be acknowledged, copied to the clipboard, and then nowhere any more. */
+export async function takeSecret(page: Page, form: RegExp, name: string): Promise<string> {
+  const dialog = dialogOf(page)
+  await dialog.getByText('This is shown once').waitFor()
+  const shown = dialog.getByText(form)
+  const secret = String(await shown.textContent())
+  assert.deepEqual(await findings(page), [])
+  await page.keyboard.press('Escape')
+  assert.ok(await shown.isVisible(), 'Escape does not close it')
+  assert.equal(await dialog.getByRole('button', { name: 'Close' }).count(), 0)
+  assert.ok(await dialog.getByRole('button', { name: 'Done' }).isDisabled())
+  await dialog.getByRole('button', { name: 'Copy secret' }).click()
+  await dialog.getByRole('button', { name: 'Copied' }).waitFor()
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret)
+  await picture(page, name)
+  await dialog.getByLabel('I have stored it').check()
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  const html = String(await page.evaluate('document.documentElement.outerHTML'))
+  assert.ok(!html.includes(secret), 'it is nowhere in the page')
+  return secret
+}

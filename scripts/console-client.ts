@@ -1,0 +1,111 @@
+/**
+ * The console's view of the interface: types of every operation that an administrator's browser calls, by its id, made
+ * from the OpenAPI document. Ours, because the well-kept generators need the programming interface of TypeScript 5,
+ * which TypeScript 7 no longer has, and because what the console wants is smaller: one name for one operation, and the
+ * answer of a preview apart from the answer of the act.
+ */
+interface Schema {
+  $ref?: string
+  type?: string
+  enum?: string[]
+  const?: unknown
+  anyOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+}
+
+interface Operation {
+  operationId: string
+  summary: string
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+}
+
+export interface OpenapiDocument {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+const seen = /^\/v1\/(admin|auth)\//
+const isPreview = ({ $ref }: Schema): boolean => $ref === '#/components/schemas/Preview'
+
+export function consoleClient(document: OpenapiDocument): string {
+  const operations = Object.entries(document.paths)
+    .filter(([path]) => seen.test(path))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        path,
+        method: method.toUpperCase(),
+        operation,
+      })),
+    )
+  const types = operations.map(({ operation }) => operationType(operation)).join('\n')
+  const named = schemasIn(types, document.components.schemas)
+  return `// Generated from openapi/postern.v1.json by \`npm run generate\`.
+
+${named.map(([name, schema]) => `export interface ${name} ${typeOf(schema)}`).join('\n\n')}
+
+export interface Operations {
+${types}
+}
+
+export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
+${operations.map(({ operation, method, path }) => `  '${operation.operationId}': ['${method}', '${path}'],`).join('\n')}
+}
+`
+}
+
+function operationType({ operationId, summary, parameters = [], requestBody, responses }: Operation): string {
+  const given = (place: string) => parameters.filter((one) => one.in === place && one.name !== 'dry_run')
+  const group = (place: string) =>
+    `{ ${given(place)
+      .map(({ name, required, schema }) => `${name}${required ? '' : '?'}: ${typeOf(schema)}`)
+      .join('; ')} }`
+  const success = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+  const answers = success.flatMap(([, { content }]) => {
+    const schema = content?.['application/json']?.schema
+    return schema ? (schema.anyOf ?? [schema]).filter((one) => !isPreview(one)) : []
+  })
+  const hasPreview = parameters.some(({ name }) => name === 'dry_run')
+  const body = requestBody?.content['application/json']?.schema
+  return `  /** ${summary} */
+  '${operationId}': {
+    path: ${group('path')}
+    query: ${group('query')}
+    body: ${body ? typeOf(body) : 'undefined'}
+    answer: ${[...new Set(answers.map(typeOf))].join(' | ') || 'undefined'}
+    hasPreview: ${hasPreview}
+  }`
+}
+
+/** Those that the operations name, and those that these name in turn. */
+function schemasIn(text: string, schemas: Record<string, Schema>): [name: string, schema: Schema][] {
+  const found = new Set<string>(['Preview'])
+  const visit = (part: string): void => {
+    for (const name of Object.keys(schemas)) {
+      if (found.has(name) || !new RegExp(`\\b${name}\\b`).test(part)) continue
+      found.add(name)
+      visit(typeOf(schemas[name] ?? {}))
+    }
+  }
+  visit(text)
+  return Object.entries(schemas).filter(([name]) => found.has(name))
+}
+
+function typeOf(schema: Schema): string {
+  const { $ref, type, anyOf, properties, required = [], items } = schema
+  if ($ref) return $ref.slice($ref.lastIndexOf('/') + 1)
+  if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' | ')
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (type === 'array') return `(${typeOf(items ?? {})})[]`
+  if (type === 'object') {
+    if (!properties || Object.keys(properties).length === 0) return '{ [field: string]: unknown }'
+    const fields = Object.entries(properties)
+    return `{ ${fields.map(([name, field]) => `${name}${required.includes(name) ? '' : '?'}: ${typeOf(field)}`).join('; ')} }`
+  }
+  if (type === 'integer' || type === 'number') return 'number'
+  return type === 'string' || type === 'boolean' || type === 'null' ? type : 'unknown'
+}
