@@ -39,7 +39,8 @@ const home = path.join(root, 'server/node_modules/.cache')
 export async function gatherPackages(): Promise<string> {
   const lock = await readFile(path.join(root, 'package-lock.json'))
   const own = await readFile(import.meta.filename)
-  const digest = createHash('sha256').update(lock).update(own).digest('hex').slice(0, 16)
+  // Whole paths are in it: a working copy that was copied gathers its own.
+  const digest = createHash('sha256').update(root).update(lock).update(own).digest('hex').slice(0, 16)
   const folder = path.join(home, `gathered-${digest}`)
   const hooks = path.join(folder, 'hooks.mjs')
   if (!existsSync(hooks)) await gather(folder)

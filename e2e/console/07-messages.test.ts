@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { body, until } from '../stage.ts'
-import { findings, picture } from './browser.ts'
+import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
 import { furnish } from './furnish.ts'
@@ -109,7 +109,7 @@ describe('messages', () => {
     for (const address of [messages, `${messages}/${nasty}`]) {
       await page.goto(address)
       await page.getByText(hostile).first().waitFor()
-      assert.doesNotMatch(await page.title(), /owned/)
+      await staysText(page)
       assert.equal(await page.locator('img').count(), 0)
     }
     await page.getByRole('heading', { name: hostile }).waitFor()

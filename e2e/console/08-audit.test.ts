@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import { cleanUp } from '../../server/src/testing/cleanup.ts'
 import { Caller } from '../caller.ts'
 import { body, makePlan, until } from '../stage.ts'
-import { findings, picture } from './browser.ts'
+import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { lastEntry, makeProject } from './furnish.ts'
 import { looks } from './looks.ts'
@@ -146,7 +146,7 @@ describe('the whole audit', () => {
       .waitFor()
     await page.getByRole('link', { name: `Ada locked ${hostile}` }).click()
     await page.getByRole('heading', { name: `Ada locked ${hostile}` }).waitFor()
-    assert.doesNotMatch(await page.title(), /^owned/)
+    await staysText(page)
     assert.equal(await page.locator('img').count(), 0)
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { body, makePlan } from '../stage.ts'
-import { findings, picture } from './browser.ts'
+import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 
 const desk = await openDesk()
@@ -104,7 +104,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/projects/${evil.id}`)
     await page.getByRole('heading', { name: `Evil ${hostile}` }).waitFor()
-    assert.notEqual(await page.title(), 'owned')
+    await staysText(page)
     await open()
     await page.keyboard.type('zzzzzz')
     await palette.getByText('Nothing is called that.').waitFor()

@@ -124,6 +124,15 @@ export async function findings(page: Page): Promise<string[]> {
     )
 }
 
+/**
+ * What customers wrote, `<img src=x onerror="document.title='owned'">` among it, is text on the page: it made no element,
+ * which the content security policy would not have kept it from, and ran nothing.
+ */
+export async function staysText(page: Page): Promise<void> {
+  assert.equal(await page.locator('img').count(), 0)
+  assert.notEqual(await page.title(), 'owned')
+}
+
 /** Left out of the repository; a chosen few are copied into docs/guide/console/. */
 const folder = path.resolve(import.meta.dirname, '../../.screens')
 

@@ -3,14 +3,18 @@ import type { Page } from 'playwright-core'
 import { findings, picture } from './browser.ts'
 import type { Desk } from './desk.ts'
 
-/** A page as it is looked at: wide and narrow, light and dark. Nothing serious may be found, and nothing stick out. */
+/**
+ * A page as it is looked at: wide and narrow, light and dark. Nothing may stick out, and nothing serious be found: in one
+ * window of each width and each colour, because looking takes axe longer than all the rest.
+ */
 export async function looks(
   { browser, ada }: Desk,
   name: string,
   address: string,
   ready: (page: Page) => Promise<void>,
+  open: () => Promise<Page> = () => browser.enter(ada),
 ): Promise<void> {
-  const page = await browser.enter(ada)
+  const page = await open()
   await page.goto(address)
   await ready(page)
   for (const width of [1440, 390]) {
@@ -19,7 +23,9 @@ export async function looks(
       await page.emulateMedia({ colorScheme: scheme })
       await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
       await picture(page, `${name}-${width}-${scheme}`)
-      assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
+      if ((width === 390) === (scheme === 'dark')) {
+        assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
+      }
       const over = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
       assert.ok(Number(over) <= 0, `${name} is ${over} px wider than a window of ${width}`)
     }

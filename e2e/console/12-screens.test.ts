@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Locator } from 'playwright-core'
+import { body, makePlan } from '../stage.ts'
+import { findings, picture } from './browser.ts'
+import { openDesk } from './desk.ts'
+import { audited } from './dialog.ts'
+import { looks } from './looks.ts'
+
+const desk = await openDesk()
+const { admin, ada } = desk
+const page = await desk.browser.enter(ada)
+const link = (name: string) => page.getByRole('link', { name, exact: true })
+const names = () => page.getByRole('table', { name: 'Projects' }).getByRole('link').allTextContents()
+
+const reason = 'As the scenario begins'
+const make = (name: string, planId: number) =>
+  body<{ id: number }>(201, admin.post('/admin/projects', { name, user_id: ada.id, plan_id: planId, reason }))
+const edit = (id: number, change: object) =>
+  body(200, admin.patch(`/admin/projects/${id}`, { ...change, reason }))
+
+/** One more than a page holds, together with the four that are told apart. */
+const others = Array.from({ length: 47 }, (_, index) => `Customer ${String(index + 1).padStart(2, '0')}`)
+let acme = { id: 0 }
+
+describe('screens, wide and narrow, light and dark', () => {
+  it('of nobody who has signed in', async () => {
+    await looks(
+      desk,
+      'sign-in',
+      '/console/',
+      (window) => window.getByRole('heading', { name: 'Sign in' }).waitFor(),
+      desk.browser.window,
+    )
+  })
+
+  it('of a Postern without a project', async () => {
+    await page.goto('/console/projects')
+    await page.getByText('There is no project yet').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'projects-none')
+    await page.goto('/console/projects?sort=name&locked=true')
+    await page.getByText('No project fits').waitFor()
+  })
+
+  describe('with projects and mail', () => {
+    before(async () => {
+      const starter = await makePlan(admin, { name: 'Starter' })
+      // The owner alone is more than this one allows.
+      const tiny = await makePlan(admin, { name: 'Tiny', max_users: 0 })
+      for (const name of others) await make(name, starter.id)
+      acme = await make('Acme', starter.id)
+      await edit((await make('Barred', starter.id)).id, { is_locked: true })
+      await edit((await make('Dubious', starter.id)).id, { reputation_score: 31 })
+      await make('Zealous', tiny.id)
+      await mailOf(acme.id)
+    })
+
+    it('of the list of projects', async () => {
+      await looks(desk, 'projects', '/console/projects', (window) =>
+        window.getByRole('link', { name: 'Zealous' }).waitFor(),
+      )
+    })
+
+    it('of a project', async () => {
+      await looks(desk, 'project', `/console/projects/${acme.id}`, async (window) => {
+        await window.getByText('Mail by day').first().waitFor()
+        await window.getByText(/^1 of /).waitFor()
+        await window.getByText('With the provider, no news yet').waitFor()
+      })
+    })
+
+    it('of the palette', async () => {
+      await looks(desk, 'palette', '/console/projects', async (window) => {
+        await window.getByRole('link', { name: 'Zealous' }).waitFor()
+        await window.keyboard.press('Control+k')
+        const field = window.getByRole('combobox', { name: 'Jump to' })
+        await field.and(window.locator(':focus')).waitFor()
+        await window.keyboard.type('acm')
+        await window.getByRole('option', { name: 'Acme' }).first().waitFor()
+      })
+    })
+  })
+})
+
+/** Thirty days, as the mail plane would have counted them. */
+async function mailOf(projectId: number): Promise<void> {
+  await desk.database.query(
+    `with days as (
+       select (postern.now() at time zone 'UTC')::date - ago as day, 400 + 40 * (ago % 7) as mails
+         from generate_series(0, 29) as ago
+     ), counted as (
+       insert into mail.daily (project_id, day, sent, delivered, bounced, failed, complained)
+       select $1, day, mails, mails - 16, 12, 3, 1 from days
+     )
+     insert into mail.usage (project_id, period, starts_on, accepted)
+     select $1::bigint, 'day', day, mails from days
+     union all select $1, 'month', date_trunc('month', day)::date, sum(mails) from days group by 3`,
+    [projectId],
+  )
+}
+
+async function choose(label: string, option: string): Promise<void> {
+  await page.getByRole('search').getByRole('combobox', { name: label }).click()
+  await page.getByRole('option', { name: option, exact: true }).click()
+}
+const asked = () => Object.fromEntries(new URL(page.url()).searchParams)
+const only = async (name: string) => {
+  await link('Customer 47').waitFor({ state: 'hidden' })
+  await link(name).waitFor()
+  assert.deepEqual(await names(), [name])
+}
+
+describe('the list of projects', () => {
+  it('is narrowed by the lock, by the limits, and by the score from both ends', async () => {
+    await page.goto('/console/projects')
+    await choose('Lock', 'Locked')
+    await only('Barred')
+    assert.deepEqual(asked(), { locked: 'true' })
+    await page.goto('/console/projects')
+    await choose('Limits', 'Over a limit')
+    await only('Zealous')
+    assert.deepEqual(asked(), { over_limit: 'true' })
+    await page.goto('/console/projects')
+    await page.getByRole('textbox', { name: 'Score at most' }).fill('60')
+    await only('Dubious')
+    await page.getByRole('textbox', { name: 'Score at least' }).fill('40')
+    await page.getByText('No project fits').waitFor()
+    assert.deepEqual(asked(), { max_score: '60', min_score: '40' })
+  })
+
+  it('takes no score that there is not', async () => {
+    await page.goto('/console/projects?max_score=250&min_score=-7')
+    await link('Zealous').waitFor()
+    assert.equal(await page.getByRole('textbox', { name: 'Score at most' }).inputValue(), '100')
+    assert.equal(await page.getByRole('textbox', { name: 'Score at least' }).inputValue(), '0')
+    await page.goto('/console/projects?max_score=many&min_score=1.5')
+    await link('Zealous').waitFor()
+    assert.equal(await page.getByRole('textbox', { name: 'Score at most' }).inputValue(), '')
+    await page.getByRole('textbox', { name: 'Score at most' }).pressSequentially('-')
+    assert.equal(await page.getByRole('alert').count(), 0)
+  })
+
+  it('is ordered, and gone through page by page', async () => {
+    await page.goto('/console/projects')
+    await choose('Order', 'By name, backwards')
+    await link('Customer 02').waitFor()
+    await link('Acme').waitFor({ state: 'hidden' })
+    assert.deepEqual((await names()).slice(0, 3), ['Zealous', 'Dubious', 'Customer 47'])
+    assert.deepEqual(asked(), { sort: '-name' })
+    await page.getByRole('button', { name: 'Next page' }).click()
+    await link('Acme').waitFor()
+    assert.deepEqual(await names(), ['Acme'])
+    assert.equal(await page.getByRole('button', { name: 'Next page' }).count(), 0)
+    await page.getByRole('button', { name: 'First page' }).click()
+    await link('Zealous').waitFor()
+    await choose('Order', 'By name')
+    await link('Acme').waitFor()
+    assert.deepEqual((await names()).slice(0, 2), ['Acme', 'Barred'])
+  })
+})
+
+/** As somebody without a mouse gets there. */
+async function tabTo(target: Locator): Promise<void> {
+  const there = target.and(page.locator(':focus'))
+  for (let presses = 0; presses < 60; presses++) {
+    if ((await there.count()) === 1) return
+    await page.keyboard.press('Tab')
+  }
+  assert.fail(`no Tab leads to ${target}`)
+}
+
+describe('without a mouse', () => {
+  it('a project is found, opened and locked', async () => {
+    await page.goto('/console/projects')
+    await link('Zealous').waitFor()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('/')
+    await page.keyboard.type('acm')
+    await link('Zealous').waitFor({ state: 'hidden' })
+    await tabTo(link('Acme'))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor()
+    await tabTo(page.getByRole('button', { name: 'Lock', exact: true }))
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Lock Acme' })
+    await dialog.getByRole('textbox', { name: 'Reason' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('Card testing')
+    const button = dialog.getByRole('button', { name: 'Lock project', disabled: false })
+    await button.waitFor()
+    await tabTo(button)
+    await page.keyboard.press('Enter')
+    await page.getByText('This project is locked').waitFor()
+    const { is_locked } = await body<{ is_locked: boolean }>(200, admin.get(`/admin/projects/${acme.id}`))
+    assert.equal(is_locked, true)
+    await audited(admin, acme.id, 'projects.edit', 'Card testing')
+  })
+})
