@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
 import { circumstances, machineAtRest, percentile, table } from './figures.ts'
-import { fill } from './lists-fill.ts'
+import { fillOnce } from './lists-fill.ts'
 import { startPostern } from './postern.ts'
 
 /**
@@ -25,12 +25,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const postern = await startPostern({ data: options.data })
 try {
-  const { rows } = await postern.superuser.query<{ count: number }>(
-    'select count(*)::int from control.projects',
-  )
-  if ((rows[0]?.count ?? 0) === 0) {
-    await fill(postern.superuser, { projects: Number(options.projects), audit: 1000 }, say)
-  }
+  await fillOnce(postern.superuser, { projects: Number(options.projects), audit: 0 }, say)
   await machineAtRest(Number(options['strangers-at-most']))
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -108,7 +103,8 @@ function watch(question: string): void {
   }
   const isAnswered = (): boolean => {
     const names = [...page.document.querySelectorAll('tbody tr td:first-child a')]
-    if (names.length === 0) return page.document.body.innerText.includes('No project fits')
+    // The second: what is asked for is rarer than the rows that the server looks at for a page.
+    if (names.length === 0) return /No project fits|Nothing yet among/.test(page.document.body.innerText)
     return names.every(({ innerText }) => innerText.toLowerCase().includes(question))
   }
   page.answered = new Promise((resolve) => {

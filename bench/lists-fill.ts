@@ -12,7 +12,20 @@ export interface Sizes {
 
 type Say = (text: string) => void
 
-export async function fill(client: pg.Client, sizes: Sizes, say: Say): Promise<void> {
+/** Unless it is full already, as a run left it. */
+export async function fillOnce(client: pg.Client, sizes: Sizes, say: Say): Promise<void> {
+  const { rows } = await client.query<{ projects: string; audit: string }>(
+    'select (select count(*) from control.projects) as projects, (select count(*) from control.audit) as audit',
+  )
+  if (Number(rows[0]?.projects) >= sizes.projects && Number(rows[0]?.audit) >= sizes.audit) return
+  say('Filling the database:')
+  // postern admin create has left a row there.
+  await client.query(`set session_replication_role = replica; delete from control.audit;
+    delete from control.audit_people; delete from control.audit_heads; reset session_replication_role`)
+  await fill(client, sizes, say)
+}
+
+async function fill(client: pg.Client, sizes: Sizes, say: Say): Promise<void> {
   const step = async (what: string, statement: string): Promise<void> => {
     const startedAt = performance.now()
     await client.query(statement)

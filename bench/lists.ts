@@ -11,7 +11,7 @@ import {
   table,
 } from './figures.ts'
 import { auditCases, type Case, projectCases, searchCases, userCases } from './lists-cases.ts'
-import { fill } from './lists-fill.ts'
+import { fillOnce } from './lists-fill.ts'
 import { type Plan, planOf, replay } from './lists-replay.ts'
 import { type Postern, startPostern } from './postern.ts'
 import { captureEach, type Statement } from './statements.ts'
@@ -61,7 +61,7 @@ const sql = new pg.Client({
 })
 await sql.connect()
 try {
-  await fillOnce(postern)
+  await fillOnce(postern.superuser, sizes, say)
   const everyCase = [...projectCases(), ...userCases(), ...searchCases(), ...(await auditCasesOf(postern))]
   const cases = everyCase.filter(
     ({ group }, index) => index % Number(options.every) === 0 && group.startsWith(options.only ?? ''),
@@ -87,18 +87,6 @@ try {
 } finally {
   await sql.end()
   await postern.stop()
-}
-
-async function fillOnce({ superuser }: Postern): Promise<void> {
-  const { rows } = await superuser.query<{ projects: string; audit: string }>(
-    'select (select count(*) from control.projects) as projects, (select count(*) from control.audit) as audit',
-  )
-  if (Number(rows[0]?.projects) >= sizes.projects && Number(rows[0]?.audit) >= sizes.audit) return
-  say('Filling the database:')
-  // postern admin create has left a row there.
-  await superuser.query(`set session_replication_role = replica; delete from control.audit;
-    delete from control.audit_people; delete from control.audit_heads; reset session_replication_role`)
-  await fill(superuser, sizes, say)
 }
 
 async function auditCasesOf({ superuser }: Postern): Promise<Case[]> {
