@@ -31,7 +31,8 @@ describe('a mail that comes in', () => {
     const more = inUse() - before
     t.diagnostic(`${(more / MiB).toFixed(2)} MiB for ${lines} pieces`)
     assert.equal(gathered.whole().length, lines * line.length)
-    assert.ok(more < 3 * MiB)
+    // Piece by piece it would be some 70. What the engine compiles and keeps meanwhile is in it, too.
+    assert.ok(more < 6 * MiB)
   })
 
   test('counts as what it takes up, and is given back', async () => {
