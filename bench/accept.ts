@@ -65,11 +65,7 @@ const scenarios: Scenario[] = [
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const postern = await startPostern({
-  nodeOptions: process.env['BN']
-    ? process.env['BN'].split(' ')
-    : options.profile
-      ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`]
-      : [],
+  nodeOptions: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [],
 })
 const lua = path.join(import.meta.dirname, 'send-messages.lua')
 const letterFile = path.join(postern.directory, 'letter.json')

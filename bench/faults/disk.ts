@@ -28,6 +28,7 @@ const rounds = Number(options.rounds)
 const fullForMs = Number(options['full-for-ms'])
 const backWithinMs = 60_000
 const bitesWithinMs = 60_000
+const lookEveryMs = 100
 
 const places = ['data', 'wal', 'queue'] as const
 type Place = (typeof places)[number]
@@ -120,20 +121,17 @@ async function fillInTurn(stage: Stage): Promise<Wrongs> {
   const leased = leaseBook(stage)
   const inFlight: Promised[][] = []
   const back: Record<Place, Comeback[]> = { data: [], wal: [], queue: [] }
-  const noted = async () => {
-    inFlight.push([...(await leased()), ...(await mailsInQueue(theMta(), stage))])
-  }
   const faults: string[] = []
   for (let round = 1; round <= rounds; round++) {
     for (const place of places) {
       await sleep(chance.between(500, 2000))
-      await noted()
+      const watch = watchFlight(stage, leased)
       await disks[place].fill()
       if (!(await bites[place](stage))) faults.push(`round ${round}: nobody noticed that ${place} was full`)
       await sleep(chance.between(fullForMs / 4, fullForMs))
       await disks[place].free()
       const comeback = await comebacks(stage)(Date.now())
-      await noted()
+      inFlight.push(await watch.stop())
       back[place].push(comeback)
       say(`round ${round}: ${place} was full; ${told(comeback)}`)
       if (Math.max(comeback.acceptedMs, comeback.dispatchedMs) > backWithinMs)
@@ -144,6 +142,32 @@ async function fillInTurn(stage: Stage): Promise<Wrongs> {
     lines: places.map((place) => `${place} full ${rounds} times; ${summaryOf(back[place])}`),
     inFlight,
     faults,
+  }
+}
+
+/**
+ * What is between two hands while a disk is full: leased by a worker, or with Postfix, which sends again what it cannot
+ * write down as sent. Mail goes on coming in all the time, so it is looked at all the time.
+ */
+function watchFlight(stage: Stage, leased: () => Promise<Promised[]>): { stop(): Promise<Promised[]> } {
+  const leases: Promised[] = []
+  const queued = new Map<string, Promised>()
+  const look = async (): Promise<void> => {
+    leases.push(...(await leased()))
+    for (const mail of await mailsInQueue(theMta(), stage)) queued.set(`${mail.id} ${mail.recipient}`, mail)
+  }
+  let isStopping = false
+  const looking = (async () => {
+    // PostgreSQL does not answer when it has no room for its log.
+    for (; !isStopping; await sleep(lookEveryMs)) await look().catch(() => {})
+    await look()
+  })()
+  return {
+    async stop() {
+      isStopping = true
+      await looking
+      return [...leases, ...queued.values()]
+    },
   }
 }
 

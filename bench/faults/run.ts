@@ -135,11 +135,12 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   const startedAt = performance.now()
   const wrongs = await endLoadAfter(load, () => run.goWrong(stage))
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  const isAtRest = await comeToRest(stage, run)
+  const { isAtRest, hastened } = await comeToRest(stage, run)
+  const inFlight = [...wrongs.inFlight, ...hastened]
   await reporter.stop()
   await ledger.close()
 
-  const verdict = await judge(stage, wrongs.inFlight)
+  const verdict = await judge(stage, inFlight)
   const faults = [
     ...(isAtRest ? [] : ['it did not come to rest']),
     ...faultsOf(verdict),
@@ -150,7 +151,7 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   ]
   say(`\n${await circumstances(ground.pool)};`)
   say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
-  say(summary(load.spoken, verdict, wrongs.inFlight))
+  say(summary(load.spoken, verdict, inFlight))
   for (const fault of faults) say(`FAULT: ${fault}`)
   say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
@@ -183,32 +184,43 @@ export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
   }
 }
 
-/** Nothing is to be sent, and a report was brought for everything that was received. False when that takes too long. */
-async function comeToRest(stage: Stage, { drainMs = usualDrainMs, isHasty }: FaultRun): Promise<boolean> {
+/** Nothing is to be sent, and a report was brought for everything that was received; or that takes too long. */
+async function comeToRest(
+  stage: Stage,
+  { drainMs = usualDrainMs, isHasty }: FaultRun,
+): Promise<{ isAtRest: boolean; hastened: Promised[][] }> {
   const { query, spoken, reporter, sink } = stage
+  const hastened: Promised[][] = []
   say(`${spoken.promised.length} mails were promised; waiting for the last of them`)
   let quietSince = Date.now()
   let last = ''
   for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
     const waiting = await query('select message_id, state, attempt from mail.dispatch order by 1, 2, 3')
-    if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count()) return true
+    if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count())
+      return { isAtRest: true, hastened }
     const now = JSON.stringify([waiting, reporter.taken(), sink.count()])
     if (now !== last) quietSince = Date.now()
     last = now
     if (Date.now() - quietSince < quietMs) continue
     await reporter.nudge?.()
-    if (isHasty) await hasten(stage)
+    if (isHasty) hastened.push(await hasten(stage))
   }
   say(`It did not come to rest in ${drainMs / 1000} s.`)
-  return false
+  return { isAtRest: false, hastened }
 }
 
 const quietMs = 3000
 
-/** As if a long time had gone by: whoever had a lease is gone, and whatever was put off is due. */
-async function hasten({ query }: Stage): Promise<void> {
-  await query(`update mail.dispatch set leased_until = postern.now() where state = 'leased'`)
+/**
+ * As if a long time had gone by: whoever had a lease is gone, and whatever was put off is due. On a slow machine one may
+ * be there still, and send what another sends too: the leases that were taken away.
+ */
+async function hasten({ query }: Stage): Promise<Promised[]> {
   await query(`update mail.dispatch set due_at = postern.now() where state = 'deferred'`)
+  return query<Promised>(
+    `update mail.dispatch set leased_until = postern.now() where state = 'leased' and leased_until > postern.now()
+     returning message_id as id, recipient`,
+  )
 }
 
 async function judge({ query, sink, spoken }: Stage, inFlight: Wrongs['inFlight']): Promise<Verdict> {

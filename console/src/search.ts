@@ -24,7 +24,7 @@ function said<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], und
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-export const listSearch = (given: Given) => said({ q: text(given['q']), cursor: text(given['cursor']) })
+export const listSearch = (given: Given) => said({ cursor: text(given['cursor']) })
 
 export const routingSearch = (given: Given) =>
   said({ address: text(given['address']), cursor: text(given['cursor']) })

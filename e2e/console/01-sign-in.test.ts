@@ -7,7 +7,7 @@ import { openDesk } from './desk.ts'
 const desk = await openDesk()
 
 describe('signing in', () => {
-  it('takes a password and a code, and keeps nothing in the browser’s storage', async () => {
+  it('takes a password and a code, and keeps no token in the browser’s storage', async () => {
     const page = await desk.browser.window()
     await page.goto('/console/')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -9,7 +9,8 @@ import { Caller } from '../caller.ts'
 import { body, makePlan, until } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
-import { lastEntry, makeProject } from './furnish.ts'
+import { audited } from './dialog.ts'
+import { makeProject } from './furnish.ts'
 import { looks } from './looks.ts'
 
 const desk = await openDesk()
@@ -33,7 +34,7 @@ const { resource: endpoint } = await body<{ resource: { id: number } }>(
 )
 await body(200, graces.post(`${acmePath}/endpoints/${endpoint.id}/rotate`, { reason: 'Leaked in a log' }))
 await body(200, admin.patch(acmePath, { is_locked: true, reputation_score: 20, reason: 'Card testing' }))
-const { id: lockId } = await lastEntry(admin, acme.id)
+const { id: lockId } = await audited(admin, acme.id, 'projects.edit', 'Card testing')
 await body(200, admin.patch(`/admin/projects/${nasty.id}`, { is_locked: true, reason: hostile }))
 const refused = await graces.patch('/admin/projects/999999', { name: 'Nobody' })
 assert.equal(refused.status, 404)

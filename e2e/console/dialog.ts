@@ -13,6 +13,7 @@ export async function confirm(page: Page, button: string, reason?: string): Prom
 }
 
 interface Entry {
+  id: number
   operation: string
   resource_id: string
   reason: string | null

@@ -27,18 +27,3 @@ export async function makeProject(
   await body(200, admin.patch(`/admin/projects/${made.id}`, { allow_service_mta: true, reason }))
   return made
 }
-
-interface Entry {
-  id: number
-  operation: string
-  reason: string | null
-  resource_id: string
-}
-
-/** The last thing that the audit says, of a project or of all. */
-export async function lastEntry(admin: Caller, projectId?: number): Promise<Entry> {
-  const of = projectId === undefined ? '' : `&project_id=${projectId}`
-  const { data } = await body<{ data: Entry[] }>(200, admin.get(`/admin/audit?limit=1${of}`))
-  if (!data[0]) throw new Error('the audit is empty')
-  return data[0]
-}

@@ -44,3 +44,6 @@ export interface Step<R, Form> {
 
 /** For what is made anew. */
 export const nothing: Base<undefined> = { seen: { data: undefined, version: undefined } }
+
+/** For acts of which nothing is to be filled in but the reason. */
+export const nothingToFillIn = { form: () => ({}), body: () => ({}) }

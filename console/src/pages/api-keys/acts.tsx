@@ -1,8 +1,8 @@
-import { Checkbox, Radio, Select, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core'
+import { Checkbox, Radio, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { ApiKey } from '../../api/operations.gen.ts'
-import { useAnswer } from '../../api/queries.ts'
-import { type Act, nothing } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { DomainSelect } from '../../components/domain-select.tsx'
 import { MomentField } from '../../components/moment-field.tsx'
 
 type Scope = ApiKey['scopes'][number]
@@ -25,7 +25,7 @@ const scopes: Record<Scope, string> = {
 interface KeyForm {
   name: string
   scopes: Scope[]
-  domain_id: string | null
+  domain_id: number | null
   allowed_ips: string[]
   /** Empty: never. */
   expires_at: string
@@ -48,7 +48,7 @@ const bodyOf = ({ name, scopes: chosen, domain_id, allowed_ips, expires_at, is_a
     ? {
         name,
         scopes: chosen,
-        domain_id: domain_id === null ? null : Number(domain_id),
+        domain_id,
         allowed_ips,
         expires_at: expires_at || null,
         is_active,
@@ -105,7 +105,7 @@ export const editApiKey = (seen: Answer<ApiKey>): Act<'api-keys.edit', ApiKey, K
   form: (key) => ({
     name: key.name,
     scopes: key.scopes,
-    domain_id: key.domain_id === null ? null : String(key.domain_id),
+    domain_id: key.domain_id,
     allowed_ips: key.allowed_ips,
     expires_at: key.expires_at ?? '',
     is_active: key.is_active,
@@ -128,8 +128,7 @@ export const rotateApiKey = (seen: Answer<ApiKey>): Act<'api-keys.rotate', ApiKe
   button: 'Rotate secret',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 export const deleteApiKey = (seen: Answer<ApiKey>): Act<'api-keys.delete', ApiKey, object> => ({
@@ -139,8 +138,7 @@ export const deleteApiKey = (seen: Answer<ApiKey>): Act<'api-keys.delete', ApiKe
   button: 'Delete API key',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 function KeyFields({
@@ -177,8 +175,11 @@ function KeyFields({
       </Checkbox.Group>
       <DomainSelect
         projectId={projectId}
-        value={form.domain_id}
-        onChange={(domain_id) => set({ domain_id })}
+        description="The one domain that it sends from"
+        placeholder="Every domain of the project"
+        value={form.domain_id === null ? null : { id: form.domain_id, name: `domain ${form.domain_id}` }}
+        onChange={(domain) => set({ domain_id: domain?.id ?? null })}
+        clearable
       />
       <TagsInput
         label="Addresses"
@@ -202,33 +203,5 @@ function KeyFields({
         onChange={(event) => set({ is_active: event.currentTarget.checked })}
       />
     </>
-  )
-}
-
-/** As many as a page holds; the one that is chosen stays chosen, also where it is not among them. */
-function DomainSelect({
-  projectId,
-  value,
-  onChange,
-}: {
-  projectId: number
-  value: string | null
-  onChange: (id: string | null) => void
-}) {
-  const domains = useAnswer('domains.list', { path: { project_id: projectId }, query: { limit: 200 } })
-  const names = new Map((domains.data?.data ?? []).map(({ id, name }) => [String(id), name]))
-  if (value !== null && !names.has(value)) names.set(value, `domain ${value}`)
-  return (
-    <Select
-      label="Domain"
-      description="The one domain that it sends from"
-      value={value}
-      onChange={onChange}
-      data={[...names].map(([id, name]) => ({ value: id, label: name }))}
-      placeholder="Every domain of the project"
-      nothingFoundMessage="No such domain"
-      searchable
-      clearable
-    />
   )
 }

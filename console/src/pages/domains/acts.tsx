@@ -1,7 +1,7 @@
 import { Select, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Domain, Project } from '../../api/operations.gen.ts'
-import { type Act, nothing } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 import { type Choice, RouteChoice } from './address-routes.tsx'
 import { RecordsToPublish } from './dns-records.tsx'
 
@@ -124,8 +124,7 @@ export const verifyDomain = ({ data }: Answer<Domain>): Act<'domains.verify', un
   title: `Look at the records of ${data.name}`,
   button: 'Look now',
   base: nothing,
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 export const rotateDomainKey = (seen: Answer<Domain>): Act<'domains.rotate', Domain, object> => ({
@@ -135,8 +134,7 @@ export const rotateDomainKey = (seen: Answer<Domain>): Act<'domains.rotate', Dom
   button: 'Rotate key',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
   result: ({ resource }) => <RecordsToPublish domain={resource} />,
 })
 
@@ -150,8 +148,7 @@ export const deleteDomain = (
   button: 'Delete domain',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
   done,
 })
 

@@ -1,7 +1,7 @@
 import { Checkbox, SimpleGrid, TextInput } from '@mantine/core'
 import { type Answer, type BodyOf, callForVersion } from '../../api/client.ts'
 import type { Endpoint, EndpointWithSecret } from '../../api/operations.gen.ts'
-import { type Act, nothing, type Step } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn, type Step } from '../../components/act/act.ts'
 import { MomentField } from '../../components/moment-field.tsx'
 
 type EventType = Endpoint['events'][number]
@@ -134,8 +134,7 @@ export const rotateSecret = (seen: Answer<Endpoint>): Act<'endpoints.rotate', En
   button: 'Rotate secret',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 export const deleteEndpoint = (
@@ -148,8 +147,7 @@ export const deleteEndpoint = (
   button: 'Delete endpoint',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
   done,
 })
 
@@ -163,8 +161,7 @@ export const testEndpoint = (
   title: `Test ${endpoint.name}`,
   button: 'Send test event',
   base: nothing,
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
   done,
 })
 

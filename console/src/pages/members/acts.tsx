@@ -1,7 +1,7 @@
 import { Select, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Member } from '../../api/operations.gen.ts'
-import { type Act, nothing } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 
 /** Ownership is not given out: it moves with the project. */
 type Role = Exclude<Member['role'], 'owner'>
@@ -74,8 +74,7 @@ export const deleteMember = (seen: Answer<Member>): Act<'members.delete', Member
   button: 'Remove member',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 function RoleSelect({

@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts'
 import type { Message } from '../../api/operations.gen.ts'
-import type { Act } from '../../components/act/act.ts'
+import { type Act, nothingToFillIn } from '../../components/act/act.ts'
 
 /** As long as it waits for its time. */
 export const cancelMessage = (seen: Answer<Message>): Act<'messages.cancel', Message, object> => ({
@@ -11,6 +11,5 @@ export const cancelMessage = (seen: Answer<Message>): Act<'messages.cancel', Mes
   button: 'Do not send it',
   isDangerous: true,
   base: { seen },
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })

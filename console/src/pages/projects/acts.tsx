@@ -2,7 +2,7 @@ import { NumberInput, Select, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Plan, Project } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
-import { type Act, nothing } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 import { UserSelect } from '../../components/user-select.tsx'
 
 const baseOf = (seen: Answer<Project>) => ({
@@ -255,8 +255,7 @@ const queueAct = (
   button: verb === 'hold' ? 'Hold mail' : 'Release mail',
   isDangerous: verb === 'hold',
   base: nothing,
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 export const holdQueue = (project: Project) => queueAct('hold', project)

@@ -2,8 +2,9 @@ import { Radio, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Route } from '../../api/operations.gen.ts'
 import { useAll } from '../../api/queries.ts'
-import { type Act, nothing, type Step } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn, type Step } from '../../components/act/act.ts'
 import { AddressField } from '../../components/address-field.tsx'
+import { DomainSelect } from '../../components/domain-select.tsx'
 
 const pathOf = ({ project_id, id }: Route) => ({ project_id, id })
 
@@ -104,8 +105,7 @@ export const deleteRoute = (
   button: 'Delete route',
   isDangerous: true,
   base: baseOf(seen),
-  form: () => ({}),
-  body: () => ({}),
+  ...nothingToFillIn,
 })
 
 /** Before and behind the @. Other signs than the last one are not in an address of a route. */
@@ -133,7 +133,15 @@ function RouteFields({
 }) {
   return (
     <>
-      <DomainSelect projectId={projectId} value={form.domain} onChange={(domain) => set({ domain })} />
+      <DomainSelect
+        projectId={projectId}
+        placeholder="Choose a domain"
+        value={form.domain}
+        onChange={(domain) => domain && set({ domain })}
+        allowDeselect={false}
+        required
+        data-autofocus
+      />
       <Radio.Group
         label="Takes mail for"
         value={form.match}
@@ -184,35 +192,6 @@ function RouteFields({
         onChange={(event) => set({ is_active: event.currentTarget.checked })}
       />
     </>
-  )
-}
-
-function DomainSelect({
-  projectId,
-  value,
-  onChange,
-}: {
-  projectId: number
-  value: RouteForm['domain']
-  onChange: (domain: RouteForm['domain']) => void
-}) {
-  const domains = useAll('domains.list', { project_id: projectId })
-  const known = domains.data ?? (value ? [value] : [])
-  return (
-    <Select
-      label="Domain"
-      placeholder="Choose a domain"
-      value={value && String(value.id)}
-      onChange={(chosen) => onChange(known.find(({ id }) => String(id) === chosen) ?? value)}
-      data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
-      nothingFoundMessage="The project has no such domain"
-      error={domains.error?.message}
-      allowDeselect={false}
-      openOnFocus={false}
-      searchable
-      required
-      data-autofocus
-    />
   )
 }
 
