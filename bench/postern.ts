@@ -66,7 +66,9 @@ export interface PosternOptions extends PartOptions {
   wal?: string | undefined
 }
 
-const program = path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
+// As it was built, where a run of many did that (scripts/run-tests.ts).
+const program =
+  process.env['POSTERN_TEST_PROGRAM'] ?? path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
 const appUser = 'postern_app'
 const email = 'bench@example.com'
 const exec = promisify(execFile)
@@ -105,10 +107,9 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
     const databaseUrl = ownerUrl.replace('postgres@', `${appUser}@`)
     const secrets = await secretsOf(options.data)
-    // Starts are half as long, and in the short form, which finds packages gathered (scripts/gathered.ts), a quarter.
+    // Starts are half as long.
     const compiled = {
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(home, 'compiled'),
-      NODE_OPTIONS: process.env['NODE_OPTIONS'] ?? '',
     }
     const env = { ...environment(databaseUrl, ownerUrl), ...compiled, ...secrets, ...options.environment }
     const postern = async (...args: string[]): Promise<string> =>

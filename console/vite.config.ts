@@ -13,6 +13,7 @@ export default defineConfig({
     target: 'es2024',
     // As a data address, an image would be the one thing that the content security policy must allow beside 'self'.
     assetsInlineLimit: 0,
+    license: { fileName: 'THIRD-PARTY.md' },
   },
   server: { proxy: { '/v1': 'http://127.0.0.1:8080' } },
 })

@@ -1,8 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { gatherPackages } from './gathered.ts'
+import { buildServer, builtProgram, isServerStale } from './server-build.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
+
+if (isServerStale()) await buildServer()
 
 /**
  * Every process of a run loads the same few hundred modules. What was compiled once is kept, which takes a third off
@@ -12,14 +15,20 @@ export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
   ...process.env,
   NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} ${await gatherPackages()}`.trim(),
+  // Processes that tests start are what operators start.
+  POSTERN_TEST_PROGRAM: builtProgram,
 }
 
 /** A process that is killed, as many are, leaves nothing of what it compiled. One that ends does it for all. */
 function compile(): void {
-  const program = path.join(root, 'server/src/bin/all.ts')
-  spawnSync(process.execPath, ['--eval', `import(${JSON.stringify(program)})`], {
-    stdio: 'inherit',
-    env: environment,
+  for (const program of ['server/src/testing/api.ts', 'server/dist/composers.js', 'server/dist/examiners.js'])
+    spawnSync(process.execPath, ['--eval', `import(${JSON.stringify(path.join(root, program))})`], {
+      stdio: 'inherit',
+      env: environment,
+    })
+  // It ends when it has found no configuration.
+  spawnSync(process.execPath, [builtProgram, 'all'], {
+    env: { NODE_COMPILE_CACHE: environment.NODE_COMPILE_CACHE },
   })
 }
 

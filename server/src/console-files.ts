@@ -6,6 +6,7 @@ import { PosternError } from './platform/errors.ts'
 import { type Packed, packed, sendPacked } from './platform/http/packed.ts'
 import { networkOf, type RateLimit } from './platform/http/rate-limit.ts'
 import type { HttpServer } from './platform/http/server.ts'
+import { ownFile } from './platform/own-files.ts'
 
 /**
  * `/console`: the administrators' console, as Vite built it. It is a page and its files and no more: whatever it shows,
@@ -19,8 +20,7 @@ export interface ConsoleDeps {
   addressLimit: RateLimit
 }
 
-/** Beside the code, as it lies in the repository and as it is built. */
-export const builtConsole = path.resolve(import.meta.dirname, '../console')
+export const builtConsole = ownFile('console')
 
 export function consoleRoutes(app: HttpServer, { folder, addressLimit }: ConsoleDeps): void {
   const built = readBuilt(folder)

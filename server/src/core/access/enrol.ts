@@ -35,6 +35,15 @@ export interface EnrolDeps {
 }
 
 export async function createAdministrator(deps: EnrolDeps, email: string, name: string): Promise<Enrolment> {
+  return giveCredentials(deps, await appoint(deps, email, name), email)
+}
+
+/** Without credentials: nobody can sign in as them yet. */
+export async function appoint(
+  deps: Pick<EnrolDeps, 'adminDb' | 'reason'>,
+  email: string,
+  name: string,
+): Promise<number> {
   const user = await deps.adminDb.transaction(async (tx) => {
     const made = await insertAdministrator(tx, email, name)
     if (made) await record(tx, deps, 'users.create', { id: made.id, email, name }, null)
@@ -45,7 +54,7 @@ export async function createAdministrator(deps: EnrolDeps, email: string, name: 
       `A user with the address ${email} exists. To make them an administrator with new credentials, run: postern admin reset --email ${email}`,
     )
   }
-  return giveCredentials(deps, user.id, email)
+  return user.id
 }
 
 /** New password, new second factor, every session and token ended, active, administrator. */

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
 import { installJobs } from '../jobs/install.ts'
+import { ownFile } from '../own-files.ts'
 import type { ReadTx } from './db.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
@@ -15,9 +15,8 @@ import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
  * nothing. Forward only: there are no down migrations.
  */
 
-// Same depth below the package in src/ and in dist/.
-const migrationsDir = fileURLToPath(new URL('../../../migrations/', import.meta.url))
-const rolesFile = new URL('../../../roles.sql', import.meta.url)
+const migrationsDir = ownFile('migrations')
+const rolesFile = ownFile('roles.sql')
 
 const minServerVersion = 150000
 // Any number that nothing else in the database uses.
