@@ -10,6 +10,7 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
   ['openapi', process.execPath, 'scripts/check-openapi.ts'],
+  ['links in the documentation', process.execPath, 'scripts/check-docs.ts'],
 ]
 
 const failed: string[] = []

@@ -14,7 +14,7 @@ import { setStage } from '../testing/fuzz/stage.ts'
 const requests = Number(process.env['POSTERN_TEST_REQUESTS'] ?? 5_000)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 // Ten times what it takes on a quiet machine: other files run at the same time.
-const timeout = 60_000 + requests * 12
+const timeout = 120_000 + requests * 36
 const part = process.env['POSTERN_TEST_PART']
 const database = await testDatabase()
 const service = await startService(database)

@@ -1,0 +1,52 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** Every link from one page to another, to a picture or to a heading leads somewhere. */
+const root = path.resolve(import.meta.dirname, '..')
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root }).sort()
+
+const problems: string[] = []
+let links = 0
+for (const page of pages) {
+  for (const target of linksOf(prose(page))) {
+    links++
+    const [file = '', heading] = target.split('#')
+    const found = file === '' ? page : path.join(path.dirname(page), file)
+    if (!existsSync(path.join(root, found))) problems.push(`${page}: ${target} is not there`)
+    else if (heading !== undefined && !headingsOf(found).has(heading))
+      problems.push(`${page}: ${target}: the page has no such heading`)
+  }
+}
+
+// A pattern that finds nothing finds nothing wrong.
+if (links < 100) problems.push(`only ${links} links were found`)
+process.stdout.write(`${pages.length} pages with ${links} links looked at.\n`)
+for (const problem of problems) process.stderr.write(`${problem}\n`)
+process.exitCode = problems.length === 0 ? 0 : 1
+
+/** A page without what is shown as code. */
+function prose(page: string): string {
+  return readFileSync(path.join(root, page), 'utf8')
+    .replace(/^```.*?^```$/gms, '')
+    .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
+}
+
+function linksOf(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+}
+
+/** As GitHub makes them: lower case, without marks, with hyphens for spaces. */
+function headingsOf(page: string): Set<string> {
+  const headings = prose(page).matchAll(/^#+ (.*)$/gm)
+  return new Set(
+    [...headings].map(([, text = '']) =>
+      text
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
