@@ -35,8 +35,11 @@ describe('users.show', () => {
   })
 
   test('tells who has a second factor', async () => {
-    const { body } = await admin.get(`/users/${admin.userId}`)
-    assert.deepEqual([body.email, body.role, body.two_factor_enabled], [admin.email, 'admin', true])
+    const { email, userId } = await api.makeAdmin()
+    const { body } = await admin.get(`/users/${userId}`)
+    assert.deepEqual([body.email, body.role, body.two_factor_enabled], [email, 'admin', true])
+    const appointed = await admin.get(`/users/${admin.userId}`)
+    assert.equal(appointed.body.two_factor_enabled, false)
   })
 
   test('answers 404 for a user who is not there, and 400 for what is no identifier', async () => {
