@@ -28,13 +28,21 @@ export interface Postern {
   /** For files of the bench; gone at the end. */
   directory: string
   api: Part
-  /** The API's process id, and that of PostgreSQL's first process. */
+  /** The API's process id, and that of PostgreSQL's first process (0 where there are several). */
   pids: { api: number; postgres: number }
   /** A new access token of an administrator, good for ten minutes. */
   token(): Promise<string>
+  /** A command that does one thing and ends, well or not, under other settings where some are given. */
+  call(args: readonly string[], options?: Pick<PartOptions, 'environment' | 'program'>): Promise<Called>
   /** Another process of it, ready when this resolves. */
   start(part: PartName, options?: PartOptions): Promise<Part>
   stop(): Promise<void>
+}
+
+export interface Called {
+  status: number
+  stdout: string
+  stderr: string
 }
 
 export type PartName = 'api' | 'worker' | 'intake'
@@ -54,10 +62,14 @@ export interface PartOptions {
   environment?: Record<string, string>
   /** Options of Node.js, such as --cpu-prof. */
   nodeOptions?: string[]
+  /** Another release of it. */
+  program?: string | undefined
 }
 
 /** Of the API and, as far as settings go, of every other process. */
 export interface PosternOptions extends PartOptions {
+  /** A PostgreSQL of another kind than one by itself; what it has made is gone when it is stopped. */
+  cluster?: ((home: string) => Promise<Cluster>) | undefined
   /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
   data?: string | undefined
   /** Of PostgreSQL, some of which it takes only at its start. */
@@ -67,7 +79,7 @@ export interface PosternOptions extends PartOptions {
 }
 
 // As it was built, where a run of many did that (scripts/run-tests.ts).
-const program =
+const usualProgram =
   process.env['POSTERN_TEST_PROGRAM'] ?? path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
 const appUser = 'postern_app'
 const email = 'bench@example.com'
@@ -92,7 +104,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
     const places = { directory: postgresHome, walDirectory: options.wal }
     if (options.settings) await setUp(places, options.settings)
-    const cluster = await startCluster(places)
+    const cluster = await (options.cluster?.(postgresHome) ?? startCluster(places))
     undo.push(async () => {
       if (await cluster.isRunning()) await cluster.stop()
     })
@@ -101,17 +113,19 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
       const { rowCount } = await client.query(`select from pg_database where datname = 'postern'`)
       isNew = rowCount === 0
       if (!isNew) return
-      await client.query(`create role ${appUser} login noinherit`)
+      const password = new URL(cluster.url).password
+      await client.query(`create role ${appUser} login noinherit ${password && `password '${password}'`}`)
       await client.query('create database postern')
     })
     const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
-    const databaseUrl = ownerUrl.replace('postgres@', `${appUser}@`)
+    const databaseUrl = ownerUrl.replace(/(?<=:\/\/)postgres\b/, appUser)
     const secrets = await secretsOf(options.data)
     // Starts are half as long.
     const compiled = {
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(home, 'compiled'),
     }
     const env = { ...environment(databaseUrl, ownerUrl), ...compiled, ...secrets, ...options.environment }
+    const { program = usualProgram } = options
     const postern = async (...args: string[]): Promise<string> =>
       (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
     await postern('migrate')
@@ -120,8 +134,9 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const superuser = new pg.Client({ connectionString: ownerUrl })
     await superuser.connect()
     undo.push(() => superuser.end())
-    const start = async (name: PartName, { environment, nodeOptions }: PartOptions = {}): Promise<Part> => {
-      const part = await startPart(home, name, { ...env, ...environment }, nodeOptions ?? [])
+    const start = async (name: PartName, own: PartOptions = {}): Promise<Part> => {
+      const command = [...(own.nodeOptions ?? []), own.program ?? program, name]
+      const part = await startPart(home, name, { ...env, ...own.environment }, command)
       undo.push(() => part.stop())
       return part
     }
@@ -135,8 +150,9 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
       postgresLog: path.join(postgresHome, 'log'),
       directory: home,
       api,
-      pids: { api: api.pid, postgres: await postmasterPid(postgresHome) },
+      pids: { api: api.pid, postgres: options.cluster ? 0 : await postmasterPid(postgresHome) },
       token: () => postern('token', '--email', email),
+      call: (args, own = {}) => call([own.program ?? program, ...args], { ...env, ...own.environment }),
       start,
       stop,
     }
@@ -145,6 +161,13 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     throw error
   }
 }
+
+const call = (args: readonly string[], env: Record<string, string>): Promise<Called> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, args, { env }, (error, stdout, stderr) =>
+      resolve({ status: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
 
 const stops: (() => Promise<void>)[] = []
 
@@ -212,11 +235,11 @@ async function startPart(
   home: string,
   name: PartName,
   env: Record<string, string>,
-  nodeOptions: string[],
+  command: string[],
 ): Promise<Part> {
   const logFile = path.join(home, `${name}-${++started}.log`)
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [...nodeOptions, program, name], { env, stdio: ['ignore', log, log] })
+  const child = spawn(process.execPath, command, { env, stdio: ['ignore', log, log] })
   closeSync(log)
   const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return

@@ -58,12 +58,12 @@ export interface PartOptions {
   /** How long Postfix tries to deliver a mail. */
   lifetimeSeconds?: number
   /** Settings of every process besides those that all scenarios have. */
-  settings?: Record<string, string>
+  settings?: Record<string, string> | ((usual: Record<string, string>) => Record<string, string>)
 }
 
 /** Where customers' return paths and MX records point to. */
 export const returnPathHost = 'return.postern.example.net'
-const mxHost = 'mx.postern.example.net'
+export const mxHost = 'mx.postern.example.net'
 
 export async function openParts({ settings = {}, ...options }: PartOptions): Promise<Parts> {
   const intakePort = await steadyPort()
@@ -79,7 +79,7 @@ export async function openParts({ settings = {}, ...options }: PartOptions): Pro
   ])
   const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort, ...options })
   const line = await BadLine.open(postfix.port)
-  const env = {
+  const usual: Record<string, string> = {
     ...bareEnvironment,
     POSTERN_DATABASE_URL: database.url,
     POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
@@ -105,8 +105,8 @@ export async function openParts({ settings = {}, ...options }: PartOptions): Pro
     POSTERN_SUBMISSION_PORT: String(submissionPorts.startTls),
     POSTERN_SUBMISSIONS_PORT: String(submissionPorts.tls),
     POSTERN_INBOUND_PORT: String(inboundPort),
-    ...settings,
   }
+  const env = { ...usual, ...(typeof settings === 'function' ? settings(usual) : settings) }
   const postern = (...args: string[]) => runPostern(env, ...args)
   await postern('migrate')
   const [api, worker, intake] = await Promise.all([
@@ -137,7 +137,7 @@ export async function openParts({ settings = {}, ...options }: PartOptions): Pro
 const intakeIsUp = ['taking in reports', 'taking in mail', "taking in mail for customers' domains"]
 
 /** All names there are, in one zone; of the operator's own, the one that bounces come home to. */
-async function openDns(): Promise<Dns> {
+export async function openDns(): Promise<Dns> {
   const records: DnsRecord[] = [
     { name: returnPathHost, type: 'A', value: '127.0.0.1' },
     { name: returnPathHost, type: 'MX', value: `10 ${returnPathHost}` },

@@ -84,7 +84,7 @@ const plan = {
   is_active: true,
 }
 
-const scopes = ['messages:send', 'messages:read', 'suppressions:read', 'domains:write', 'usage:read']
+export const scopes = ['messages:send', 'messages:read', 'suppressions:read', 'domains:write', 'usage:read']
 
 export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const parts = await openParts(options)
@@ -164,7 +164,13 @@ async function enter(parts: Parts, options: StageOptions): Promise<Cast> {
 export const makePlan = (admin: Caller, changes: Partial<typeof plan> = {}): Promise<{ id: number }> =>
   body(201, admin.post('/admin/plans', { ...plan, ...changes }))
 
-async function verify({ dns }: Parts, admin: Caller, projectId: number, domain: Domain): Promise<Domain> {
+/** Its records are published as the API told, and looked at. */
+export async function verify(
+  { dns }: Pick<Parts, 'dns'>,
+  admin: Caller,
+  projectId: number,
+  domain: Domain,
+): Promise<Domain> {
   await dns.publish(domain.dns_records)
   const path = `/admin/projects/${projectId}/domains/${domain.id}`
   const seen = (isSo: (domain: Domain) => boolean, what: string) =>

@@ -15,6 +15,7 @@ const config = JSON.parse(await readFile(path.join(root, '.dependency-cruiser.js
 const planted: { rule: string; file: string; imports: string }[] = [
   { rule: 'planes-are-strangers', file: 'server/src/admin/planted.ts', imports: '../signin/routes.ts' },
   { rule: 'planes-do-not-look-up', file: 'server/src/signin/planted.ts', imports: '../context.ts' },
+  { rule: 'doctor-looks-down', file: 'server/src/doctor/planted.ts', imports: '../admin/routes.ts' },
   {
     rule: 'core-does-not-look-up',
     file: 'server/src/core/planted/planted.ts',

@@ -1,7 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { blocksOf, pagesWithBlocks } from './docs/blocks.ts'
 
-/** Every link from one page to another, to a picture or to a heading leads somewhere. */
+/**
+ * Every link from one page to another, to a picture or to a heading leads somewhere; and of everything that is shown as
+ * code it is said whether it is run (scripts/docs/blocks.ts).
+ */
 const root = path.resolve(import.meta.dirname, '..')
 const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root }).sort()
 
@@ -20,7 +24,20 @@ for (const page of pages) {
 
 // A pattern that finds nothing finds nothing wrong.
 if (links < 100) problems.push(`only ${links} links were found`)
-process.stdout.write(`${pages.length} pages with ${links} links looked at.\n`)
+
+const runnable = (page: string): string[] =>
+  page === 'docs/guide/webhooks.md' ? ['sh', 'js', 'python', 'perl'] : ['sh']
+const blocks = pagesWithBlocks().flatMap(blocksOf)
+for (const { page, line, language, mark } of blocks) {
+  if (!mark) problems.push(`${page}:${line}: say above the block whether it is run (scripts/docs/blocks.ts)`)
+  else if (mark.isRun && !runnable(page).includes(language))
+    problems.push(`${page}:${line}: nothing runs a block of "${language}" there`)
+}
+if (blocks.length < 100) problems.push(`only ${blocks.length} blocks were found`)
+
+process.stdout.write(
+  `${pages.length} pages with ${links} links and ${blocks.length} blocks of code looked at.\n`,
+)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1
 

@@ -10,7 +10,10 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
   ['openapi', process.execPath, 'scripts/check-openapi.ts'],
-  ['links in the documentation', process.execPath, 'scripts/check-docs.ts'],
+  ['documentation', process.execPath, 'scripts/check-docs.ts'],
+  ['alerts', process.execPath, 'scripts/check-alerts.ts'],
+  ['deploy', process.execPath, 'scripts/check-deploy.ts'],
+  ['migrations', process.execPath, 'scripts/check-migrations.ts'],
 ]
 
 const failed: string[] = []

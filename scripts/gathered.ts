@@ -24,6 +24,7 @@ const gathered = [
   'mailauth',
   'mailauth/lib/dkim/verify.js',
   'pg-boss',
+  'prom-client',
   'rate-limiter-flexible',
   'typebox',
   'typebox/schema',

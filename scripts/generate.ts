@@ -6,9 +6,11 @@ import { loadConfig, settings } from '../server/src/config.ts'
 import { createContext } from '../server/src/context.ts'
 import { openapiText } from '../server/src/openapi.ts'
 import { createLogger } from '../server/src/platform/log.ts'
+import { registry } from '../server/src/platform/metrics.ts'
 import type { SettingsTable } from '../server/src/platform/settings.ts'
 import { makeTemplate } from '../server/src/testing/database.ts'
 import { startCluster } from '../server/src/testing/postgres.ts'
+import { commandPage } from './command-page.ts'
 import { consoleClient } from './console-client.ts'
 
 /**
@@ -17,6 +19,8 @@ import { consoleClient } from './console-client.ts'
 const generated: Record<string, () => Promise<string>> = {
   'server/src/platform/db/schema.gen.ts': databaseTypes,
   'docs/operations/configuration.md': async () => configurationPage(settings),
+  'docs/operations/metrics.md': metricsPage,
+  'docs/operations/command.md': async () => commandPage(),
   'openapi/postern.v1.json': openapi,
   'console/src/api/operations.gen.ts': async () => consoleClient(JSON.parse(await openapi())),
 }
@@ -80,6 +84,29 @@ async function openapi(): Promise<string> {
   }
 }
 
+async function metricsPage(): Promise<string> {
+  const rows = (await registry.getMetricsAsJSON()).map(({ name, help, type, values }) => {
+    const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: string[] }
+    const labels = labelNames.map((label) => labelText(label, values as readonly Labelled[]))
+    return `| \`${name}\` | ${type} | ${labels.join('; ')} | ${help} |`
+  })
+  return `${await readFile(new URL('metrics-head.md', import.meta.url), 'utf8')}
+| metric | type | labels | what it is |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}
+
+interface Labelled {
+  labels: Record<string, string | undefined>
+}
+
+function labelText(label: string, values: readonly Labelled[]): string {
+  const known = new Set(values.flatMap(({ labels }) => labels[label] ?? []))
+  if (known.size === 0) return `\`${label}\``
+  return known.size > 8 ? `\`${label}\` (${known.size} values)` : `\`${label}\`: ${[...known].join(', ')}`
+}
+
 function configurationPage(table: SettingsTable): string {
   const rows = Object.values(table).map(({ name, about, default: value, secret }) => {
     const otherwise = value === undefined ? '**required**' : value === '' ? 'empty' : `\`${value}\``
@@ -89,7 +116,8 @@ function configurationPage(table: SettingsTable): string {
 
 <!-- Generated from server/src/config.ts by \`npm run generate\`. -->
 
-Postern reads its configuration from environment variables and from nowhere else. Every \`postern\` command
+Postern reads its configuration from environment variables and from nowhere else; \`postern --settings <file> …\`
+takes those that are not set from a file of lines NAME=value. Every \`postern\` command
 reads the same ones, checks all of them and reports every mistake at once; a variable that begins with
 \`POSTERN_\` and is not listed here is a mistake too.
 

@@ -6,9 +6,9 @@ import { environment } from './run-tests.ts'
  * run at once; the longest begin. What each says is shown when it ends; any failure fails.
  */
 const forms: [run: string, ...args: string[]][] = [
+  ['prove:mta', '--faults', '3', '--longest-stop-ms', '2000', '--listener-down', '10', '--hasty'],
   ['prove:disk', '--rounds', '1', '--full-for-ms', '4000', '--hasty'],
   ['prove:kills', '--kills', '8'],
-  ['prove:mta', '--faults', '4', '--longest-stop-ms', '2000', '--listener-down', '20', '--hasty'],
   ['prove:lines', '--phase-ms', '5000', '--ratio-at-most', '4', '--hasty'],
   ['prove:receivers', '--phase-ms', '4000', '--ratio-at-most', '10', '--hasty'],
   ['prove:points', '--variants', '^one mail', '--sample', '3'],

@@ -19,6 +19,7 @@ export const isServerStale = (): boolean =>
     import.meta.filename,
     path.join(root, 'package-lock.json'),
     ...['src', 'migrations', 'roles.sql', 'package.json'].map((part) => path.join(server, part)),
+    path.join(root, 'deploy'),
     ...(existsSync(consoleFiles) ? [consoleFiles] : []),
   ])
 
@@ -54,6 +55,7 @@ export async function buildServer(): Promise<void> {
   await chmod(builtProgram, 0o755)
   for (const part of ['migrations', 'roles.sql'])
     await cp(path.join(server, part), path.join(built, part), { recursive: true })
+  await cp(path.join(root, 'deploy'), path.join(built, 'deploy'), { recursive: true })
   if (existsSync(consoleFiles)) await cp(consoleFiles, path.join(built, 'console'), { recursive: true })
   for (const part of ['LICENSE', 'README.md']) await cp(path.join(root, part), path.join(built, part))
   const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk')

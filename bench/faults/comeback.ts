@@ -14,7 +14,10 @@ const patienceMs = 120_000
  * Waits for it, from a moment on by the clock of this machine. What was on its way before says nothing, so the mail that
  * counts for both is one that was promised after that moment. Not back at all is endless.
  */
-export function comebacks({ spoken, sink }: Stage): (sinceMs: number) => Promise<Comeback> {
+export function comebacks({
+  spoken,
+  sink,
+}: Pick<Stage, 'spoken' | 'sink'>): (sinceMs: number) => Promise<Comeback> {
   return async (sinceMs) => {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(lookEveryMs)) {
       const promised = new Map(

@@ -141,9 +141,10 @@ class Program {
         body: JSON.stringify(messages.length > 1 ? { messages } : messages[0]),
         signal: AbortSignal.timeout(patienceMs),
       })
-      const body = await response.json()
+      // What stands in front of Postern may speak in another way, and that is an answer, too.
+      const body = asJson(await response.text())
       if (response.status !== 202) {
-        const { error = '' } = body as { error?: string }
+        const { error = 'not in our words' } = body as { error?: string }
         const hasRetryAfter = response.headers.has('retry-after')
         this.#spoken.answers.push({ status: response.status, error, hasRetryAfter })
       }
@@ -177,5 +178,13 @@ class Program {
         this.#spoken.promised.push({ id, recipient, at })
       }
     }
+  }
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
   }
 }

@@ -1,9 +1,17 @@
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { steadyPort } from '../../server/src/testing/steady-port.ts'
 import { circumstances } from '../figures.ts'
-import { type Part, type PartName, type PartOptions, type Postern, startPostern } from '../postern.ts'
+import {
+  type Part,
+  type PartName,
+  type PartOptions,
+  type Postern,
+  type PosternOptions,
+  startPostern,
+} from '../postern.ts'
 import { makeSenders, type Sender } from '../senders.ts'
 import { type Sink, startSink } from '../sink.ts'
 import { check, faultsOf, type Promised, type Stored, toldOfDelivered, type Verdict } from './check.ts'
@@ -29,6 +37,12 @@ export interface FaultRun {
   data?: string
   /** The same for its write-ahead log. */
   wal?: string
+  /** A PostgreSQL of another kind than one by itself. */
+  cluster?: PosternOptions['cluster']
+  /** Another release of Postern than the one that is here. */
+  program?: string
+  /** What programs send to, where it is not the API itself. Asked when the ground is laid. */
+  url?(): string
   /** Which parts are started before mail flows: all, unless the run starts some of its own. */
   parts?: readonly PartName[]
   /** Settings of every part. */
@@ -99,7 +113,10 @@ export async function prove(run: FaultRun): Promise<void> {
     POSTERN_BOUNCE_PORT: String(intakePort),
     ...run.environment,
   }
-  const postern = await startPostern({ environment, data: run.data, wal: run.wal })
+  const postern = await startPostern({
+    environment,
+    ...{ data: run.data, wal: run.wal, cluster: run.cluster, program: run.program },
+  })
   // It is cut off when PostgreSQL is; whoever uses it then is told.
   postern.superuser.on('error', () => {})
   // The longest answer is the one to everything that was stored.
@@ -130,7 +147,7 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   for (const name of run.parts ?? allParts) if (name !== 'api') parts[name] = await start(name)
   const ledger = await Ledger.open(path.join(postern.directory, 'promised'))
   const reporter = run.reports?.(ground) ?? startReporter(ground.received, ground.intakePort)
-  const load = startLoad({ url: postern.url, senders, ledger, seed: run.seed, ...run.load })
+  const load = startLoad({ url: run.url?.() ?? postern.url, senders, ledger, seed: run.seed, ...run.load })
   const stage: Stage = { ...ground, senders, parts, start, spoken: load.spoken, reporter }
   const startedAt = performance.now()
   const wrongs = await endLoadAfter(load, () => run.goWrong(stage))
@@ -153,8 +170,17 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
   say(summary(load.spoken, verdict, inFlight))
   for (const fault of faults) say(`FAULT: ${fault}`)
+  if (verdict.wrongAnswers.length > 0) say(await internalErrors(ground.postern.directory))
   say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
+}
+
+/** What the API logged of answers that say nothing but 500. */
+async function internalErrors(directory: string): Promise<string> {
+  const files = (await readdir(directory)).filter((file) => /^api-\d+\.log$/.test(file))
+  const texts = await Promise.all(files.map((file) => readFile(path.join(directory, file), 'utf8')))
+  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => /"level":(50|60)\b/.test(line))
+  return lines.slice(-5).join('\n')
 }
 
 async function endLoadAfter<T>(load: RunningLoad, work: () => Promise<T>): Promise<T> {

@@ -8,10 +8,10 @@ import { healthzSchema, readyzSchema } from './docs/health.ts'
 import { inboundLinkRoute } from './intake/inbound-links.ts'
 import { snsRoute } from './intake/sns.ts'
 import { registerOpenapi } from './openapi.ts'
-import { pendingMigrations } from './platform/db/migrate.ts'
 import { PosternError } from './platform/errors.ts'
 import { createRateLimit } from './platform/http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
+import { requireReady } from './readiness.ts'
 import { signInRoutes } from './signin/routes.ts'
 
 /** `postern api`: every plane that speaks HTTP, in one server. */
@@ -22,7 +22,7 @@ export interface Api {
 }
 
 export function createApi(context: Context, consoleFolder = builtConsole): Api {
-  const { config, log, db, authenticate, vault, domains, endpoints, orders, jobs, signIn, sending } = context
+  const { config, log, db, cells, authenticate, vault, domains, endpoints, orders, signIn, sending } = context
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -35,19 +35,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
   app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async () => {
     if (retired) throw new PosternError('unavailable', 'This process is stopping.')
-    const pending = await db.admin.read(pendingMigrations).catch((error: unknown) => {
-      log.error({ err: error }, 'not ready: the database cannot be used')
-      throw new PosternError(
-        'unavailable',
-        'The database cannot be used: is it up, and was `postern migrate` run?',
-      )
-    })
-    if (pending.length > 0) {
-      throw new PosternError('unavailable', 'The database lacks migrations: run `postern migrate`.')
-    }
-    if (!jobs.isReady) {
-      throw new PosternError('unavailable', 'The job queue cannot be used: was `postern migrate` run?')
-    }
+    await requireReady(context, { needsJobs: true })
     return { status: 'ready' }
   })
   // Without this, a connection kept alive would hold up the stop of the process.
@@ -57,6 +45,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
 
   adminRoutes(app, {
     db: db.admin,
+    mailOf: (projectId) => cells.of(projectId).admin,
     vault,
     domains,
     endpoints,
@@ -68,9 +57,9 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   })
   customerRoutes(app, {
     customer: db.customer,
-    everywhere: db.mail,
+    everywhere: db.everywhere,
     keys: sending.keys,
-    mail: db.mail,
+    cellOf: cells.of,
     acceptance: sending.acceptance,
     domains,
     endpoints,
@@ -86,7 +75,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   })
   snsRoute(app, snsDeps(context))
   inboundLinkRoute(app, {
-    db: db.mail,
+    cells,
     examiners: context.examiners,
     linkKeys: linkKeysOf(config.masterKeys),
     addressLimit,

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import type { MasterKey } from './core/secrets/master-keys.ts'
 import { readAddress } from './mail/address.ts'
+import { shardCount } from './platform/db/cells.ts'
 import { integer, list, Wrong } from './platform/settings.ts'
 import { regionOfTopic } from './providers/sns.ts'
 
@@ -12,6 +13,13 @@ export function ports(value: string): number[] {
   const entries = list(value)
   if (entries.length === 0) throw new Wrong('must list at least one port, such as 443')
   return entries.map(integer(1, 65535))
+}
+
+export function share(value: string): number {
+  const number = Number(value)
+  if (!/^\d(\.\d+)?$/.test(value) || number > 1)
+    throw new Wrong(`must be a number from 0 to 1, not "${value}"`)
+  return number
 }
 
 export function optionalPort(value: string): number | undefined {
@@ -204,13 +212,16 @@ const OidcIssuers = Type.Array(
 
 export type OidcIssuer = Static<typeof OidcIssuers>[number]
 
-export function oidcIssuers(value: string): OidcIssuer[] {
-  let parsed: unknown
+function jsonOf(value: string): unknown {
   try {
-    parsed = JSON.parse(value)
+    return JSON.parse(value)
   } catch {
     throw new Wrong('must be a JSON list')
   }
+}
+
+export function oidcIssuers(value: string): OidcIssuer[] {
+  const parsed = jsonOf(value)
   if (!Value.Check(OidcIssuers, parsed)) {
     const [first] = Value.Errors(OidcIssuers, parsed)
     throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
@@ -220,4 +231,68 @@ export function oidcIssuers(value: string): OidcIssuer[] {
     throw new Wrong('names the same issuer twice')
   }
   return parsed
+}
+
+const CellSettings = Type.Array(
+  Type.Object(
+    {
+      name: Type.String({ pattern: '^[a-z][a-z0-9_]{0,30}$' }),
+      shards: Type.String(),
+      url: Type.Optional(Type.String()),
+      owner_url: Type.Optional(Type.String()),
+      source_url: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export interface CellSetting {
+  name: string
+  shards: number[]
+  /** Undefined: it is in the database of POSTERN_DATABASE_URL. */
+  url: string | undefined
+  ownerUrl: string | undefined
+  /** As which the cell's own server reaches control. */
+  sourceUrl: string | undefined
+}
+
+/** Together they must have every shard, and each of them once: no project is without a home, and none has two. */
+export function cells(value: string): CellSetting[] {
+  const parsed = jsonOf(value)
+  if (!Value.Check(CellSettings, parsed)) {
+    const [first] = Value.Errors(CellSettings, parsed)
+    throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
+  }
+  const all = parsed.map(({ name, shards, url, owner_url, source_url }) => ({
+    name,
+    shards: shardsOf(shards, name),
+    url: url === undefined ? undefined : postgresUrl(url),
+    ownerUrl: owner_url === undefined ? url : postgresUrl(owner_url),
+    sourceUrl: source_url === undefined ? undefined : postgresUrl(source_url),
+  }))
+  if (new Set(all.map(({ name }) => name)).size < all.length) throw new Wrong('names the same cell twice')
+  if (all.filter(({ url }) => url === undefined).length > 1) {
+    throw new Wrong('has two cells without "url": only one can be in the database of POSTERN_DATABASE_URL')
+  }
+  const dealt = all.flatMap(({ shards }) => shards)
+  const missing = Array.from({ length: shardCount }, (_none, shard) => shard).find(
+    (shard) => !dealt.includes(shard),
+  )
+  if (all.length > 0 && missing !== undefined) throw new Wrong(`has no cell for shard ${missing}`)
+  if (dealt.length > new Set(dealt).size) throw new Wrong('has a shard in two cells, or twice in one')
+  return all
+}
+
+/** `0-511, 600`. */
+function shardsOf(text: string, cell: string): number[] {
+  const shards = list(text).flatMap((part) => {
+    const [, first = '', last = first] = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(part) ?? []
+    const [from, to] = [Number(first), Number(last)]
+    if (first === '' || from > to || to >= shardCount) {
+      throw new Wrong(`must deal out shards as in "0-511, 600", up to ${shardCount - 1}; see cell "${cell}"`)
+    }
+    return Array.from({ length: to - from + 1 }, (_none, at) => from + at)
+  })
+  if (shards.length === 0) throw new Wrong(`gives cell "${cell}" no shard`)
+  return shards
 }

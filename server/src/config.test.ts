@@ -126,6 +126,42 @@ describe('the configuration', () => {
     assert.ok(!found.join().includes('canary'))
   })
 
+  test('deals every shard out to one cell, and knows the one at home', () => {
+    const [a, b] = [
+      { name: 'a', shards: '0-511', url: 'postgres://app:hunter2-hunter2@a.example.com/postern' },
+      { name: 'b', shards: '512-1000, 1001-1023' },
+    ]
+    const of = (...cells: unknown[]) => ({ ...usable, POSTERN_CELLS: JSON.stringify(cells) })
+    const { cells } = loadConfig({ ...of(a, b), POSTERN_CELL: 'b' })
+    assert.deepEqual(
+      cells.map(({ name, shards, url, ownerUrl }) => [name, shards.length, url, ownerUrl]),
+      [
+        ['a', 512, a.url, a.url],
+        ['b', 512, undefined, undefined],
+      ],
+    )
+    assert.deepEqual(loadConfig(usable).cells, [])
+    assert.deepEqual(complaints({ ...of(a, b), POSTERN_CELL: 'c' }), [
+      'POSTERN_CELL names a cell that is not in POSTERN_CELLS: c',
+    ])
+    const wrong: [unknown[], RegExp][] = [
+      [[a], /has no cell for shard 512/],
+      [[a, { ...b, shards: '511-1023' }], /has a shard in two cells/],
+      [[a, { ...b, name: 'a' }], /names the same cell twice/],
+      [[{ ...a, url: undefined }, b], /has two cells without "url"/],
+      [[a, { ...b, shards: '512-1024' }], /must deal out shards/],
+      [[a, { ...b, shards: '1023-512' }], /must deal out shards/],
+      [[a, { ...b, shards: '' }], /gives cell "b" no shard/],
+      [[a, { ...b, name: 'B' }], /is not as expected at "\/1\/name"/],
+      [[a, { ...b, url: 'mysql://x' }], /must look like postgres/],
+    ]
+    for (const [given, complaint] of wrong) {
+      const told = complaints(of(...given)).join()
+      assert.match(told, complaint)
+      assert.ok(!told.includes('hunter2'), told)
+    }
+  })
+
   test('accepts outside issuers with https key sets, each once', () => {
     const issuer = {
       issuer: 'https://id.example.com',

@@ -4,6 +4,7 @@ import {
   awsAccountId,
   bareUrl,
   bounceCodes,
+  cells,
   configurationSet,
   dnsServers,
   hostName,
@@ -16,11 +17,19 @@ import {
   ports,
   postgresUrl,
   sesRegion,
+  share,
   topicArns,
   versionedSecrets,
 } from './config-values.ts'
-import { UsageError } from './platform/errors.ts'
-import { type Environment, integer, oneOf, readSettings, type SettingsOf, text } from './platform/settings.ts'
+import {
+  type Environment,
+  integer,
+  oneOf,
+  readSettings,
+  type SettingsOf,
+  text,
+  UnusableSettings,
+} from './platform/settings.ts'
 
 /** Every setting of Postern. The same environment serves every `postern` command. */
 export const settings = {
@@ -43,6 +52,23 @@ export const settings = {
     about: 'Connections per process and database role.',
     default: '10',
     parse: integer(1, 500),
+  },
+  cells: {
+    name: 'POSTERN_CELLS',
+    about:
+      'Databases of their own for mail, as a JSON list of {"name", "shards", "url"?, "owner_url"?, "source_url"?}; ' +
+      'see docs/operations/scale.md. Empty: mail is in the database of POSTERN_DATABASE_URL, as it is for nearly everybody.',
+    default: '[]',
+    secret: true,
+    parse: cells,
+  },
+  cell: {
+    name: 'POSTERN_CELL',
+    about:
+      'The name of the cell of POSTERN_CELLS at which this process is at home: its worker moves the mail of that cell, ' +
+      'and API keys and routes are looked up there. Empty: at control; its worker does what belongs to no cell.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
   },
   publicUrl: {
     name: 'POSTERN_PUBLIC_URL',
@@ -327,6 +353,35 @@ export const settings = {
     secret: true,
     parse: mtaHosts,
   },
+  metricsHost: {
+    name: 'POSTERN_METRICS_HOST',
+    about:
+      'The address at which a process shows its metrics and its health, apart from everything that is public.',
+    default: '127.0.0.1',
+    parse: text,
+  },
+  metricsPort: {
+    name: 'POSTERN_METRICS_PORT',
+    about:
+      'The port for that, another for each process on a machine: GET /metrics (Prometheus), /healthz and /readyz. ' +
+      'Empty: none.',
+    default: '',
+    parse: optionalPort,
+  },
+  otlpEndpoint: {
+    name: 'POSTERN_OTLP_ENDPOINT',
+    about:
+      'A collector of OpenTelemetry that takes traces by OTLP over HTTP: http://127.0.0.1:4318. Empty: nothing is traced.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
+  },
+  traceShare: {
+    name: 'POSTERN_TRACE_SHARE',
+    about:
+      'Of requests and submissions that come without a trace of their own, the share that is traced, from 0 to 1.',
+    default: '1',
+    parse: share,
+  },
   logLevel: {
     name: 'POSTERN_LOG_LEVEL',
     about: 'How much is logged.',
@@ -355,11 +410,7 @@ export function loadConfig(
   const { webhookCaFile, ...config } = readSettings(settings, env, readFile)
   const problems = contradictions(config)
   const webhookCa = authorities(webhookCaFile, readFile, (fault) => problems.push(fault))
-  if (problems.length > 0) {
-    throw new UsageError(
-      `The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
-    )
-  }
+  if (problems.length > 0) throw new UnusableSettings(problems)
   return {
     ...config,
     webhookCa,
@@ -382,8 +433,13 @@ function contradictions({
   intakeTlsKey,
   submissionPort,
   submissionsPort,
+  cells,
+  cell,
 }: Omit<Settings, 'webhookCaFile'>): string[] {
   const problems: string[] = []
+  if (cell !== undefined && !cells.some(({ name }) => name === cell)) {
+    problems.push(`POSTERN_CELL names a cell that is not in POSTERN_CELLS: ${cell}`)
+  }
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
     problems.push('POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL')
   }

@@ -17,7 +17,7 @@ import { Examiners } from './core/inbound/examiners.ts'
 import { linkKeysOf } from './core/inbound/link.ts'
 import { invitationKeyOf } from './core/members/invitations.ts'
 import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
-import { Acceptance } from './core/messages/acceptance.ts'
+import { Acceptance, type Accepts } from './core/messages/acceptance.ts'
 import { Vault } from './core/secrets/vault.ts'
 import type { BounceDeps } from './intake/bounces.ts'
 import type { Certificate } from './intake/certificate.ts'
@@ -25,14 +25,16 @@ import type { InboundDeps } from './intake/inbound.ts'
 import type { SnsDeps } from './intake/sns.ts'
 import type { SubmissionDeps } from './intake/submission.ts'
 import { Composers } from './mail/composers.ts'
+import { type Cell, Cells, cellIn } from './platform/db/cells.ts'
 import { type CustomerDb, Database, type Db, type UnscopedDb } from './platform/db/db.ts'
 import { createResolver, type Resolver } from './platform/dns.ts'
 import { createRateLimit, type RateLimit } from './platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
+import { onScrape } from './platform/metrics.ts'
 import { createNetGuard, type NetGuard } from './platform/net-guard.ts'
 import type { Carrier } from './providers/carrier.ts'
-import type { MtaProvider } from './providers/mta-provider.ts'
+import type { MtaProvider, ProviderName } from './providers/mta-provider.ts'
 import { ServiceProvider, smtpAddressOf } from './providers/service.ts'
 import { SesProvider } from './providers/ses.ts'
 import { SesCarrier } from './providers/ses-carrier.ts'
@@ -42,7 +44,12 @@ import type { WorkerDeps } from './worker/worker.ts'
 export interface Context {
   config: Config
   log: Logger
-  db: { admin: Db; customer: CustomerDb; mail: UnscopedDb; identity: Db }
+  /** Control's database, by role. `everywhere` is the mail plane's, which reads every project and here writes nothing. */
+  db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }
+  /** Where mail is. */
+  cells: Cells
+  /** The cell at which this process is at home; undefined: at control. */
+  home: Cell | undefined
   auth: BetterAuth
   signIn: SignIn
   authenticate: Authenticate
@@ -72,7 +79,7 @@ export interface Context {
 
 /** What whoever takes mail from customers shares, by HTTP and by SMTP: one group commits, one limit counts. */
 interface Sending {
-  acceptance: Acceptance
+  acceptance: Accepts
   keys: KeyLookUps
   keyLimit: RateLimit
   uses: UseNotes
@@ -80,12 +87,11 @@ interface Sending {
 
 export function createContext(config: Config, log: Logger, applicationName: string): Context {
   const onError = (error: unknown, what: string) => log.error({ err: error }, what)
-  const database = new Database({
-    url: config.databaseUrl,
-    applicationName,
-    poolSize: config.databasePoolSize,
-    onError,
-  })
+  const open = (url: string) =>
+    new Database({ url, applicationName, poolSize: config.databasePoolSize, onError })
+  const database = open(config.databaseUrl)
+  const { cells, home, opened } = openCells(config, database, open)
+  const unwatch = onScrape(() => Database.showPools([database, ...opened]))
   const identity = database.as('identity')
   const auth = createBetterAuth({
     publicUrl: config.publicUrl,
@@ -114,13 +120,15 @@ export function createContext(config: Config, log: Logger, applicationName: stri
   const db = {
     admin: database.as('admin'),
     customer: database.asCustomer(),
-    mail: database.as('mail'),
+    everywhere: database.as('mail'),
     identity,
   }
   return {
     config,
     log,
     db,
+    cells,
+    home,
     auth,
     signIn: new SignIn({ auth, db: identity, issuer }),
     authenticate,
@@ -152,20 +160,53 @@ export function createContext(config: Config, log: Logger, applicationName: stri
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: new Acceptance(db.mail, Object.keys(carriers) as (keyof typeof carriers)[]),
-      keys: new KeyLookUps(db.mail),
+      acceptance: acceptanceOf(cells, Object.keys(carriers) as (keyof typeof carriers)[]),
+      keys: new KeyLookUps(home?.mail ?? db.everywhere),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
       uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
     },
     systemMail: systemMail(config, providers.service),
     async close() {
+      unwatch()
       providers.service.close()
       providers.ses?.close()
       sesSends?.close()
       await composers.close()
       await examiners.close()
       await database.close()
+      await Promise.all(opened.map((cell) => cell.close()))
     },
+  }
+}
+
+interface OpenCells {
+  cells: Cells
+  home: Cell | undefined
+  /** Those that are not control's. */
+  opened: Database[]
+}
+
+function openCells(config: Config, control: Database, open: (url: string) => Database): OpenCells {
+  const opened: Database[] = []
+  const [first, ...others] = config.cells.map(({ name, shards, url }) => {
+    const database = url === undefined ? control : open(url)
+    if (database !== control) opened.push(database)
+    return cellIn(database, { name, shards })
+  })
+  const cells = new Cells(first ? [first, ...others] : [cellIn(control, { name: 'mail' })])
+  return {
+    cells,
+    home: first ? cells.all.find(({ name }) => name === config.cell) : cells.all[0],
+    opened,
+  }
+}
+
+/** Mail of different cells is never in one group: it is not in one transaction. */
+function acceptanceOf(cells: Cells, providers: readonly ProviderName[]): Accepts {
+  const byCell = new Map(cells.all.map((cell) => [cell, new Acceptance(cell.mail, providers)]))
+  return {
+    accept: (submission, way) =>
+      (byCell.get(cells.of(submission.sender.projectId)) as Acceptance).accept(submission, way),
   }
 }
 
@@ -213,6 +254,8 @@ function systemMail(
 export const workerDeps = ({
   config,
   db,
+  cells,
+  home,
   vault,
   dns,
   providers,
@@ -224,7 +267,11 @@ export const workerDeps = ({
   systemMail,
 }: Context): WorkerDeps => ({
   db: db.admin,
-  mailDb: db.mail,
+  cells,
+  home,
+  // With cells, those that are at home in one move its mail, and the others do the rest.
+  hasJobs: home === undefined || config.cells.length === 0,
+  mailOf: cells.mailOf,
   retentionDays: config.retentionDays,
   dispatch: {
     vault,
@@ -247,8 +294,8 @@ export const workerDeps = ({
   publicUrl: config.publicUrl,
 })
 
-export const snsDeps = ({ config, db, log }: Context): SnsDeps => ({
-  db: db.mail,
+export const snsDeps = ({ config, cells, log }: Context): SnsDeps => ({
+  cells,
   keys: verpKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
   topicArns: config.sesTopicArns,
@@ -256,8 +303,8 @@ export const snsDeps = ({ config, db, log }: Context): SnsDeps => ({
   log,
 })
 
-export const bounceDeps = ({ config, db, log }: Context, tls: Certificate | undefined): BounceDeps => ({
-  db: db.mail,
+export const bounceDeps = ({ config, cells, log }: Context, tls: Certificate | undefined): BounceDeps => ({
+  cells,
   keys: verpKeysOf(config.masterKeys),
   srsKeys: srsKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
@@ -269,12 +316,13 @@ export const bounceDeps = ({ config, db, log }: Context, tls: Certificate | unde
 })
 
 export const inboundDeps = (
-  { config, db, vault, examiners, log }: Context,
+  { config, db, home, cells, vault, examiners, log }: Context,
   tls: Certificate | undefined,
 ): Omit<InboundDeps, 'port'> => ({
-  db: db.mail,
+  routes: home?.mail ?? db.everywhere,
+  mailOf: cells.mailOf,
   examiners,
-  signers: new Signers(db.mail, vault),
+  signers: new Signers(home?.mail ?? db.everywhere, vault),
   linkKeys: linkKeysOf(config.masterKeys),
   publicUrl: config.publicUrl,
   name: config.mxHost,

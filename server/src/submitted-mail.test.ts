@@ -26,8 +26,13 @@ const { name } = sender.domain
 
 const peer = await SmtpPeer.start({ isLenient: true })
 const service = new ServiceProvider({ hosts: [smtpAddressOf(new URL(peer.url))], name: 'postern.example' })
-const { dispatch, mailDb, log } = workerDeps(api.context)
-const dispatcher = new Dispatcher({ ...dispatch, db: mailDb, log, carriers: { service } })
+const { dispatch, log } = workerDeps(api.context)
+const dispatcher = new Dispatcher({
+  ...dispatch,
+  db: api.context.cells.all[0].mail,
+  log,
+  carriers: { service },
+})
 dispatcher.start()
 cleanUp(async () => {
   await dispatcher.stop()

@@ -3,6 +3,7 @@ import { type Authenticate, refuseApiKey, requireAdministrator, type User } from
 import { DenialCounter } from '../core/audit/denials.ts'
 import type { Db } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
+import { operationIdOf } from '../platform/http/operation-id.ts'
 import { statusOf } from '../platform/http/problem.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
@@ -72,7 +73,7 @@ function isDenial(request: FastifyRequest, error: unknown): error is PosternErro
   const status = statusOf[error.code]
   if (status === 403) return true
   // What does not exist refuses nobody.
-  if (operationOf(request) === undefined) return false
+  if (operationIdOf(request) === undefined) return false
   const { dry_run } = request.query as { dry_run?: boolean }
   return changing.has(request.method) && dry_run !== true && [404, 409, 412, 422].includes(status)
 }
@@ -81,13 +82,9 @@ function denialOf(request: FastifyRequest, error: PosternError) {
   const { project_id } = request.params as { project_id?: unknown }
   return {
     actorId: request.user?.id ?? 0,
-    operation: operationOf(request) ?? 'unknown',
+    operation: operationIdOf(request) ?? 'unknown',
     error: error.code,
     projectId: typeof project_id === 'number' ? project_id : null,
     requestId: request.id,
   }
 }
-
-/** Undefined at an address where there is none. */
-const operationOf = ({ routeOptions }: FastifyRequest): string | undefined =>
-  (routeOptions.schema as { operationId?: string } | undefined)?.operationId

@@ -6,7 +6,7 @@ import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
 import type { OrderDeps } from '../core/endpoints/orders.ts'
 import type { Vault } from '../core/secrets/vault.ts'
-import type { Db, Tx } from '../platform/db/db.ts'
+import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 
@@ -21,6 +21,8 @@ import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
  */
 export interface AdminDeps {
   db: Db
+  /** Where the mail of a project is read. */
+  mailOf: (projectId: number) => Db
   vault: Vault
   domains: DomainDeps
   endpoints: EndpointDeps
@@ -77,7 +79,7 @@ interface Described {
   description: string
 }
 
-export interface MutationCall<Params, Body, Target> {
+export interface MutationCall<Params, Body, Target, Seen> {
   tx: Tx
   vault: Vault
   domains: KeyedDeps
@@ -87,6 +89,8 @@ export interface MutationCall<Params, Body, Target> {
   params: Params
   body: Body
   target: Target
+  /** What `look` saw. */
+  seen: Seen
   reason: string | null
 }
 
@@ -95,6 +99,7 @@ export interface Mutation<
   Body extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
   Target = unknown,
+  Seen = unknown,
 > extends Described {
   kind: Kind
   /** Where it is not the kind's own: a complete replacement is a PUT. */
@@ -118,14 +123,21 @@ export interface Mutation<
   makesDkimKey?: true
   /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
   refusals?: readonly ErrorCode[]
+  /**
+   * What the mail plane knows of the project, asked before the transaction begins: mail may be in another database, and
+   * no transaction waits for one. It says nothing of whether there is such a project, and refuses nobody.
+   */
+  look?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Seen>
+  /** A preview alone has to know. Nothing is seen otherwise, nor when the mail plane cannot answer. */
+  looksFor?: 'preview'
   /** What is acted upon, locked, or 404: looked up before anything else is said about it. A create's is its parent. */
-  target(tx: Tx, params: Static<TObject<Params>>): Promise<Target>
+  target(tx: Tx, params: Static<TObject<Params>>, seen: NoInfer<Seen>): Promise<Target>
   run(
-    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target>,
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
   ): Promise<Outcome<Answer extends TSchema ? Static<Answer> : null>>
 }
 
-export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'audit'> {
+export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailOf' | 'audit'> {
   /** Aborted when the caller hangs up. */
   signal: AbortSignal
   params: Params
@@ -157,8 +169,9 @@ export function adminOperation<
   Body extends TProperties,
   Answer extends TSchema,
   Target,
+  Seen = undefined,
 >(
-  operation: Mutation<Params, Body, Answer, Target> &
+  operation: Mutation<Params, Body, Answer, Target, Seen> &
     (
       | { kind: Unversioned }
       | { kind: Exclude<Kind, Unversioned>; target(...args: never[]): Promise<Versioned<Target>> }

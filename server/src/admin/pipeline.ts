@@ -32,16 +32,18 @@ export interface MutationRequest {
 export async function perform(
   operation: Mutation,
   request: MutationRequest,
-  { db, vault, domains, endpoints, orders }: AdminDeps,
+  deps: AdminDeps,
 ): Promise<Answer> {
+  const { db, vault, domains, endpoints, orders } = deps
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
   const reason = reasonOf(givenReason)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
+  const seen = await lookAhead(operation, request, body, deps)
 
   const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
     await repeatable?.claim(tx)
-    const target = await operation.target(tx, params)
+    const target = await operation.target(tx, params, seen)
     const before = await repeatable?.recall(tx)
     if (before) return { ...before, isRepeated: true }
     if (honoursIfMatch(operation)) requireVersion(request.ifMatch, target as { version: number })
@@ -57,6 +59,7 @@ export async function perform(
       params,
       body,
       target,
+      seen,
       reason,
     })
     if (isDryRun)
@@ -83,6 +86,24 @@ export async function perform(
   return domains.pairs.offer(operation.makesDkimKey === true, (pair) =>
     isDryRun ? db.rehearse((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
   )
+}
+
+async function lookAhead(
+  operation: Mutation,
+  { params, isDryRun }: MutationRequest,
+  body: Record<string, unknown>,
+  { mailOf }: AdminDeps,
+): Promise<unknown> {
+  const { look, looksFor } = operation
+  if (!look || (looksFor === 'preview' && !isDryRun)) return undefined
+  try {
+    return await mailOf(params['project_id'] as number).read((mail) => look(mail, params, body))
+  } catch (error) {
+    // What is about to be done can be done all the same.
+    const isAway = error instanceof PosternError && error.code === 'unavailable'
+    if (looksFor === 'preview' && isAway) return undefined
+    throw error
+  }
 }
 
 function idempotentRequest(

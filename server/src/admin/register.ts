@@ -81,12 +81,16 @@ async function answerQuery(
   operation: Query,
   { params, query }: FastifyRequest,
   reply: FastifyReply,
-  { db, audit }: AdminDeps,
+  { db, mailOf, audit }: AdminDeps,
 ): Promise<FastifyReply> {
   const caller = new AbortController()
   reply.raw.once('close', () => caller.abort())
   const { signal } = caller
-  const result = await operation.run({ db, audit, signal, params: params as never, query: query as never })
+  const result = await operation.run({
+    ...{ db, mailOf, audit, signal },
+    params: params as never,
+    query: query as never,
+  })
   if ('stream' in result)
     return reply.type(operation.contentType ?? 'application/octet-stream').send(result.stream)
   if (result.version !== undefined) reply.header('etag', etagOf(result.version))

@@ -1,6 +1,4 @@
-import type { Command } from './command.ts'
+import { command } from './command.ts'
 import { apiPart, intakePart, serve, workerPart } from './serve.ts'
 
-export const all: Command = {
-  run: (args) => serve('postern all', args, [apiPart, workerPart, intakePart]),
-}
+export const all = command('all', { '': () => serve('postern all', [apiPart, workerPart, intakePart]) })

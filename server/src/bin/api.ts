@@ -1,6 +1,4 @@
-import type { Command } from './command.ts'
+import { command } from './command.ts'
 import { apiPart, serve } from './serve.ts'
 
-export const api: Command = {
-  run: (args) => serve('postern api', args, [apiPart]),
-}
+export const api = command('api', { '': () => serve('postern api', [apiPart]) })

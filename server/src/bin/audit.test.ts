@@ -53,6 +53,9 @@ describe('postern audit', () => {
       stdout: `Made: 1.\nLines added to ${checkpointFile}: 1.\n`,
       stderr: '',
     })
+    assert.deepEqual(JSON.parse((await audit('checkpoint', '--json')).stdout), {
+      ...{ made: 0, file: checkpointFile, appended: 0 },
+    })
     const again = await audit('checkpoint')
     assert.match(again.stdout, /^Nothing has changed since the last checkpoint\.\nLines added to .*: 0\.\n$/)
   })
@@ -87,6 +90,10 @@ describe('postern audit', () => {
       verified.stdout,
       'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
     )
+    const unsaid = await elsewhere('verify', '--file', full, '--json')
+    const { first_bad, signed, rows } = JSON.parse(unsaid.stdout)
+    assert.deepEqual([unsaid.status, first_bad, signed, rows], [3, null, false, 7])
+    assert.match((await audit('export', '--json')).stderr, /--json goes with --out/)
     const keyless = await elsewhere('verify', '--file', full)
     assert.equal(keyless.status, 3)
     assert.match(

@@ -1,35 +1,46 @@
-import { parseArgs } from 'node:util'
-import { loadConfig } from '../config.ts'
-import { type Context, createContext } from '../context.ts'
 import { signInAddress } from '../core/access/email.ts'
-import { UsageError } from '../platform/errors.ts'
-import { createLogger } from '../platform/log.ts'
+import { plainReason } from '../core/text.ts'
+import { PosternError, UsageError } from '../platform/errors.ts'
+import { type CommandName, exits, manual, usageOf, type Verb } from './manual.ts'
+import { readOptions, type Values } from './options.ts'
 
 export interface Command {
   run(args: string[]): Promise<void>
+}
+
+type Verbs<Name extends CommandName> = (typeof manual)[Name]['verbs']
+type OptionsOf<Form> = Form extends Verb ? Form['options'] : never
+
+/** What is done for each verb of the manual, with its options. */
+export function command<Name extends CommandName>(
+  name: Name,
+  doing: { [Form in keyof Verbs<Name>]: (given: Values<OptionsOf<Verbs<Name>[Form]>>) => Promise<void> },
+): Command {
+  const page = manual[name]
+  const verbs = page.verbs as Record<string, Verb>
+  return {
+    async run(args) {
+      const [verb, rest] = Object.hasOwn(verbs, '') ? ['', args] : [args[0] ?? '', args.slice(1)]
+      const form = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+      if (!form) throw new UsageError(usageOf(name, page))
+      const act = doing[verb as keyof typeof doing] as (given: unknown) => Promise<void>
+      await act(readOptions(form.options, rest))
+    },
+  }
 }
 
 export const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-/** The named options, each a text; what has no default is required, and anything else on the line is a mistake. */
-export function options<Name extends string>(
-  args: string[],
-  names: readonly Name[] = [],
-  defaults: Partial<Record<Name, string>> = {},
-): Record<Name, string> {
-  const shape = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
-  let given: Record<string, unknown>
-  try {
-    given = parseArgs({ args, options: shape, strict: true }).values
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
-  const values = { ...defaults, ...given } as Record<Name, string>
-  const missing = names.filter((name) => values[name] === undefined || given[name] === '')
-  if (missing.length > 0) throw new UsageError(`Missing: ${missing.map((name) => `--${name}`).join(', ')}`)
-  return values
+/** As one document for a program, or as text for a person. */
+export function print(isJson: boolean, document: object, text: () => string): void {
+  say(isJson ? JSON.stringify(document, null, 2) : text())
+}
+
+/** What was to be done is done, or was looked at; but not all is well. */
+export const endWith = (exit: keyof typeof exits): void => {
+  process.exitCode = exits[exit].code
 }
 
 export const emailOf = (text: string): string => {
@@ -38,13 +49,10 @@ export const emailOf = (text: string): string => {
   return email
 }
 
-/** For commands that do one thing and end: quiet unless something is wrong. */
-export async function withContext<T>(work: (context: Context) => Promise<T>): Promise<T> {
-  const config = loadConfig(process.env)
-  const context = createContext(config, createLogger('warn', 2), 'postern command')
+export function reasonOf(text: string): string {
   try {
-    return await work(context)
-  } finally {
-    await context.close()
+    return plainReason(text)
+  } catch (error) {
+    throw error instanceof PosternError ? new UsageError(error.message) : error
   }
 }

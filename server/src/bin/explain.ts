@@ -10,7 +10,7 @@ const remedies: Record<string, string> = {
   ENOTFOUND: 'The host is not known.',
   ETIMEDOUT: 'The database does not answer in time.',
   EADDRINUSE:
-    'Another process listens at this address already. Stop it, or set POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
+    'Another process listens at this address already. Stop it, or set POSTERN_HTTP_PORT, POSTERN_BOUNCE_PORT or POSTERN_METRICS_PORT: each process needs its own.',
   EADDRNOTAVAIL: 'POSTERN_HTTP_HOST or POSTERN_INTAKE_HOST is not an address of this machine.',
   EACCES:
     'This user may not listen at this address. Ports below 1024 need a privilege; set POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
@@ -40,12 +40,22 @@ const wordings: [pattern: RegExp, remedy: string][] = [
 ]
 
 export function explain(error: unknown): string | undefined {
-  const root = error instanceof PosternError && error.cause !== undefined ? error.cause : error
+  const root = rootOf(error)
   if (!(root instanceof Error)) return undefined
-  const code = 'code' in root && typeof root.code === 'string' ? root.code : ''
-  // Several addresses were tried, each in vain.
-  if (root instanceof AggregateError) return explain(root.errors[0])
-  const remedy = remedies[code] ?? wordings.find(([pattern]) => pattern.test(root.message))?.[1]
+  const remedy = remedyOf(root)
   if (remedy !== undefined) return `${remedy} (${root.message})`
   return error instanceof PosternError ? `${error.message} (${root.message})` : undefined
+}
+
+export function remedyOf(error: unknown): string | undefined {
+  const root = rootOf(error)
+  if (!(root instanceof Error)) return undefined
+  const code = 'code' in root && typeof root.code === 'string' ? root.code : ''
+  return remedies[code] ?? wordings.find(([pattern]) => pattern.test(root.message))?.[1]
+}
+
+function rootOf(error: unknown): unknown {
+  const root = error instanceof PosternError && error.cause !== undefined ? error.cause : error
+  // Several addresses were tried, each in vain.
+  return root instanceof AggregateError ? rootOf(root.errors[0]) : root
 }

@@ -1,6 +1,4 @@
-import type { Command } from './command.ts'
+import { command } from './command.ts'
 import { intakePart, serve } from './serve.ts'
 
-export const intake: Command = {
-  run: (args) => serve('postern intake', args, [intakePart]),
-}
+export const intake = command('intake', { '': () => serve('postern intake', [intakePart]) })

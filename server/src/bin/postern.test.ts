@@ -65,6 +65,22 @@ async function stopped({ child, lines }: Running): Promise<void> {
   assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
 }
 
+/** At a terminal, which script(1) makes, where somebody gives one answer. */
+async function atTerminal(answer: string, ...args: string[]): Promise<{ status: number; shown: string }> {
+  const line = [process.execPath, program, ...args].join(' ')
+  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+    env: { ...env, SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += chunk
+    if (String(chunk).includes('[y/N]')) child.stdin.write(`${answer}\n`)
+  })
+  const [status] = await once(child, 'close')
+  return { status, shown }
+}
+
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(50)
 }
@@ -138,10 +154,28 @@ describe('postern', () => {
   test('migrate, admin create and token lead to an administrator at the door', async () => {
     const early = start('worker')
     await early.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
-    const migrated = await callPostern(env, 'migrate')
-    assert.equal(migrated.status, 0, migrated.stderr)
-    assert.match(migrated.stdout, /applied 000001_ground/)
-    assert.match((await callPostern(env, 'migrate')).stdout, /up to date/)
+    const { databases } = JSON.parse((await callPostern(env, 'migrate', '--plan', '--json')).stdout)
+    const [{ name, plan }] = databases
+    assert.deepEqual([databases.length, name], [1, null])
+    assert.deepEqual(plan[0], {
+      name: '000001_ground',
+      about:
+        'Schemas, the clock, the shard function, the two shields (row-level security, append-only) and text search.',
+    })
+    assert.ok(plan.every(({ about }: { about: string }) => /^[A-Z].*\.$/.test(about)))
+    const declined = await atTerminal('n', 'migrate')
+    assert.equal(declined.status, 1)
+    assert.match(declined.shown, /000001_ground {2}Schemas, .*Apply them now\?.*Nothing was changed/s)
+    assert.equal((await database.query(`select from pg_namespace where nspname = 'control'`)).length, 0)
+    const agreed = await atTerminal('y', 'migrate')
+    assert.equal(agreed.status, 0, agreed.shown)
+    assert.match(agreed.shown, /\[#*\.*\] \d+ of \d+ migrations/, 'a terminal sees how far it is')
+    assert.match(agreed.shown, /applied 000001_ground/)
+    const again = await callPostern(env, 'migrate')
+    assert.deepEqual(again, { status: 0, stdout: 'The database is up to date.\n', stderr: '' })
+    assert.deepEqual(JSON.parse((await callPostern(env, 'migrate', '--json')).stdout), {
+      databases: [{ name: null, plan: [], notes: [], applied: [] }],
+    })
     await early.said('working')
     await stopped(early)
 
@@ -166,7 +200,9 @@ describe('postern', () => {
     assert.equal(twice.status, 2)
     assert.match(twice.stderr, /postern admin reset/)
 
-    const { stdout } = await callPostern(env, 'token', '--email', 'ada@example.com')
+    const drawn = await callPostern(env, 'token', '--email', 'ada@example.com', '--json')
+    const { token: stdout, expires_in } = JSON.parse(drawn.stdout)
+    assert.equal(expires_in, 600)
     const { child, url } = await serve()
     const knock = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
@@ -174,9 +210,12 @@ describe('postern', () => {
     await until(async () => (await fetch(`${url}/readyz`)).status === 200)
     assert.equal((await knock(stdout.trim())).status, 404)
 
-    const reset = await callPostern(env, 'admin', 'reset', '--email', 'ada@example.com')
+    const reset = await callPostern(env, 'admin', 'reset', '--email', 'ada@example.com', '--json')
     assert.equal(reset.status, 0, reset.stderr)
-    assert.notEqual(reset.stdout, created.stdout)
+    const { password, totp_uri, backup_codes } = JSON.parse(reset.stdout)
+    assert.ok(
+      !created.stdout.includes(password) && totp_uri.startsWith('otpauth://') && backup_codes.length > 0,
+    )
     assert.equal((await knock(stdout.trim())).status, 401, 'a reset ends the tokens of before')
 
     const nobody = await callPostern(env, 'token', '--email', 'nobody@example.com')
@@ -227,6 +266,24 @@ describe('postern', () => {
     assert.deepEqual(await exited, [0, null])
     assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
     await assert.rejects(fetch(`${url}/healthz`))
+  })
+
+  test('api told to stop answers once more on a connection that a front end has kept', async () => {
+    const { child, url, lines } = await serve()
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = async () => {
+      const request = http.get(`${url}/healthz`, { agent })
+      const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+      await once(answer.resume(), 'end')
+      return { isKept: request.reusedSocket, answer }
+    }
+    await ask()
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    while (!lines.join('').includes('"msg":"stopping"')) await sleep(5)
+    const { isKept, answer } = await ask()
+    assert.deepEqual([isKept, answer.statusCode, answer.headers.connection], [true, 200, 'close'])
+    assert.deepEqual(await exited, [0, null])
   })
 
   test('worker signs the audit, which api does not', async () => {

@@ -1,78 +1,65 @@
 #!/usr/bin/env node
-import manifest from '../../package.json' with { type: 'json' }
 import { UsageError } from '../platform/errors.ts'
 import type { Command } from './command.ts'
 import { explain } from './explain.ts'
+import { type CommandName, exits, exitText, helpOf, type Manual, manual } from './manual.ts'
+import { loadSettingsFile, splitSettingsFile } from './settings-file.ts'
 
-interface Entry {
-  summary: string
-  /** Loaded when it is asked for: printing a token should not wait for what serves and sends. */
-  load(): Promise<Command>
+/** `postern <command>`. Loaded when it is asked for: printing a token should not wait for what serves and sends. */
+const commands: Record<CommandName, () => Promise<Command>> = {
+  all: async () => (await import('./all.ts')).all,
+  api: async () => (await import('./api.ts')).api,
+  worker: async () => (await import('./worker.ts')).worker,
+  intake: async () => (await import('./intake.ts')).intake,
+  migrate: async () => (await import('./migrate.ts')).migrate,
+  admin: async () => (await import('./admin.ts')).admin,
+  token: async () => (await import('./token.ts')).token,
+  secrets: async () => (await import('./secrets.ts')).secrets,
+  audit: async () => (await import('./audit.ts')).audit,
+  cell: async () => (await import('./cell.ts')).cell,
+  init: async () => (await import('./init.ts')).init,
+  project: async () => (await import('./project.ts')).project,
+  health: async () => (await import('./health.ts')).health,
+  doctor: async () => (await import('./doctor.ts')).doctor,
+  queue: async () => (await import('./queue.ts')).queue,
+  version: async () => (await import('./version.ts')).version,
 }
 
-/** `postern <command>`. Exit codes: 0 done, 1 failed, 2 called in a way that cannot work. */
-const commands: Record<string, Entry> = {
-  all: {
-    summary: 'api, worker and intake in one process, for a small installation.',
-    load: async () => (await import('./all.ts')).all,
-  },
-  api: { summary: 'Serve the HTTP interface.', load: async () => (await import('./api.ts')).api },
-  worker: {
-    summary: 'Do what nobody calls for: providers, DNS checks, audit checkpoints.',
-    load: async () => (await import('./worker.ts')).worker,
-  },
-  intake: {
-    summary: 'Take in mail of customers, bounces, delivery reports and complaints by SMTP.',
-    load: async () => (await import('./intake.ts')).intake,
-  },
-  migrate: {
-    summary: 'Bring the database to the version of this program.',
-    load: async () => (await import('./migrate.ts')).migrate,
-  },
-  admin: {
-    summary: 'Make an administrator, give one new credentials, or link one to an outside issuer.',
-    load: async () => (await import('./admin.ts')).admin,
-  },
-  token: {
-    summary: "Print an administrator's access token, good for ten minutes.",
-    load: async () => (await import('./token.ts')).token,
-  },
-  secrets: {
-    summary: 'Show which master keys are in use, or bring every project key under the first one.',
-    load: async () => (await import('./secrets.ts')).secrets,
-  },
-  audit: {
-    summary: 'Verify the audit, export it, sign a checkpoint of it, or erase a person from it.',
-    load: async () => (await import('./audit.ts')).audit,
-  },
-}
+const usage = `Usage: postern [--settings <file>] <command>
 
-const usage = `Usage: postern <command>
-
-${Object.entries(commands)
+${Object.entries(manual)
   .map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
   .join('\n')}
 
-Configuration is read from the environment; docs/operations/configuration.md lists every variable.
+\`postern <command> --help\` tells how each is called. Configuration is read from the environment, and
+from the file for what is not there; docs/operations/configuration.md lists every variable, docs/operations/command.md
+every command.
+
+${exitText}
 `
 
-const [name = '', ...args] = process.argv.slice(2)
-const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
+const isCommand = (name: string): name is CommandName => Object.hasOwn(commands, name)
 
-if (['version', '--version', '-V'].includes(name)) {
-  process.stdout.write(`postern ${manifest.version}\n`)
-} else if (['', 'help', '--help', '-h'].includes(name)) {
+const { settingsFile, rest } = splitSettingsFile(process.argv.slice(2))
+const [first = '', ...args] = rest
+const name = first === '--version' || first === '-V' ? 'version' : first
+
+if (name === '' || name === 'help' || isHelp(name)) {
   process.stdout.write(usage)
-} else if (!command) {
+} else if (!isCommand(name)) {
   process.stderr.write(`There is no command "${name}".\n\n${usage}`)
-  process.exitCode = 2
+  process.exitCode = exits.misused.code
+} else if (args.some(isHelp)) {
+  process.stdout.write(helpOf(name, manual[name] as Manual))
 } else {
   try {
-    await (await command.load()).run(args)
+    loadSettingsFile(settingsFile)
+    await (await commands[name]()).run(args)
   } catch (error) {
     const sentence = error instanceof UsageError ? error.message : explain(error)
     if (sentence === undefined) throw error
     process.stderr.write(`${sentence}\n`)
-    process.exitCode = error instanceof UsageError ? 2 : 1
+    process.exitCode = error instanceof UsageError ? exits.misused.code : exits.failed.code
   }
 }

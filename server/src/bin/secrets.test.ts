@@ -47,6 +47,9 @@ describe('postern secrets', () => {
     assert.match(before.stdout, /^2026-a +4 {2}first: wraps new keys$/m)
     assert.match(before.stdout, /^2026-b +0 {2}listed, not in use$/m)
 
+    const { master_keys } = JSON.parse((await secrets([old, next], 'status', '--json')).stdout)
+    assert.deepEqual(master_keys[0], { id: '2026-a', keys: 4, state: 'first' })
+
     const rewrapped = await secrets([next, old], 'rewrap')
     assert.deepEqual(
       [rewrapped.status, rewrapped.stderr],
@@ -55,8 +58,10 @@ describe('postern secrets', () => {
     )
     assert.match(rewrapped.stdout, /^Rewrapped under the master key "2026-b": 4 project keys\.$/m)
     assert.match(rewrapped.stdout, /^No other master key is in use\.$/m)
-    const again = await secrets([next, old], 'rewrap')
-    assert.match(again.stdout, /: 0 project keys\.$/m)
+    const again = await secrets([next, old], 'rewrap', '--json')
+    assert.deepEqual(JSON.parse(again.stdout), {
+      ...{ master_key: '2026-b', rewrapped: 0, unopened: 0, examples: [], still_in_use: [] },
+    })
 
     const after = await secrets([next], 'status')
     assert.equal(after.status, 0)

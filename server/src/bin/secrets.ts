@@ -1,27 +1,39 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { shell } from '../core/audit/record.ts'
-import { listMasterKeys, type MasterKeyUse, rewrapProjectKeys } from '../core/secrets/rewrap.ts'
-import { UsageError } from '../platform/errors.ts'
-import { type Command, options, say, withContext } from './command.ts'
+import {
+  listMasterKeys,
+  type MasterKeyUse,
+  type RewrapOutcome,
+  rewrapProjectKeys,
+} from '../core/secrets/rewrap.ts'
+import { command, endWith, print } from './command.ts'
+import { Progress } from './progress.ts'
+import { withContext } from './with-context.ts'
 
-const usage = `Usage:
-  postern secrets status
-  postern secrets rewrap`
-
-export const secrets: Command = {
-  async run([verb, ...args]) {
-    if (verb === 'status') {
-      options(args)
-      await withContext(async (context) => showStatus(await statusOf(context)))
-    } else if (verb === 'rewrap') {
-      options(args)
-      await withContext(rewrap)
-    } else {
-      throw new UsageError(usage)
-    }
+export const secrets = command('secrets', {
+  async status({ json }) {
+    const uses = await withContext(statusOf)
+    print(json, { master_keys: uses }, () => statusText(uses))
+    if (uses.some(({ state }) => state === 'missing' || state === 'wrong')) endWith('failed')
   },
-}
+  async rewrap({ json }) {
+    const { first, outcome, others } = await withContext(rewrap)
+    const { rewrapped, unopened } = outcome
+    print(
+      json,
+      {
+        master_key: first,
+        rewrapped,
+        unopened: unopened.count,
+        examples: unopened.examples,
+        still_in_use: others,
+      },
+      () => rewrapText(first, outcome, others),
+    )
+    if (unopened.count > 0) endWith('failed')
+  },
+})
 
 const statusOf = ({ db, config }: Context): Promise<MasterKeyUse[]> =>
   db.admin.read((tx) => listMasterKeys(tx, config.masterKeys))
@@ -33,47 +45,44 @@ const states: Record<MasterKeyUse['state'], string> = {
   wrong: 'DOES NOT OPEN what it wrapped: another key is listed under its name, or the table was altered',
 }
 
-function showStatus(uses: MasterKeyUse[]): void {
+function statusText(uses: readonly MasterKeyUse[]): string {
   const width = Math.max(...uses.map(({ id }) => id.length), 'master key'.length)
-  say(`${'master key'.padEnd(width)}  project keys  state`)
-  for (const { id, keys, state } of uses) {
+  const lines = uses.map(({ id, keys, state }) => {
     const note = state === 'listed' && keys === 0 ? 'listed, not in use' : states[state]
-    say(`${id.padEnd(width)}  ${String(keys).padStart(12)}  ${note}`)
-  }
-  if (uses.some(({ state }) => state === 'missing' || state === 'wrong')) process.exitCode = 1
+    return `${id.padEnd(width)}  ${String(keys).padStart(12)}  ${note}`
+  })
+  return [`${'master key'.padEnd(width)}  project keys  state`, ...lines].join('\n')
 }
 
-async function rewrap(context: Context): Promise<void> {
+async function rewrap(context: Context) {
   const { db, config } = context
-  const [first] = config.masterKeys
-  const { rewrapped, unopened } = await rewrapProjectKeys(db.admin, config.masterKeys, {
+  const progress = new Progress('project keys rewrapped')
+  const [{ id: first }] = config.masterKeys
+  const outcome = await rewrapProjectKeys(db.admin, config.masterKeys, {
     actor: shell('postern secrets rewrap'),
     requestId: randomUUIDv7(),
-    onBatch: showProgress,
+    onBatch: progress.show,
   })
-  endProgress()
-  say(`Rewrapped under the master key "${first.id}": ${projectKeys(rewrapped)}.`)
-  if (unopened.count > 0) {
-    say(`Could not be unwrapped, and left alone: ${projectKeys(unopened.count)}.`)
-    for (const example of unopened.examples) say(`  ${example}`)
-    if (unopened.count > unopened.examples.length) say('  …')
-    process.exitCode = 1
-  }
-  const others = (await statusOf(context)).filter(({ id, keys }) => id !== first.id && keys > 0)
-  say(
+  progress.end()
+  const others = (await statusOf(context)).filter(({ id, keys }) => id !== first && keys > 0)
+  return { first, outcome, others }
+}
+
+function rewrapText(
+  first: string,
+  { rewrapped, unopened }: RewrapOutcome,
+  others: readonly MasterKeyUse[],
+): string {
+  const { count, examples } = unopened
+  return [
+    `Rewrapped under the master key "${first}": ${projectKeys(rewrapped)}.`,
+    ...(count > 0 ? [`Could not be unwrapped, and left alone: ${projectKeys(count)}.`] : []),
+    ...examples.map((example) => `  ${example}`),
+    ...(count > examples.length ? ['  …'] : []),
     others.length === 0
       ? 'No other master key is in use.'
       : `Still in use: ${others.map(({ id, keys }) => `"${id}" (${projectKeys(keys)})`).join(', ')}.`,
-  )
+  ].join('\n')
 }
 
 const projectKeys = (count: number): string => (count === 1 ? '1 project key' : `${count} project keys`)
-
-// A log or a pipe has no use for it.
-const showProgress = (rewrapped: number): void => {
-  if (process.stderr.isTTY) process.stderr.write(`\r${rewrapped} project keys rewrapped`)
-}
-
-const endProgress = (): void => {
-  if (process.stderr.isTTY) process.stderr.write('\n')
-}

@@ -1,4 +1,9 @@
+import { X509Certificate } from 'node:crypto'
+import type { Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import closeWithGrace from 'close-with-grace'
+import manifest from '../../package.json' with { type: 'json' }
 import { createApi } from '../api.ts'
 import { type Config, loadConfig } from '../config.ts'
 import {
@@ -9,15 +14,25 @@ import {
   submissionDeps,
   workerDeps,
 } from '../context.ts'
+import { Standing } from '../core/standing/standing.ts'
 import { startBounces } from '../intake/bounces.ts'
-import { type CertificateFiles, followCertificate, readCertificate } from '../intake/certificate.ts'
+import {
+  type Certificate,
+  type CertificateFiles,
+  followCertificate,
+  readCertificate,
+} from '../intake/certificate.ts'
 import { startInbound } from '../intake/inbound.ts'
 import type { Listener } from '../intake/listener.ts'
 import { startSubmission } from '../intake/submission.ts'
-import { UsageError } from '../platform/errors.ts'
+import { requireCopy } from '../platform/db/copy.ts'
+import { PosternError, UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/log.ts'
+import { metrics, onScrape, watchProcess } from '../platform/metrics.ts'
+import { startMetrics } from '../platform/metrics-listener.ts'
+import { startTracing } from '../platform/tracing.ts'
+import { requireReady } from '../readiness.ts'
 import { startWorker } from '../worker/worker.ts'
-import { options } from './command.ts'
 
 /** The commands that go on until they are told to stop. */
 interface Part {
@@ -26,17 +41,23 @@ interface Part {
   stop(graceMs: number): Promise<void>
 }
 
-export async function serve(
-  name: string,
-  args: string[],
-  start: ((context: Context) => Promise<Part>)[],
-): Promise<void> {
-  options(args)
+export async function serve(name: string, start: ((context: Context) => Promise<Part>)[]): Promise<void> {
   const config = loadConfig(process.env)
   const log = createLogger(config.logLevel)
   const context = createContext(config, log, name)
+  const tracing = await tracingOf(config, name)
   const parts: Part[] = []
-  for (const startPart of start) parts.push(await startPart(context))
+  try {
+    const isApart = config.cells.some(({ name, url }) => name === config.cell && url !== undefined)
+    if (isApart) await context.home?.admin.read(requireCopy)
+    // Metrics first: what fails to listen must not leave behind what has begun to work.
+    for (const startPart of [metricsPart, ...start]) parts.push(await startPart(context))
+  } catch (error) {
+    await Promise.all(parts.map((part) => part.stop(0)))
+    await context.close()
+    await tracing?.stop()
+    throw error
+  }
 
   // On SIGTERM or SIGINT: not ready, no new connections, what is under way finishes, the pools close.
   const graceMs = config.stopGraceSeconds * 1000
@@ -48,8 +69,36 @@ export async function serve(
     for (const part of parts) part.retire?.()
     await Promise.all(parts.map((part) => part.stop(graceMs)))
     await context.close()
+    await tracing?.stop()
     log.info('stopped')
   })
+}
+
+const tracingOf = ({ otlpEndpoint: endpoint, traceShare: ratio }: Config, service: string) =>
+  endpoint === undefined ? undefined : startTracing({ endpoint, ratio, service, version: manifest.version })
+
+/** For who watches over the process. */
+async function metricsPart(context: Context): Promise<Part> {
+  const { config, log } = context
+  if (config.metricsPort === undefined) return { stop: async () => {} }
+  watchProcess(manifest.version)
+  let retired = false
+  const listener = await startMetrics({
+    host: config.metricsHost,
+    port: config.metricsPort,
+    async requireReady() {
+      if (retired) throw new PosternError('unavailable', 'This process is stopping.')
+      await requireReady(context, { needsJobs: false })
+    },
+    log,
+  })
+  log.info({ host: config.metricsHost, port: listener.port }, 'showing metrics')
+  return {
+    retire() {
+      retired = true
+    },
+    stop: () => listener.stop(),
+  }
 }
 
 export async function apiPart(context: Context): Promise<Part> {
@@ -61,10 +110,24 @@ export async function apiPart(context: Context): Promise<Part> {
   return {
     retire,
     async stop(graceMs) {
+      await emptied(app.server, Math.min(keptConnectionsMs, graceMs / 2))
       await app.close()
       await jobs.stop(graceMs)
     },
   }
+}
+
+// A front end uses each of the connections that it keeps many times in this.
+const keptConnectionsMs = 1000
+
+/**
+ * Waits, not for long, until nobody is connected. A front end keeps connections for its next request; closed at once, one
+ * that is just on its way would be lost, and its caller told 502. Who retires ends each of them with its next answer.
+ */
+async function emptied(server: Server, atMostMs: number): Promise<void> {
+  const connections = promisify(server.getConnections.bind(server))
+  for (const end = Date.now() + atMostMs; Date.now() < end; await sleep(20))
+    if ((await connections()) === 0) return
 }
 
 export async function intakePart(context: Context): Promise<Part> {
@@ -84,12 +147,16 @@ export async function intakePart(context: Context): Promise<Part> {
     listeners.push(inbound)
     log.info({ host: config.intakeHost, port: inbound.port }, "taking in mail for customers' domains")
   }
+  if (certificate) showEnd(certificate)
   const unfollow =
     files &&
     certificate &&
     followCertificate(files, certificate, {
       log,
-      onRenewed: (renewed) => listeners.forEach((listener) => void listener.renew(renewed)),
+      onRenewed(renewed) {
+        showEnd(renewed)
+        for (const listener of listeners) listener.renew(renewed)
+      },
     })
   return {
     async stop(graceMs) {
@@ -98,6 +165,9 @@ export async function intakePart(context: Context): Promise<Part> {
     },
   }
 }
+
+const showEnd = ({ cert }: Certificate): void =>
+  metrics.certificateEnds.set({}, new X509Certificate(cert).validToDate.getTime() / 1000)
 
 const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): CertificateFiles | undefined =>
   intakeTlsCertificate === undefined || intakeTlsKey === undefined
@@ -109,4 +179,14 @@ const usableCertificate = (files: CertificateFiles) =>
     throw new UsageError(`The certificate of the intake cannot be used: ${error.message}`)
   })
 
-export const workerPart = async (context: Context): Promise<Part> => startWorker(workerDeps(context))
+export async function workerPart(context: Context): Promise<Part> {
+  const { config, db, home, log, carriers } = context
+  const standing = new Standing({ db: db.admin, mailDb: home?.mail, log })
+  onScrape(() => standing.show())
+  onScrape(() => {
+    if (config.mtaHosts.length > 0)
+      metrics.providerResting.set({ provider: 'service' }, Number(carriers.service.isOpen))
+    if (carriers.ses) metrics.providerResting.set({ provider: 'ses' }, Number(carriers.ses.isOpen))
+  })
+  return startWorker(workerDeps(context))
+}

@@ -1,13 +1,14 @@
 import { recordDrawnToken } from '../core/access/enrol.ts'
-import { type Command, emailOf, options, say, withContext } from './command.ts'
+import { accessTokenLifetimeSeconds } from '../core/access/issuers.ts'
+import { command, emailOf, print } from './command.ts'
+import { withContext } from './with-context.ts'
 
-export const token: Command = {
-  async run(args) {
-    const { email } = options(args, ['email'])
+export const token = command('token', {
+  async ''({ email, json }) {
     await withContext(async ({ signIn, db }) => {
       const { token, user } = await signIn.shellToken(emailOf(email))
       await recordDrawnToken(db.admin, user)
-      say(token)
+      print(json, { token, expires_in: accessTokenLifetimeSeconds }, () => token)
     })
   },
-}
+})

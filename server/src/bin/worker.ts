@@ -1,6 +1,4 @@
-import type { Command } from './command.ts'
+import { command } from './command.ts'
 import { serve, workerPart } from './serve.ts'
 
-export const worker: Command = {
-  run: (args) => serve('postern worker', args, [workerPart]),
-}
+export const worker = command('worker', { '': () => serve('postern worker', [workerPart]) })

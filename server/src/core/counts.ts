@@ -1,5 +1,10 @@
 /** Counting stops there: beyond some thousands nobody needs to know exactly. */
 export const countCap = 10_000
 
-export const countText = (count: number): string =>
-  count > countCap ? `more than ${countCap}` : String(count)
+/** Undefined: nobody could tell. */
+export const countText = (count: number | undefined): string =>
+  count === undefined
+    ? 'not known at this moment'
+    : count > countCap
+      ? `more than ${countCap}`
+      : String(count)

@@ -62,6 +62,7 @@ export function guardDoor(plane: HttpServer, deps: DoorDeps): void {
   const identify = async (request: FastifyRequest) => {
     request.customerSeenAt = performance.now()
     request.customer = await callerOf(request, deps)
+    if ('projectId' in request.customer) request.projectId = request.customer.projectId
     return request.customer
   }
   plane.addHook('onRequest', async (request) => {

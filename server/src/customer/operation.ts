@@ -3,12 +3,14 @@ import type { User } from '../core/access/bearer.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
 import type { OrderDeps } from '../core/endpoints/orders.ts'
-import type { Acceptance } from '../core/messages/acceptance.ts'
+import type { Accepts } from '../core/messages/acceptance.ts'
 import type { ProjectRow } from '../core/projects/projects.ts'
+import type { Cell } from '../platform/db/cells.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
+import type { SpanContext } from '../platform/tracing.ts'
 import type { Caller } from './caller.ts'
 import type { OperationId } from './roles.ts'
 
@@ -27,9 +29,9 @@ export interface CustomerDeps {
   customer: CustomerDb
   /** Reads across projects. */
   everywhere: UnscopedDb
-  /** Of the role that writes mail. */
-  mail: UnscopedDb
-  acceptance: Acceptance
+  /** Where the mail of a project is. */
+  cellOf: (projectId: number) => Pick<Cell, 'customer' | 'mail'>
+  acceptance: Accepts
   domains: DomainDeps
   endpoints: EndpointDeps
   orders: OrderDeps
@@ -70,7 +72,7 @@ export interface Outcome<Answer> {
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : null
 
-export interface MutationCall<Params, Body, Target> {
+export interface MutationCall<Params, Body, Target, Seen> {
   tx: Tx
   /** Locked. */
   project: ProjectRow
@@ -80,6 +82,8 @@ export interface MutationCall<Params, Body, Target> {
   params: Params
   body: Body
   target: Target
+  /** What `look` saw. */
+  seen: Seen
 }
 
 export interface Mutation<
@@ -87,6 +91,7 @@ export interface Mutation<
   Body extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
   Target = unknown,
+  Seen = unknown,
 > extends Described,
     Bodied<Body> {
   kind: Kind
@@ -98,12 +103,20 @@ export interface Mutation<
   revealsSecret?: true
   /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/domains/dkim-pairs.ts). */
   makesDkimKey?: true
+  /**
+   * What the mail plane knows of the project, asked before the transaction begins: mail may be in another database, and
+   * no transaction waits for one. It refuses nobody.
+   */
+  look?(
+    mail: ReadTx,
+    asked: { projectId: number; params: Static<TObject<Params>>; body: Static<TObject<Body>> },
+  ): Promise<Seen>
   /** What is acted upon, locked, or 404. Absent: the project itself. */
   target?(
-    call: Pick<MutationCall<Static<TObject<Params>>, never, never>, 'tx' | 'project' | 'params'>,
+    call: Pick<MutationCall<Static<TObject<Params>>, never, never, never>, 'tx' | 'project' | 'params'>,
   ): Promise<Target>
   run(
-    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target>,
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
   ): Promise<Outcome<AnswerOf<Answer>>>
 }
 
@@ -125,6 +138,8 @@ export interface Query<
   /** Query parameters; any other is refused. */
   query: Parameters
   answer: Answer
+  /** It is about mail, and read where that is. */
+  reads?: 'mail'
   /** The answer is one resource, with its version in the ETag. */
   hasVersion?: true
   run(
@@ -141,6 +156,8 @@ export interface OwnCall<Params, Query, Body> {
   body: Body
   idempotencyKey: string | undefined
   requestId: string
+  /** The request's span, where it is recorded. */
+  trace: SpanContext | undefined
   ip: string
   userAgent: string | null
   /** Aborted when the caller hangs up. */
@@ -209,8 +226,9 @@ export function customerOperation<
   Body extends TProperties,
   Answer extends TSchema,
   Target = ProjectRow,
+  Seen = undefined,
 >(
-  operation: Mutation<Params, Body, Answer, Target> &
+  operation: Mutation<Params, Body, Answer, Target, Seen> &
     (
       | { kind: Unversioned }
       | { kind: Exclude<Kind, Unversioned>; target?(...args: never[]): Promise<Versioned<Target>> }

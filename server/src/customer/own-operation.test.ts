@@ -58,13 +58,13 @@ const show = customerQuery({
 const url = await startPlane()
 
 async function startPlane(): Promise<string> {
-  const { db, authenticate, domains, endpoints, orders, log } = api.context
+  const { db, cells, authenticate, domains, endpoints, orders, log } = api.context
   const app = createHttpServer({ log, trustedProxies: [], isHttps: false })
   const deps: CustomerDeps = {
     customer: db.customer,
-    everywhere: db.mail,
-    mail: db.mail,
-    acceptance: new Acceptance(db.mail, ['service']),
+    everywhere: db.everywhere,
+    cellOf: cells.of,
+    acceptance: new Acceptance(cells.all[0].mail, ['service']),
     domains,
     endpoints,
     orders,
@@ -75,8 +75,8 @@ async function startPlane(): Promise<string> {
     (plane, _options, done) => {
       guardDoor(plane, {
         authenticate,
-        keys: new KeyLookUps(db.mail),
-        everywhere: db.mail,
+        keys: new KeyLookUps(db.everywhere),
+        everywhere: db.everywhere,
         addressLimit: unlimited,
         callerLimits: { user: unlimited, key: unlimited },
         uses: new UseNotes(db.customer, () => {}),

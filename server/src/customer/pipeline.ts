@@ -22,7 +22,7 @@ export interface MutationRequest {
   idempotencyKey: string | undefined
 }
 
-export function perform(
+export async function perform(
   operation: Mutation,
   caller: Caller,
   { params, body, ifMatch, idempotencyKey }: MutationRequest,
@@ -30,6 +30,9 @@ export function perform(
 ): Promise<Answer> {
   const { projectId } = caller
   const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
+  const { look } = operation
+  const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
+  const seen = look && (await inCell().read((mail) => look(mail, { projectId, params, body })))
   const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
     await repeatable?.claim(tx)
     const project = await lockProject(tx, projectId)
@@ -40,7 +43,10 @@ export function perform(
     if (comparesVersions(operation.kind)) requireVersion(ifMatch, target as { version: number })
 
     const domains = { ...deps.domains, pair }
-    const outcome = await operation.run({ tx, project, caller: present, deps, domains, params, body, target })
+    const outcome = await operation.run({
+      ...{ tx, project, caller: present, deps, domains },
+      ...{ params, body, target, seen },
+    })
     const answer = answerOf(operation.kind, operation.answer !== undefined, outcome)
     await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     return answer
@@ -82,9 +88,10 @@ export function answerQuery(
   operation: Query,
   caller: Caller,
   { params, query }: { params: Record<string, unknown>; query: Record<string, unknown> },
-  { customer }: CustomerDeps,
+  deps: CustomerDeps,
 ): Promise<{ answer: unknown; version?: number }> {
   const { projectId } = caller
+  const { customer } = operation.reads === 'mail' ? deps.cellOf(projectId) : deps
   return customer.forProject(projectId).read(async (tx) => {
     const present = await confirmed(tx, operation.id, caller)
     return operation.run({ tx, projectId, caller: present, params, query })

@@ -117,6 +117,7 @@ function handleOwn(
         ? idempotencyKeyOf(headers['idempotency-key'])
         : undefined,
       requestId: request.id,
+      trace: request.span?.spanContext(),
       ip: request.ip,
       userAgent: headers['user-agent'] ?? null,
       faultOf(schema, value) {

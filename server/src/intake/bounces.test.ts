@@ -6,7 +6,7 @@ import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
+import { openCells, testDatabase } from '../testing/database.ts'
 import { type ReportName, reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
@@ -16,7 +16,7 @@ const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const logLines: string[] = []
 const deps: BounceDeps = {
-  db: openDatabase(database, { poolSize: 6 }).as('mail'),
+  cells: openCells(database, { poolSize: 6 }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set(['5.1.1']),

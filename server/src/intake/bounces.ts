@@ -43,6 +43,7 @@ const refusalsPerMinute = 100
 export async function startBounces(deps: BounceDeps): Promise<Listener> {
   const door = new Door(deps)
   const server = new StrictSmtpServer({
+    listener: 'bounces',
     name: deps.returnPathHost,
     disabledCommands: deps.tls ? ['AUTH'] : ['AUTH', 'STARTTLS'],
     ...deps.tls,

@@ -11,6 +11,7 @@ import {
   type RateLimit,
 } from '../platform/http/rate-limit.ts'
 import type { Logger } from '../platform/log.ts'
+import { metrics } from '../platform/metrics.ts'
 import { Crowd } from './crowd.ts'
 import { Budget, withMail } from './held-mail.ts'
 import { Refusal } from './replies.ts'
@@ -107,13 +108,16 @@ export class InboundDesk {
     const routing = await this.#routingOf(read)
     const answer = answers[routing.outcome]
     if (answer?.[0] === 550) await this.#countUnknown(session)
-    if (answer) throw new Refusal(...answer)
+    if (answer) {
+      metrics.inbound.add({ outcome: 'refused' })
+      throw new Refusal(...answer)
+    }
     this.#keepToOneProject(session, routing)
   }
 
   async #routingOf(address: Address): Promise<Routing> {
     try {
-      const [routing] = await this.#deps.db.glance((tx) => routingsOf(tx, [address]))
+      const [routing] = await this.#deps.routes.glance((tx) => routingsOf(tx, [address]))
       if (routing) return routing
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'an address could not be looked up')
@@ -166,6 +170,7 @@ export class InboundDesk {
         client: { ip: remoteAddress, helo: hostNameAppearsAs || 'unknown', isTls: secure },
       })
       const { id, projectId, actions, authentication } = taken
+      for (const outcome of actions) metrics.inbound.add({ outcome })
       this.#deps.log.info({ project_id: projectId, inbound_id: id, actions }, 'mail came in')
       if (from !== '' && authentication.spf.result === 'pass') await this.#senders.count(domainOf(from))
       return taken
@@ -177,6 +182,7 @@ export class InboundDesk {
   /** Why a project sends nothing on is not a stranger's to know: all of it may be mended, so the mail may come again. */
   #refusalOf(error: unknown): Refusal {
     const { log } = this.#deps
+    metrics.inbound.add({ outcome: 'failed' })
     if (error instanceof RoutesMoved) return notNow()
     if (!(error instanceof PosternError)) {
       log.error({ err: error }, 'mail that came in could not be taken')

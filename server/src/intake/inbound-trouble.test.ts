@@ -16,7 +16,7 @@ const admin = await signedIn(api)
 const { makeReceiver } = receivers(database, admin)
 const proxy = await startPostgresProxy(database.url)
 const db = openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }).as('mail')
-const { open, inboundOf, eventsOf } = await openInbound(api, database, { db })
+const { open, inboundOf, eventsOf } = await openInbound(api, database, { routes: db, mailOf: () => db })
 const shop = await makeReceiver()
 await shop.route(null, shop.toEndpoint)
 
@@ -50,7 +50,7 @@ describe('a database that goes away', () => {
     const url = new URL(database.url)
     url.port = '1'
     const away = await openInbound(api, database, {
-      db: openDatabase({ ...database, url: url.href }).as('mail'),
+      routes: openDatabase({ ...database, url: url.href }).as('mail'),
     })
     assert.match(await submit(await away.open(), someMail(), { to: [shop.at('x')] }), /^451 4\.3\.0/)
   })

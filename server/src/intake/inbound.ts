@@ -33,6 +33,7 @@ export function startInbound(deps: InboundDeps): Promise<Listener> {
 
 const optionsOf = ({ name, tls }: InboundDeps, desk: InboundDesk) =>
   ({
+    listener: 'inbound',
     name,
     ...tls,
     disabledCommands: tls ? ['AUTH'] : ['AUTH', 'STARTTLS'],

@@ -22,6 +22,7 @@ const [handshakeMs, slowMs] = [600, 600]
 async function open({ secure, most = 50 }: { secure: boolean; most?: number }) {
   const crowd = new Crowd(most)
   const server = new StrictSmtpServer({
+    listener: 'inbound',
     ...{ cert, key, secure, crowd, handshakeMs, slowMs },
     ...{ lifetimeMs: 60_000, maxErrors: 10, authOptional: true, disableReverseLookup: true },
     onData: (stream, _session, callback) => void stream.resume().once('end', () => callback(null, 'Taken')),

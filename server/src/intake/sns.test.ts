@@ -7,7 +7,7 @@ import { makeVerp } from '../mail/verp.ts'
 import { createHttpServer } from '../platform/http/server.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
+import { openCells, testDatabase } from '../testing/database.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { startPostgresProxy } from '../testing/postgres-proxy.ts'
 import { Chance } from '../testing/random.ts'
@@ -26,7 +26,7 @@ const log = createLogger('debug', { write: (line) => void logLines.push(line) })
 const otherTopic = 'arn:aws:sns:eu-west-1:111122223333:postern-other'
 const app = createHttpServer({ log, trustedProxies: ['127.0.0.1'], isHttps: false })
 snsRoute(app, {
-  db: openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }).as('mail'),
+  cells: openCells({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }),
   ...{ keys, log, suppressOn: new Set(['5.1.1']), endpoint: peer.url },
   topicArns: [peer.topicArn, otherTopic],
 })

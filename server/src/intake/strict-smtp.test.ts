@@ -5,7 +5,7 @@ import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
+import { openCells, testDatabase } from '../testing/database.ts'
 import { reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { Chance } from '../testing/random.ts'
@@ -17,7 +17,7 @@ import { LineEnds } from './strict-smtp.ts'
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const listener = await startBounces({
-  db: openDatabase(database).as('mail'),
+  cells: openCells(database),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set<string>(),

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import { metrics } from '../platform/metrics.ts'
 import type { Crowd } from './crowd.ts'
 
 /**
@@ -13,6 +14,8 @@ import type { Crowd } from './crowd.ts'
  * not be sent, and must not be taken for a line end).
  */
 export interface Strictness {
+  /** As which it is counted. */
+  listener: 'bounces' | 'submission' | 'submissions' | 'inbound'
   /** Who is inside, by network. */
   crowd: Crowd
   /** How long anybody stays. */
@@ -98,9 +101,14 @@ class StrictConnection extends SMTPConnection {
 
   override send(code: number, text?: string | string[] | null, context?: string | false): void {
     super.send(code, text, hasStatus(text) ? false : context)
+    if (code >= 400) this.#count(code)
     if (code >= 400 && code !== 421 && ++this.#errors >= this.#strictness.maxErrors) {
       super.send(421, '4.7.0 Too many errors', false)
     }
+  }
+
+  #count(code: number): void {
+    metrics.smtpRefusals.add({ listener: this.#strictness.listener, status: code < 500 ? '4xx' : '5xx' })
   }
 
   /** The one place through which everything that a client says comes, in the clear and after STARTTLS. */
@@ -128,24 +136,34 @@ export class StrictSmtpServer extends SMTPServer {
   readonly #strictness: Required<Strictness>
   readonly #leaves = new WeakMap<Socket, () => void>()
 
-  constructor({ crowd, lifetimeMs, maxErrors, ...options }: SMTPServerOptions & Strictness) {
+  constructor({ listener, crowd, lifetimeMs, maxErrors, ...options }: SMTPServerOptions & Strictness) {
     const { handshakeMs, slowMs } = { ...patience, ...options }
     super(options)
-    this.#strictness = { crowd, lifetimeMs, maxErrors, handshakeMs, slowMs }
+    this.#strictness = { listener, crowd, lifetimeMs, maxErrors, handshakeMs, slowMs }
   }
 
   /** Whoever says nothing counts, too: before a handshake the library knows of no limit but that for all. */
   override _acceptSocket(socket: Socket, handshake: boolean): (() => void) | false {
-    const leave = this.#strictness.crowd.enter(socket.remoteAddress ?? '')
+    const { crowd, listener } = this.#strictness
+    metrics.smtpConnections.add({ listener })
+    const leave = crowd.enter(socket.remoteAddress ?? '')
     if (!leave) {
+      metrics.smtpRefusals.add({ listener, status: '4xx' })
       socket.on('error', () => {})
       // Before TLS there is nothing that could be said.
       if (handshake) socket.destroy()
       else socket.end('421 4.7.0 Too many connections\r\n', () => socket.destroy())
       return false
     }
-    this.#leaves.set(socket, leave)
-    socket.once('close', leave)
+    metrics.smtpOpen.add({ listener }, 1)
+    let isOpen = true
+    const gone = () => {
+      leave()
+      if (isOpen) metrics.smtpOpen.add({ listener }, -1)
+      isOpen = false
+    }
+    this.#leaves.set(socket, gone)
+    socket.once('close', gone)
     return super._acceptSocket(socket, handshake)
   }
 

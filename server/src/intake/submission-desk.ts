@@ -5,19 +5,20 @@ import { recogniseHash } from '../core/api-keys/recognise.ts'
 import type { ApiKeyScope } from '../core/api-keys/scopes.ts'
 import { hashOf } from '../core/api-keys/secret.ts'
 import type { UseNotes } from '../core/api-keys/use-notes.ts'
-import type { Acceptance } from '../core/messages/acceptance.ts'
+import type { Accepts } from '../core/messages/acceptance.ts'
 import { readSubmittedDraft } from '../core/messages/submitted.ts'
 import { senderOfKey } from '../core/messages/verdict.ts'
 import { addressText, readInternationalAddress } from '../mail/address.ts'
 import { PosternError } from '../platform/errors.ts'
 import { createFailureLimit, networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { Logger } from '../platform/log.ts'
+import { beginTrace, SpanKind, within } from '../platform/tracing.ts'
 import { Crowd } from './crowd.ts'
 import { Budget, withMail } from './held-mail.ts'
 import { Refusal } from './replies.ts'
 
 export interface SubmissionDeskDeps {
-  acceptance: Acceptance
+  acceptance: Accepts
   keys: KeyLookUps
   /** Shared with the other ways to send. */
   keyLimit: RateLimit
@@ -130,7 +131,14 @@ export class SubmissionDesk {
     const key = await this.#keyOf(holderOf(session).secretHash, remoteAddress)
     const arrival = { allowsUtf8: envelope.smtpUtf8 === true, host: name, at: new Date() }
     const mail = readSubmittedDraft(raw, recipientsOf(session), arrival)
-    const answer = await acceptance.accept({ sender: senderOfKey(key), mails: [mail] })
+    const span = beginTrace('submission', {
+      kind: SpanKind.SERVER,
+      attributes: { 'postern.project_id': key.project_id },
+    })
+    const trace = span?.spanContext()
+    const answer = await within(span, () =>
+      acceptance.accept({ sender: senderOfKey(key), mails: [mail], trace }, 'smtp'),
+    )
     uses.note(key)
     const [outcome] = 'outcomes' in answer ? answer.outcomes : []
     if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('a mail without a verdict')

@@ -37,7 +37,12 @@ export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]>
   const listeners: Listener[] = []
   for (const [way, port] of Object.entries(deps.ports)) {
     if (port === undefined) continue
-    const server = new StrictSmtpServer({ ...optionsOf(deps, desk), secure: way === 'tls' })
+    const server = new StrictSmtpServer({
+      ...optionsOf(deps, desk),
+      ...(way === 'tls'
+        ? { secure: true, listener: 'submissions' }
+        : { secure: false, listener: 'submission' }),
+    })
     listeners.push(await listen(server, { ...deps, port }))
   }
   return listeners
@@ -85,4 +90,4 @@ const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionDesk) =>
         (id) => callback(null, `2.0.0 Ok: queued as ${id}`),
         (error) => callback(refusalOf(error)),
       ),
-  }) satisfies SMTPServerOptions & Strictness
+  }) satisfies SMTPServerOptions & Omit<Strictness, 'listener'>

@@ -8,7 +8,7 @@ import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
 import { makeCertificate } from '../testing/certificate.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
+import { openCells, testDatabase } from '../testing/database.ts'
 import { type Report, reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { startPostgresProxy } from '../testing/postgres-proxy.ts'
@@ -22,7 +22,7 @@ const proxy = await startPostgresProxy(database.url)
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const logLines: string[] = []
 const deps: BounceDeps = {
-  db: openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }).as('mail'),
+  cells: openCells({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set(['5.1.1']),
@@ -68,7 +68,7 @@ describe('a database that is away', () => {
     const mail = await makeMail(project)
     const url = new URL(database.url)
     url.port = '1'
-    const away = await start({ db: openDatabase({ ...database, url: url.href }).as('mail') })
+    const away = await start({ cells: openCells({ ...database, url: url.href }) })
     assert.match(await send(away, reportOf(mail)), /^451 4\.3\.0/)
     assert.equal((await stateOf(mail)).status, 'sent')
     assert.match(logLines.join(''), /a report could not be written down; it will come again/)

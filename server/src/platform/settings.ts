@@ -16,6 +16,16 @@ export interface Setting<T> {
   parse(text: string): T
 }
 
+/** Every mistake, for whoever tells them one by one. */
+export class UnusableSettings extends UsageError {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
 /** What a parser throws; its message follows the variable's name: "… must be a number". */
 export class Wrong extends Error {}
 
@@ -42,11 +52,7 @@ export function readSettings<T extends SettingsTable>(
       problems.push(`${setting.name} ${error.message}`)
     }
   }
-  if (problems.length > 0) {
-    throw new UsageError(
-      `The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
-    )
-  }
+  if (problems.length > 0) throw new UnusableSettings(problems)
   return values as SettingsOf<T>
 }
 

@@ -39,8 +39,9 @@ const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 /** One connection to an MTA, for one mail after the other. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
-  #speaksUtf8 = false
-  #takes8Bit = false
+  /** What EHLO was answered with, after STARTTLS if there was one: a keyword, and what stands behind it. */
+  offers: ReadonlyMap<string, string> = new Map()
+  isEncrypted = false
   #demandsUtf8 = false
   #mails = 0
   #onEnd: (() => void) | undefined
@@ -99,9 +100,8 @@ export class SmtpSession {
       connection.once('end', () => reject(new Error('the connection was closed')))
       connection.connect((error) => (error ? reject(error) : resolve()))
     })
-    const offered = String(connection.lastServerResponse)
-    this.#speaksUtf8 = /^250[ -]SMTPUTF8\b/im.test(offered)
-    this.#takes8Bit = /^250[ -]8BITMIME\b/im.test(offered)
+    this.offers = offersOf(String(connection.lastServerResponse))
+    this.isEncrypted = connection.secure
     if (login === null) return
     if (!connection.allowsAuth) throw new Error('a password is configured, and the host offers no AUTH')
     await new Promise<void>((resolve, reject) => {
@@ -112,7 +112,7 @@ export class SmtpSession {
   /** Never rejects. After a refusal the session goes on, where it can. */
   async send(mail: Mail, withinMs: number): Promise<Told> {
     const isFresh = this.#mails++ === 0
-    if (needsUtf8(mail) && !this.#speaksUtf8) {
+    if (needsUtf8(mail) && !this.offers.has('SMTPUTF8')) {
       return {
         kind: 'refused',
         code: 553,
@@ -120,7 +120,7 @@ export class SmtpSession {
       }
     }
     // RFC 6152 §3: it would have to be encoded anew, and the signature would not hold any more.
-    if (!isSevenBit(mail.raw) && !this.#takes8Bit) {
+    if (!isSevenBit(mail.raw) && !this.offers.has('8BITMIME')) {
       return { kind: 'refused', code: 554, reply: '554 5.6.3 the host does not take mail of 8 bits' }
     }
     this.#demandsUtf8 = needsUtf8(mail)
@@ -144,6 +144,20 @@ export class SmtpSession {
     if (told.kind === 'lost') this.destroy()
     if (told.kind === 'refused') await this.#recover(body.readableDidRead, withinMs)
     return told
+  }
+
+  /** The reply to one command, for whoever looks at a host and sends nothing. Rejects when there is none. */
+  ask(command: string, withinMs: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no answer within ${withinMs} ms`)), withinMs)
+      this.#onEnd = () => reject(new Error('the connection was closed'))
+      actionsOf(this.#connection).push((reply) => {
+        clearTimeout(timer)
+        this.#onEnd = undefined
+        resolve(replyText(reply))
+      })
+      sayTo(this.#connection, command)
+    })
   }
 
   /** A peer that refuses a mail before it is through may still be reading: that session is not used again. */
@@ -246,6 +260,23 @@ function toldBy(
   }
   return lost(replyText(error.message), wasUnderWay && responseCode < 400)
 }
+
+/** RFC 5321 §4.1.1.1: one on each line behind the first. */
+const offersOf = (reply: string): Map<string, string> =>
+  new Map(
+    reply
+      .split(/\r?\n/)
+      .slice(1)
+      .map((line) => /^250[ -](\S+) *(.*)$/.exec(line))
+      .flatMap((match) => (match ? [[(match[1] ?? '').toUpperCase(), (match[2] ?? '').trim()]] : [])),
+  )
+
+/** The library has no method for a command by itself: it writes one, and calls the first of these with the reply. */
+const actionsOf = (connection: SMTPConnection) =>
+  Reflect.get(connection, '_responseActions') as ((reply: string) => void)[]
+
+const sayTo = (connection: SMTPConnection, command: string): void =>
+  (Reflect.get(connection, '_sendCommand') as (line: string) => void).call(connection, command)
 
 /**
  * The library asks for SMTPUTF8 only when the envelope needs it, and has no option for a header that does. It writes

@@ -45,6 +45,9 @@ export async function startApi(
     POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000',
     POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT: '1000000',
     POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1000000',
+    ...(database.cellUrl !== undefined && {
+      POSTERN_CELLS: JSON.stringify([{ name: 'mail', shards: '0-1023', url: database.cellUrl }]),
+    }),
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })

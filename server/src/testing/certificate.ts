@@ -11,33 +11,41 @@ export interface TestCertificate {
   key: Buffer
 }
 
-/** For a test file, at whose end it is gone. */
-export function makeCertificate(): TestCertificate {
-  const home = mkdtempSync(path.join(tmpdir(), 'postern-certificate-'))
-  cleanUp(async () => rmSync(home, { recursive: true, force: true }))
-  return writeCertificate(home)
+export interface CertificateOptions {
+  /** Names besides 127.0.0.1. */
+  names?: string[]
+  days?: number
+  /** When it was made, such as 2020-01-01. */
+  madeOn?: string
 }
 
-export function writeCertificate(home: string): TestCertificate {
+/** For a test file, at whose end it is gone. */
+export function makeCertificate(options: CertificateOptions = {}): TestCertificate {
+  const home = mkdtempSync(path.join(tmpdir(), 'postern-certificate-'))
+  cleanUp(async () => rmSync(home, { recursive: true, force: true }))
+  return writeCertificate(home, options)
+}
+
+export function writeCertificate(
+  home: string,
+  { names = [], days = 1, madeOn }: CertificateOptions = {},
+): TestCertificate {
   const files = { certificate: path.join(home, 'certificate.pem'), key: path.join(home, 'key.pem') }
-  execFileSync(
+  const alternatives = ['IP:127.0.0.1', ...names.map((name) => `DNS:${name}`)].join()
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', files.key]
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', `subjectAltName=${alternatives}`]
+  const command = [
     'openssl',
-    [
-      ...[
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:prime256v1',
-        '-nodes',
-        '-days',
-        '1',
-      ],
-      ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
-      ...['-keyout', files.key, '-out', files.certificate],
-    ],
-    { stdio: 'ignore' },
-  )
+    'req',
+    '-x509',
+    ...key,
+    ...subject,
+    '-days',
+    String(days),
+    '-out',
+    files.certificate,
+  ]
+  const [program = '', ...args] = madeOn === undefined ? command : ['faketime', madeOn, ...command]
+  execFileSync(program, args, { stdio: 'ignore' })
   return { files, cert: readFileSync(files.certificate), key: readFileSync(files.key) }
 }

@@ -1,7 +1,11 @@
 import pg from 'pg'
+import { Cells, cellIn } from '../platform/db/cells.ts'
 import { Database, type DatabaseOptions } from '../platform/db/db.ts'
 import { migrate } from '../platform/db/migrate.ts'
+import type { Part } from '../platform/db/parts.ts'
+import { supply } from '../platform/db/supply.ts'
 import { cleanUp } from './cleanup.ts'
+import { isOfBoth, isOfMail, isSplit, SplitDatabase } from './split.ts'
 
 /**
  * Databases for tests: each file clones the migrated template, so files run in parallel and none sees
@@ -9,6 +13,7 @@ import { cleanUp } from './cleanup.ts'
  * not the owner.
  */
 const clusterVariable = 'POSTERN_TEST_CLUSTER'
+const cellClusterVariable = 'POSTERN_TEST_CELL_CLUSTER'
 const templateName = 'postern_template'
 const appUser = 'postern_app'
 
@@ -17,53 +22,79 @@ export interface TestDatabase {
   url: string
   /** The superuser's, for what only a test may do. */
   superuserUrl: string
+  /** Where its mail is, if that is another database (testing/split.ts). */
+  cellUrl?: string | undefined
   /** Runs a statement as the superuser. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
 }
 
-/** Called once before all files (testing/global-setup.ts); returns the template's address. */
-export async function makeTemplate(clusterUrl: string): Promise<string> {
+/** Called once before all files (testing/global-setup.ts). */
+export async function makeTemplates(clusterUrl: string, cellClusterUrl?: string): Promise<void> {
+  await makeTemplate(clusterUrl, isSplit ? 'control' : 'whole')
+  if (cellClusterUrl === undefined) return
+  process.env[cellClusterVariable] = cellClusterUrl
+  await makeTemplateIn(cellClusterUrl, 'cell')
+}
+
+/** Returns the template's address. */
+export async function makeTemplate(clusterUrl: string, part: Part = 'whole'): Promise<string> {
   process.env[clusterVariable] = clusterUrl
-  await onCluster(async (client) => {
+  return makeTemplateIn(clusterUrl, part)
+}
+
+async function makeTemplateIn(clusterUrl: string, part: Part): Promise<string> {
+  await onCluster(clusterUrl, async (client) => {
     await client.query(`create role ${appUser} login noinherit`)
     await client.query(`create database ${templateName}`)
   })
-  const url = urlOf(templateName, 'postgres')
-  await migrate({ ownerUrl: url, appUser, log: () => {} })
+  const url = urlIn(clusterUrl, templateName, 'postgres')
+  await migrate({ ownerUrl: url, appUser, part, log: () => {} })
   return url
 }
 
 /** A clone of the template, dropped when the file's tests are over. */
-export const testDatabase = (): Promise<TestDatabase> => create(`template ${templateName}`)
+export const testDatabase = (): Promise<TestDatabase> =>
+  isSplit ? createSplit() : create(`template ${templateName}`)
 
 /** A database without anything in it, for the tests of migration itself. */
 export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
 
 /** Opens the application's pools on a test database; closed when the file's tests are over. */
 export function openDatabase(
-  { url }: TestDatabase,
+  { url, cellUrl }: TestDatabase,
   { poolSize = 4, onError = () => {}, ...rest }: Partial<DatabaseOptions> = {},
 ): Database {
-  const database = new Database({ url, applicationName: 'postern test', poolSize, onError, ...rest })
+  const options = { url, applicationName: 'postern test', poolSize, onError, ...rest }
+  const database = cellUrl === undefined ? new Database(options) : new SplitDatabase(options, cellUrl)
   cleanUp(() => database.close())
   return database
+}
+
+/** Where the mail of a test database is. */
+export function openCells(database: TestDatabase, options: Partial<DatabaseOptions> = {}): Cells {
+  const opened = openDatabase(database, options)
+  return opened instanceof SplitDatabase ? opened.cells() : new Cells([cellIn(opened, { name: 'mail' })])
 }
 
 let made = 0
 
 async function create(from: string): Promise<TestDatabase> {
   const name = `test_${process.pid}_${++made}`
-  await onCluster((client) => client.query(`create database ${name} ${from}`))
-  const superuserUrl = urlOf(name, 'postgres')
+  return createIn(clusterUrlOf(clusterVariable), name, from)
+}
+
+async function createIn(clusterUrl: string, name: string, from: string): Promise<TestDatabase> {
+  await onCluster(clusterUrl, (client) => client.query(`create database ${name} ${from}`))
+  const superuserUrl = urlIn(clusterUrl, name, 'postgres')
   const pool = new pg.Pool({ connectionString: superuserUrl, max: 2 })
   // A connection that ends with its database is no failure of a test.
   pool.on('error', () => {})
   cleanUp(async () => {
     await pool.end()
-    await onCluster((client) => client.query(`drop database ${name} with (force)`))
+    await onCluster(clusterUrl, (client) => client.query(`drop database ${name} with (force)`))
   })
   return {
-    url: urlOf(name, appUser),
+    url: urlIn(clusterUrl, name, appUser),
     superuserUrl,
     async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
       return (await pool.query<Row>(text, values)).rows
@@ -71,8 +102,36 @@ async function create(from: string): Promise<TestDatabase> {
   }
 }
 
-async function onCluster(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: urlOf('postgres', 'postgres') })
+async function createSplit(): Promise<TestDatabase> {
+  const name = `test_${process.pid}_${++made}`
+  const control = await createIn(clusterUrlOf(clusterVariable), name, `template ${templateName}`)
+  const cell = await createIn(clusterUrlOf(cellClusterVariable), name, `template ${templateName}`)
+  await supply({
+    ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
+    ...{ onProgress: () => {}, timeoutMs: 60_000 },
+  })
+  // Not by a connection of its own, which would go on as it began.
+  const settle = (how: string) =>
+    onCluster(clusterUrlOf(clusterVariable), (client) =>
+      client.query(`alter database ${name} set synchronous_commit = ${how}`),
+    )
+  await settle('remote_apply')
+  cleanUp(async () => {
+    await settle('off')
+    await cell.query(`drop subscription postern_${name}`)
+  })
+  return {
+    ...control,
+    cellUrl: cell.url,
+    async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
+      if (isOfBoth(text)) await cell.query(text, values)
+      return isOfMail(text) ? cell.query<Row>(text, values) : control.query<Row>(text, values)
+    },
+  }
+}
+
+async function onCluster(clusterUrl: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: urlIn(clusterUrl, 'postgres', 'postgres') })
   await client.connect()
   try {
     await work(client)
@@ -81,11 +140,15 @@ async function onCluster(work: (client: pg.Client) => Promise<unknown>): Promise
   }
 }
 
-function urlOf(database: string, user: string): string {
-  const cluster = process.env[clusterVariable]
+function clusterUrlOf(variable: string): string {
+  const cluster = process.env[variable]
   if (!cluster)
     throw new Error('Tests need their PostgreSQL: run them with `npm test` or `npm test -- <file>`.')
-  const url = new URL(cluster)
+  return cluster
+}
+
+function urlIn(clusterUrl: string, database: string, user: string): string {
+  const url = new URL(clusterUrl)
   url.username = user
   url.pathname = `/${database}`
   return url.href

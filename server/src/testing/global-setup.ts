@@ -1,13 +1,16 @@
-import { makeTemplate } from './database.ts'
+import { makeTemplates } from './database.ts'
 import { type Cluster, startCluster } from './postgres.ts'
+import { controlSettings, isSplit } from './split.ts'
 
-let cluster: Cluster | undefined
+const clusters: Cluster[] = []
 
 export async function globalSetup(): Promise<void> {
-  cluster = await startCluster()
-  await makeTemplate(cluster.url)
+  const cluster = await startCluster(isSplit ? { besides: controlSettings } : {})
+  clusters.push(cluster)
+  if (isSplit) clusters.push(await startCluster())
+  await makeTemplates(cluster.url, clusters[1]?.url)
 }
 
 export async function globalTeardown(): Promise<void> {
-  await cluster?.stop()
+  for (const cluster of clusters) await cluster.stop()
 }

@@ -103,11 +103,11 @@ export class KillLane {
     const make = fixtures(this.database, admin)
     const { id: project_id } = await make.makeProject()
     await make.allowServiceMta(project_id)
-    const { db, providers, log } = this.api.context
+    const { db, cells, providers, log } = this.api.context
     const subjects: Subject[] = []
     for (let n = 0; n < count; n++) {
       const { id, name, identity } = await make.makeDomain(project_id, { mta_provider })
-      await settleIdentity({ db: db.admin, providers, log }, identity.id)
+      await settleIdentity({ db: db.admin, mailOf: cells.mailOf, providers, log }, identity.id)
       const at = { domain_id: id, match: 'address' as const }
       const routes = [
         await make.makeRoute(project_id, { ...at, address: `info@${name}`, action: 'drop' }),

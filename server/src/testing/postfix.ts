@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
@@ -11,8 +11,8 @@ import { endWithUs } from './end-with-us.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
- * A private Postfix on a loopback port, with a configuration, a queue and a log of its own. On Debian:
- * apt-get install postfix; the installed one is not used and need not run.
+ * A private Postfix on a loopback port, with the production configuration but for what `overlay` changes, and a queue and
+ * a log of its own. On Debian: apt-get install postfix; the installed one is not used and need not run.
  *
  * Mail goes where the options say, never by MX: Postfix asks the resolver of the system, which knows nothing of the
  * zones of a test.
@@ -32,6 +32,10 @@ export interface PostfixOptions {
   bounceLifetimeSeconds?: number
   /** Between two tries to deliver a mail. */
   backoffSeconds?: number
+  /** Who may hand mail over, if not this machine. */
+  neighbours?: string
+  /** Further ports of this machine at which it listens, each with settings of its own. */
+  doors?: { port: number; settings: Record<string, string> }[]
   /** Where the queue is kept, if it is to be elsewhere: an empty directory. */
   queueDirectory?: string
 }
@@ -160,8 +164,14 @@ export class Postfix {
     for (const name of ['configuration', 'queue', 'data']) await mkdir(path.join(this.#home, name))
     const [user = 0, group = 0] = await postfixIds()
     await chown(path.join(this.#home, 'data'), user, group)
-    await writeFile(path.join(this.#configuration, 'main.cf'), mainText(this.#home, options))
-    await writeFile(path.join(this.#configuration, 'master.cf'), masterText(this.port))
+    for (const file of ['main.cf', 'master.cf', 'transport', 'inside'])
+      await copyFile(path.join(production, file), path.join(this.#configuration, file))
+    for (const [file, from, to] of moves(this.port, options.feedbackPort))
+      await replaceIn(path.join(this.#configuration, file), from, to)
+    const settings = Object.entries(overlay(this.#home, options))
+    await this.#tell('postconf', '-e', ...settings.map(([name, value]) => `${name}=${value}`))
+    for (const door of options.doors ?? [])
+      await appendFile(path.join(this.#configuration, 'master.cf'), doorText(door))
     await this.#tell('postfix', 'check')
   }
 
@@ -217,85 +227,67 @@ const isAnswered = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.destroy())
   })
 
+/**
+ * The production configuration (deploy/postfix), and everything that is different here: where it lives, where it listens,
+ * where mail goes, and shorter times. Nothing else is.
+ */
+export const production = path.resolve(import.meta.dirname, '../../../deploy/postfix')
+
 const fiveDays = 5 * 24 * 3600
 
-/** What is not said here is as Postfix has it by itself. */
-const mainText = (
+const overlay = (
   home: string,
   {
     sinkPort,
-    feedbackPort,
     login,
+    neighbours,
     delayWarningSeconds = 1,
     lifetimeSeconds = fiveDays,
     bounceLifetimeSeconds = fiveDays,
     backoffSeconds = 1,
     queueDirectory = path.join(home, 'queue'),
   }: PostfixOptions,
-): string => `
-compatibility_level = 3.6
-queue_directory = ${queueDirectory}
-data_directory = ${home}/data
-maillog_file = ${home}/log
-maillog_file_prefixes = ${home}
+): Record<string, string> => ({
+  queue_directory: queueDirectory,
+  data_directory: `${home}/data`,
+  maillog_file: `${home}/log`,
+  maillog_file_prefixes: home,
+  myhostname: 'mta.test',
+  default_transport: `smtp:[127.0.0.1]:${sinkPort}`,
+  ...(neighbours && { mynetworks: neighbours }),
+  ...(login && loginSettings(sinkPort, login)),
 
-myhostname = mta.test
-mydestination =
-alias_maps =
-alias_database =
-inet_interfaces = 127.0.0.1
-inet_protocols = ipv4
-mynetworks = 127.0.0.0/8
-smtpd_relay_restrictions = permit_mynetworks, reject
-smtpd_peername_lookup = no
-smtpd_forbid_bare_newline = yes
-smtpd_forbid_bare_newline_exclusions =
-message_size_limit = 52428800
+  // As quick as whole seconds can be.
+  queue_run_delay: '1s',
+  minimal_backoff_time: `${backoffSeconds}s`,
+  maximal_backoff_time: `${backoffSeconds}s`,
+  in_flow_delay: '0s',
+  delay_warning_time: `${delayWarningSeconds}s`,
+  maximal_queue_lifetime: `${lifetimeSeconds}s`,
+  bounce_queue_lifetime: `${bounceLifetimeSeconds}s`,
+})
 
-transport_maps = regexp:{{/@bounces[.]/ smtp:[127.0.0.1]:${feedbackPort}}}
-default_transport = smtp:[127.0.0.1]:${sinkPort}
-smtp_dns_support_level = disabled
-${login ? loginText(sinkPort, login) : 'smtp_tls_security_level = none'}
-# Whoever takes the mail is not asked to tell of its delivery, so it is told here that it was relayed.
-smtp_discard_ehlo_keywords = dsn
+/** A customer's. The certificate is one that nobody knows. */
+const loginSettings = (port: number, { user, password }: { user: string; password: string }) => ({
+  smtp_tls_security_level: 'encrypt',
+  smtp_sasl_auth_enable: 'yes',
+  smtp_sasl_password_maps: `inline:{{[127.0.0.1]:${port} = ${user}:${password}}}`,
+  smtp_sasl_tls_security_options: 'noanonymous',
+})
 
-# As quick as whole seconds can be.
-queue_run_delay = 1s
-minimal_backoff_time = ${backoffSeconds}s
-maximal_backoff_time = ${backoffSeconds}s
-in_flow_delay = 0s
-notify_classes =
-delay_warning_time = ${delayWarningSeconds}s
-maximal_queue_lifetime = ${lifetimeSeconds}s
-bounce_queue_lifetime = ${bounceLifetimeSeconds}s
-`
+/** Where it listens, and where reports go, are in files of their own. */
+const moves = (port: number, feedbackPort: number): [file: string, from: string, to: string][] => [
+  ['master.cf', '\nsmtp       inet ', `\n127.0.0.1:${port} inet `],
+  ['transport', ':2525', `:${feedbackPort}`],
+]
 
-/** The certificate is one that nobody knows. */
-const loginText = (port: number, { user, password }: { user: string; password: string }): string => `
-smtp_tls_security_level = encrypt
-smtp_sasl_auth_enable = yes
-smtp_sasl_password_maps = inline:{{[127.0.0.1]:${port} = ${user}:${password}}}
-smtp_sasl_tls_security_options = noanonymous`
+async function replaceIn(file: string, from: string, to: string): Promise<void> {
+  const text = await readFile(file, 'utf8')
+  if (text.split(from).length !== 2) throw new Error(`${file} does not say ${JSON.stringify(from)} once`)
+  await writeFile(file, text.replace(from, to))
+}
 
-/** Nothing is in a chroot. */
-const masterText = (port: number): string => `
-127.0.0.1:${port} inet n - n - - smtpd
-pickup unix n - n 60 1 pickup
-cleanup unix n - n - 0 cleanup
-qmgr unix n - n 300 1 qmgr
-rewrite unix - - n - - trivial-rewrite
-bounce unix - - n - 0 bounce
-defer unix - - n - 0 bounce
-trace unix - - n - 0 bounce
-verify unix - - n - 1 verify
-flush unix n - n 1000? 0 flush
-proxymap unix - - n - - proxymap
-smtp unix - - n - - smtp
-tlsmgr unix - - n 1000? 1 tlsmgr
-showq unix n - n - - showq
-error unix - - n - - error
-retry unix - - n - - error
-anvil unix - - n - 1 anvil
-scache unix - - n - 1 scache
-postlog unix-dgram n - n - 1 postlogd
-`
+const doorText = ({ port, settings }: NonNullable<PostfixOptions['doors']>[number]): string =>
+  `127.0.0.1:${port} inet n - n - - smtpd${Object.entries(settings)
+    .map(([name, value]) => ` -o ${name}=${value}`)
+    .join('')}\n`

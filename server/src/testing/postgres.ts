@@ -47,13 +47,14 @@ const fleeting = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'o
 export async function startCluster({
   directory,
   walDirectory,
-}: Partial<ClusterPlaces> = {}): Promise<Cluster> {
+  besides = {},
+}: Partial<ClusterPlaces> & { besides?: Record<string, string> } = {}): Promise<Cluster> {
   const bin = await findBinaries()
   const home = directory ?? (await mkdtemp(path.join(tmpdir(), 'postern-postgres-')))
   await mkdir(home, { recursive: true })
   const data = path.join(home, 'data')
   const isRoot = userInfo().uid === 0
-  if (isRoot) for (const place of [home, walDirectory]) if (place) await giveToPostgres(place)
+  for (const place of [home, walDirectory]) if (place) await giveToPostgres(place)
 
   const pg = async (program: string, ...args: string[]): Promise<void> => {
     const command = [path.join(bin, program), ...args]
@@ -79,26 +80,34 @@ export async function startCluster({
   // One that was left behind, by a process that was killed.
   if (directory && existsSync(path.join(data, 'postmaster.pid'))) await stop().catch(() => {})
   const port = await steadyPort()
-  const chosen = { ...settings, ...(directory ? {} : fleeting), port }
+  const chosen = { ...settings, ...(directory ? {} : fleeting), ...besides, port }
   const options = Object.entries(chosen).map(([name, value]) => `-c ${name}='${value}'`)
   const start = () =>
     pg('pg_ctl', '-D', data, '-l', path.join(home, 'log'), '-w', '-o', options.join(' '), 'start')
   await start()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    async kill() {
-      const postmaster = await pid()
-      const family = [postmaster, ...(await childrenOf(postmaster))]
-      process.kill(postmaster, 'SIGKILL')
-      // A session ends when it next looks up, and until then the data is still in use.
-      while ((await Promise.all(family.map(isAlive))).includes(true)) await sleep(5)
-      // Where nobody takes notice of the dead, the next one would think that this one lives.
-      await rm(path.join(data, 'postmaster.pid'), { force: true })
-    },
+    kill: () => killPostgres(data),
     start,
     isRunning: async () => isAlive(await pid()),
     stop,
   }
+}
+
+/** The one that has its data there, without a word. Ends when nothing is left of it. */
+export async function killPostgres(data: string): Promise<void> {
+  const [postmaster = 0, ...children] = await familyOf(data)
+  process.kill(postmaster, 'SIGKILL')
+  // A session ends when it next looks up, and until then the data is still in use.
+  while ((await Promise.all([postmaster, ...children].map(isAlive))).includes(true)) await sleep(5)
+  // Where nobody takes notice of the dead, the next one would think that this one lives.
+  await rm(path.join(data, 'postmaster.pid'), { force: true })
+}
+
+/** The first process of the one that has its data there, then all that it has started. */
+export async function familyOf(data: string): Promise<number[]> {
+  const postmaster = await postmasterPid(data)
+  return [postmaster, ...(await childrenOf(postmaster))]
 }
 
 /** Its first line; what was killed has left it behind. */
@@ -112,12 +121,12 @@ async function childrenOf(pid: number): Promise<number[]> {
 }
 
 /** Not so one that is dead and only waits for its parent to take notice. */
-async function isAlive(pid: number): Promise<boolean> {
+export async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return stat !== '' && !/\) [ZX] /.test(stat)
 }
 
-async function findBinaries(): Promise<string> {
+export async function findBinaries(): Promise<string> {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? await readdir(debian) : []
   const candidates = versions
@@ -133,8 +142,14 @@ async function findBinaries(): Promise<string> {
   return found
 }
 
-async function giveToPostgres(directory: string): Promise<void> {
-  const { stdout: user } = await run('id', ['-u', 'postgres'])
-  const { stdout: group } = await run('id', ['-g', 'postgres'])
-  await chown(directory, Number(user), Number(group))
+/** Whom PostgreSQL runs as where we are root, which it refuses to be; undefined where it runs as ourselves. */
+export async function postgresUser(): Promise<{ uid: number; gid: number } | undefined> {
+  if (userInfo().uid !== 0) return undefined
+  const id = async (which: string): Promise<number> => Number((await run('id', [which, 'postgres'])).stdout)
+  return { uid: await id('-u'), gid: await id('-g') }
+}
+
+export async function giveToPostgres(directory: string): Promise<void> {
+  const user = await postgresUser()
+  if (user) await chown(directory, user.uid, user.gid)
 }

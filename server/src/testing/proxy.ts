@@ -7,13 +7,16 @@ import { cleanUp } from './cleanup.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
- * A private nginx in front of an API, as operators put one there. On Debian: apt-get install nginx.
+ * A private nginx in front of an API, as operators put one there: deploy/nginx, with ports and a certificate of its own.
+ * On Debian: apt-get install nginx.
  */
 export interface Proxy {
   /** Speaks HTTP/1.1, holds a body back until it is whole, asks the API in HTTP/1.0, compresses answers. */
   plainUrl: string
-  /** Speaks HTTP/2 over TLS, and passes a body on as it comes. */
+  /** As it is shipped: HTTP/2 over TLS. */
   tlsUrl: string
+  /** As it is shipped: sends everybody to the one above. */
+  clearUrl: string
   /** What signed the certificate of `tlsUrl`. */
   authority: string
 }
@@ -29,8 +32,10 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
     ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
     ...['-keyout', path.join(home, 'key.pem'), '-out', path.join(home, 'certificate.pem')],
   ])
-  const [plainPort, tlsPort] = [await steadyPort(), await steadyPort()]
-  await writeFile(path.join(home, 'nginx.conf'), configuration({ apiUrl, home, plainPort, tlsPort }))
+  const [plainPort, tlsPort, clearPort] = [await steadyPort(), await steadyPort(), await steadyPort()]
+  const placement = { apiUrl, home, plainPort, tlsPort, clearPort }
+  await writeFile(path.join(home, 'postern.conf'), await shipped(placement))
+  await writeFile(path.join(home, 'nginx.conf'), configuration(placement))
   const nginx = (...args: string[]) =>
     run('nginx', ['-p', home, '-c', 'nginx.conf', '-e', path.join(home, 'error.log'), ...args], {
       // Debian keeps it where only root looks.
@@ -48,6 +53,7 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
   return {
     plainUrl: `http://127.0.0.1:${plainPort}`,
     tlsUrl: `https://127.0.0.1:${tlsPort}`,
+    clearUrl: `http://127.0.0.1:${clearPort}`,
     authority: await readFile(path.join(home, 'certificate.pem'), 'utf8'),
   }
 }
@@ -57,11 +63,33 @@ interface Placement {
   home: string
   plainPort: number
   tlsPort: number
+  clearPort: number
+}
+
+/** Everything that is different from what operators install. */
+const moves = ({ apiUrl, home, tlsPort, clearPort }: Placement): [from: string, to: string][] => [
+  ['server 127.0.0.1:8080;', `server ${new URL(apiUrl).host};`],
+  ['listen 80;', `listen 127.0.0.1:${clearPort};`],
+  ['listen [::]:80;', ''],
+  ['listen 443 ssl http2;', `listen 127.0.0.1:${tlsPort} ssl http2;`],
+  ['listen [::]:443 ssl http2;', ''],
+  ['/etc/letsencrypt/live/mail.example.org/fullchain.pem', `${home}/certificate.pem`],
+  ['/etc/letsencrypt/live/mail.example.org/privkey.pem', `${home}/key.pem`],
+]
+
+async function shipped(placement: Placement): Promise<string> {
+  const file = path.resolve(import.meta.dirname, '../../../deploy/nginx/postern.conf')
+  let text = await readFile(file, 'utf8')
+  for (const [from, to] of moves(placement)) {
+    if (text.split(from).length !== 2) throw new Error(`${file} does not say "${from}" once`)
+    text = text.replace(from, to)
+  }
+  return text
 }
 
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
-const configuration = ({ apiUrl, home, plainPort, tlsPort }: Placement): string => `
+const configuration = ({ apiUrl, home, plainPort }: Placement): string => `
 worker_processes 1;
 pid nginx.pid;
 error_log error.log;
@@ -76,15 +104,6 @@ http {
     gzip_min_length 1;
     location / { proxy_pass ${apiUrl}; }
   }
-  server {
-    listen 127.0.0.1:${tlsPort} ssl http2;
-    ssl_certificate certificate.pem;
-    ssl_certificate_key key.pem;
-    location / {
-      proxy_pass ${apiUrl};
-      proxy_http_version 1.1;
-      proxy_request_buffering off;
-    }
-  }
+  include postern.conf;
 }
 `

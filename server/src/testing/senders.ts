@@ -32,7 +32,7 @@ export function senders(api: TestApi, database: TestDatabase, admin: Client) {
 
   /** The messages that a worker gets of a project when it asks for some. */
   async function claimedOf(projectId: number): Promise<string[]> {
-    const queue = new Queue(api.context.db.mail)
+    const queue = new Queue(api.context.cells.all[0].mail)
     await queue.look()
     const claims = await queue.claim(100, () => 100)
     return claims

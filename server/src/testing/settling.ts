@@ -5,7 +5,7 @@ import type { Domain } from '../core/domains/wire.ts'
 import type { MtaProvider } from '../providers/mta-provider.ts'
 import { startApi, type TestApi } from './api.ts'
 import { type Client, signedIn } from './client.ts'
-import { openDatabase, type TestDatabase, testDatabase } from './database.ts'
+import { openCells, openDatabase, type TestDatabase, testDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
 import { type SesPeer, startSesPeer } from './ses-peer.ts'
 
@@ -26,8 +26,8 @@ export async function startSettling(): Promise<Settling> {
   const database = await testDatabase()
   const api = await startApi(database, { ...peer.settings, POSTERN_DATABASE_POOL_SIZE: '10' })
   const admin = await signedIn(api)
-  const { providers, log, db } = api.context
-  const deps = { db: db.admin, providers, log }
+  const { providers, log, db, cells } = api.context
+  const deps = { db: db.admin, mailOf: cells.mailOf, providers, log }
   const name = new URL(database.url).pathname.slice(1)
   let passed = "'0'::interval"
   return {
@@ -41,7 +41,7 @@ export async function startSettling(): Promise<Settling> {
       passed = `${passed} + '${time}'::interval`
       const [row] = await database.query<{ offset: string }>(`select (${passed})::text as offset`)
       await database.query(`alter database ${name} set postern.clock_offset = '${row?.offset}'`)
-      return { ...deps, db: openDatabase(database).as('admin') }
+      return { ...deps, db: openDatabase(database).as('admin'), mailOf: openCells(database).mailOf }
     },
   }
 }

@@ -137,8 +137,12 @@ export class Sink {
     callback: (error?: Error | null, message?: string) => void,
   ): Promise<void> {
     const chunks: Buffer[] = []
-    // Whoever breaks off has delivered nothing; smtp-server has closed their connection.
-    for await (const chunk of stream) chunks.push(chunk)
+    try {
+      for await (const chunk of stream) chunks.push(chunk)
+    } catch {
+      // Whoever breaks off has delivered nothing; smtp-server has closed their connection.
+      return
+    }
     const { mailFrom, rcptTo } = session.envelope
     const to = rcptTo.map(({ address }) => address)
     if (this.paceMs > 0) await sleep(this.paceMs)

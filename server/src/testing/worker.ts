@@ -12,7 +12,12 @@ export async function withWorker(
 ): Promise<void> {
   // One that was stopped does not start again.
   const runner = new JobRunner({ db: openDatabase(database).statementsAsAdmin(), onError: () => {} })
-  const worker = startWorker({ ...workerDeps(api.context), runner })
+  const worker = startWorker({
+    ...workerDeps(api.context),
+    runner,
+    home: api.context.cells.all[0],
+    hasJobs: true,
+  })
   try {
     await work()
   } finally {

@@ -5,8 +5,10 @@ import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
 import { forgetExpiredMailAnswers } from '../core/messages/repetition.ts'
 import { forgetApplied } from '../core/outbox/apply.ts'
 import type { MasterKeys } from '../core/secrets/master-keys.ts'
-import type { Db } from '../platform/db/db.ts'
+import type { Cell, Cells } from '../platform/db/cells.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
 import type { Logger } from '../platform/log.ts'
+import { metrics } from '../platform/metrics.ts'
 
 /**
  * What is done once a minute: signing the audit, and forgetting what has had its time. Each can be run twice or by
@@ -14,27 +16,45 @@ import type { Logger } from '../platform/log.ts'
  */
 export interface ChoreDeps {
   db: Db
-  mailDb: Db
+  cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
   auditCheckpointFile: string | undefined
   log: Logger
 }
 
 export async function doChores(deps: ChoreDeps): Promise<void> {
-  const { db, mailDb, masterKeys, auditCheckpointFile: file, log } = deps
+  const { db, cells, masterKeys, auditCheckpointFile: file, log } = deps
+  const inEach = (work: (tx: Tx) => Promise<unknown>) => () =>
+    eachCell(cells, ({ mail }) => mail.transaction(work))
   const chores = {
     'audit checkpoint': () => runCheckpoints({ db, masterKeys, file, log }),
     'expired idempotency keys': () => db.transaction(forgetExpiredAnswers),
-    'expired idempotency keys of mail': () => mailDb.transaction(forgetExpiredMailAnswers),
+    'expired idempotency keys of mail': inEach(forgetExpiredMailAnswers),
     'old denials': () => db.transaction(purgeDenials),
-    'reports heard long ago': () => mailDb.transaction(forgetSeenFeedback),
-    'what mail was told long ago': () => mailDb.transaction(forgetApplied),
+    'reports heard long ago': inEach(forgetSeenFeedback),
+    'what mail was told long ago': inEach(forgetApplied),
   }
   for (const [chore, run] of Object.entries(chores)) {
     try {
       await run()
     } catch (error) {
+      metrics.choreFailures.add({})
       log.error({ err: error, chore }, 'a chore failed; it is tried again in a minute')
     }
   }
+}
+
+/** One that is away keeps no other from its turn. */
+export async function eachCell(
+  { all }: Pick<Cells, 'all'>,
+  work: (cell: Cell) => Promise<unknown>,
+): Promise<void> {
+  const outcomes = await Promise.allSettled(all.map(work))
+  const failures = outcomes.flatMap((outcome, at) =>
+    outcome.status === 'rejected'
+      ? [new Error(`it failed in the cell "${all[at]?.name}"`, { cause: outcome.reason })]
+      : [],
+  )
+  const [first] = failures
+  if (first) throw failures.length === 1 ? first : new AggregateError(failures, 'it failed in several cells')
 }

@@ -20,7 +20,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeDomain } = fixtures(database, admin)
 const { context } = api
-const acceptance = new Acceptance(context.db.mail, ['service'])
+const acceptance = new Acceptance(context.cells.all[0].mail, ['service'])
 
 async function place() {
   const { id } = await makeProject()
@@ -51,8 +51,13 @@ function dispatcherTo(...hosts: string[]): Dispatcher {
     name: 'postern.example',
     limits: { firstRestMs: 200, longestRestMs: 400 },
   })
-  const { dispatch, mailDb, log } = workerDeps(context)
-  const dispatcher = new Dispatcher({ ...dispatch, db: mailDb, log, carriers: { service } })
+  const { dispatch, log } = workerDeps(context)
+  const dispatcher = new Dispatcher({
+    ...dispatch,
+    db: context.cells.all[0].mail,
+    log,
+    carriers: { service },
+  })
   dispatcher.start()
   cleanUp(async () => {
     await dispatcher.stop()

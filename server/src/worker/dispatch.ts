@@ -13,6 +13,8 @@ import type { Composers } from '../mail/composers.ts'
 import type { VerpKeys } from '../mail/verp.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/log.ts'
+import { metrics } from '../platform/metrics.ts'
+import { follow, readStoredTrace, type Span, SpanKind, within } from '../platform/tracing.ts'
 import type { Carrier, Handover } from '../providers/carrier.ts'
 import type { ProviderName } from '../providers/mta-provider.ts'
 
@@ -134,6 +136,7 @@ export class Dispatcher {
     const { free } = this.#places
     this.#isHeldBack = false
     if (free <= 0) return 0
+    const began = new Date()
     const claims = await this.#queue.claim(free, (lane) => {
       const carrier = lane.provider === 'none' ? undefined : carriers[lane.provider]
       if (lane.provider !== 'none' && carrier?.isOpen !== false) return 0
@@ -141,7 +144,7 @@ export class Dispatcher {
       if (room === 0) this.#isHeldBack = true
       return room
     })
-    for (const { claimed, letter } of claims) this.#begin(claimed, letter)
+    for (const { claimed, letter } of claims) this.#begin(claimed, letter, spanOf(claimed, letter, began))
     return claims.length
   }
 
@@ -157,16 +160,18 @@ export class Dispatcher {
     await sleep(gatherMs)
   }
 
-  #begin(claimed: Claimed, letter: Letter): void {
-    const work = this.#send(claimed, letter).finally(() => this.#inFlight.delete(work))
+  #begin(claimed: Claimed, letter: Letter, span: Span | undefined): void {
+    const work = within(span, () => this.#send(claimed, letter, span)).finally(() =>
+      this.#inFlight.delete(work),
+    )
     this.#inFlight.add(work)
   }
 
-  async #send(claimed: Claimed, letter: Letter): Promise<void> {
+  async #send(claimed: Claimed, letter: Letter, span: Span | undefined): Promise<void> {
     this.#places.take(claimed)
     let handover: Handover
     try {
-      handover = await this.#handOver(claimed, letter)
+      handover = await this.#handOver(claimed, letter, span)
     } catch (error) {
       const { message_id, recipient_no } = claimed
       this.#deps.log.error(
@@ -178,11 +183,14 @@ export class Dispatcher {
       this.#places.leave(claimed)
       this.#placeFreed?.()
     }
+    const judged = judge(handover, claimed)
+    metrics.attempts.add({ provider: claimed.provider, outcome: judged.outcome })
+    span?.setAttribute('postern.outcome', judged.outcome)
     // What cannot be written down for that long is somebody else's by then, or has been given up.
     await this.#finisher.finish(
       {
         claimed,
-        judged: judge(handover, claimed),
+        judged,
         status: handover.kind === 'refused' ? handover.status : null,
         isTest: letter.is_test,
       },
@@ -194,7 +202,7 @@ export class Dispatcher {
     return provider === 'none' ? undefined : this.#deps.carriers[provider]
   }
 
-  async #handOver(claimed: Claimed, letter: Letter): Promise<Handover> {
+  async #handOver(claimed: Claimed, letter: Letter, span: Span | undefined): Promise<Handover> {
     if (letter.is_test)
       return { kind: 'sent', host: 'none', queueId: null, reply: 'A test key hands nothing over.' }
     const carrier = this.#carrierOf(claimed)
@@ -206,14 +214,14 @@ export class Dispatcher {
       return { kind: 'refused', isLasting: true, status: null, host: null, reply }
     }
     if (letter.content !== null)
-      return this.#carry(carrier, claimed, { ...letter, content: letter.content }, signer)
+      return this.#carry(carrier, claimed, { ...letter, content: letter.content }, signer, span)
     // A large one at a time: its content, what is composed of it and what is on the wire are in memory together.
     if (this.#isLargeUnderWay)
       return { kind: 'unreachable', host: null, detail: 'Another large mail is under way.', mayBeSent: false }
     this.#isLargeUnderWay = true
     try {
       const content = await this.#queue.contentOf(claimed)
-      return await this.#carry(carrier, claimed, { ...letter, content }, signer)
+      return await this.#carry(carrier, claimed, { ...letter, content }, signer, span)
     } finally {
       this.#isLargeUnderWay = false
     }
@@ -224,8 +232,11 @@ export class Dispatcher {
     claimed: Claimed,
     letter: Letter & { content: Buffer },
     signer: Signer,
+    span: Span | undefined,
   ): Promise<Handover> {
-    const mail = await mailOf(claimed, letter, signer, this.#deps)
+    const mail = await within(follow(span, 'compose and sign'), () =>
+      mailOf(claimed, letter, signer, this.#deps),
+    )
     if (carrier.atMostOnce) {
       const notSent = (detail: string): Handover => ({
         ...{ kind: 'unreachable', host: null, detail, mayBeSent: false },
@@ -235,7 +246,49 @@ export class Dispatcher {
       const isBegun = await this.#beginner.begin(claimed, carrier.atMostOnce.withinSeconds)
       if (!isBegun) return notSent('The lease was too short for a call.')
     }
-    return carrier.send(mail)
+    const startedAt = performance.now()
+    const speaking = follow(span, 'hand over', { kind: SpanKind.CLIENT })
+    const handover = await within(speaking, async () => {
+      const handover = await carrier.send(mail)
+      speaking?.setAttributes(spokenOf(handover))
+      return handover
+    })
+    metrics.handoverSeconds.note({ provider: claimed.provider }, performance.now() - startedAt)
+    return handover
+  }
+}
+
+/** From the beginning of the claim on. How long it waited is told by the link to where it came from. */
+function spanOf(claimed: Claimed, { trace }: Letter, began: Date): Span | undefined {
+  const parent = readStoredTrace(trace)
+  if (!parent) return undefined
+  const { project_id, message_id, recipient_no, attempt, provider, claimed_at, due_at } = claimed
+  const waited = { 'postern.queue.wait_ms': claimed_at.getTime() - due_at.getTime() }
+  const span = follow(parent, 'dispatch', {
+    kind: SpanKind.CONSUMER,
+    startTime: began,
+    links: [{ context: parent, attributes: waited }],
+    attributes: {
+      'postern.project_id': project_id,
+      'postern.message_id': message_id,
+      'postern.recipient_no': recipient_no,
+      'postern.attempt': attempt,
+      'postern.provider': provider,
+    },
+  })
+  follow(span, 'claim', { startTime: began })?.end()
+  return span
+}
+
+/** The code of the reply, and not its words: these may name an address. */
+function spokenOf(handover: Handover): Record<string, string | number> {
+  const reply = 'reply' in handover ? /^\d{3}/.exec(handover.reply)?.[0] : undefined
+  const queueId = 'queueId' in handover ? handover.queueId : null
+  return {
+    'postern.handover': handover.kind,
+    ...(handover.host !== null && { 'server.address': handover.host }),
+    ...(reply !== undefined && { 'smtp.reply_code': Number(reply) }),
+    ...(queueId !== null && { 'postern.mta_queue_id': queueId }),
   }
 }
 

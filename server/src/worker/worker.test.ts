@@ -83,7 +83,7 @@ describe('the worker', () => {
 
   test('tells a project what was counted of its mail, and scores it', async () => {
     const { id } = await stage.makeProject()
-    await api.context.db.mail.transaction((tx) =>
+    await api.context.cells.all[0].mail.transaction((tx) =>
       countDaily(tx, [{ projectId: id, sent: 1000, bounced: 60, failed: 2, complained: 1 }]),
     )
     const told = await until(async () => {

@@ -5,10 +5,10 @@ import { type SettleDeps, settleDue, settleIdentity } from '../core/domains/sett
 import { type NoticeDeps, sendNotices } from '../core/endpoints/notices.ts'
 import { type InvitationDeps, sendDueInvitations, sendInvitation } from '../core/members/invitations.ts'
 import { cancelIfScheduled } from '../core/messages/messages.ts'
-import type { UnscopedDb } from '../platform/db/db.ts'
+import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
-import { type ChoreDeps, doChores } from './chores.ts'
+import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatch.ts'
 import { keepTelling, type TellingDeps } from './telling.ts'
 import { type WebhookDeps, Webhooks } from './webhooks.ts'
@@ -19,10 +19,14 @@ export type WorkerDeps = CheckDeps &
   ChoreDeps &
   InvitationDeps &
   NoticeDeps &
-  TellingDeps & {
+  Omit<TellingDeps, 'mailDb' | 'shards'> & {
     runner: JobRunner
-    /** Of the role that writes mail. */
-    mailDb: UnscopedDb
+    cells: Cells
+    mailOf: MailOf
+    /** The cell whose mail this worker moves; undefined: none. */
+    home: Cell | undefined
+    /** Whether it does what belongs to no cell. */
+    hasJobs: boolean
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDeps, 'db' | 'log'>
@@ -49,11 +53,12 @@ function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
     'endpoints.notify': () => sendNotices(deps, noticesAtMost, end()),
     chores: () => doChores(deps),
     'messages.cancel': ({ project_id, message_id }) =>
-      deps.mailDb.transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
-    'partitions.keep': async () => {
-      const { made, dropped } = await deps.mailDb.transaction((tx) => keepPartitions(tx, deps.retentionDays))
-      if (made + dropped > 0) deps.log.info({ made, dropped }, 'partitions of mail')
-    },
+      deps.mailOf(project_id).transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
+    'partitions.keep': () =>
+      eachCell(deps.cells, async ({ name: cell, mail }) => {
+        const { made, dropped } = await mail.transaction((tx) => keepPartitions(tx, deps.retentionDays))
+        if (made + dropped > 0) deps.log.info({ cell, made, dropped }, 'partitions of mail')
+      }),
   }
 }
 
@@ -73,17 +78,22 @@ export interface Worker {
 
 export function startWorker(deps: WorkerDeps): Worker {
   const stopping = new AbortController()
-  const dispatcher = new Dispatcher({ ...deps.dispatch, db: deps.mailDb, log: deps.log })
-  const webhooks = new Webhooks({ ...deps.webhooks, db: deps.mailDb, log: deps.log })
-  const running = start(deps, [dispatcher, webhooks], stopping.signal)
+  const loops = deps.home ? loopsOf(deps, deps.home) : []
+  const running = start(deps, loops, stopping.signal)
   return {
     async stop(graceMs) {
       stopping.abort()
-      await Promise.all([deps.runner.stop(graceMs), dispatcher.stop(), webhooks.stop()])
+      await Promise.all([deps.runner.stop(graceMs), ...loops.map((loop) => loop.stop())])
       await running
     },
   }
 }
+
+/** What moves the mail of a cell. */
+const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) => [
+  new Dispatcher({ ...dispatch, db, log }),
+  new Webhooks({ ...webhooks, db, log }),
+]
 
 const retryMs = 2_000
 
@@ -93,16 +103,17 @@ async function start(
   loops: readonly { start(): void }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, runner, log } = deps
+  const { db, home, hasJobs, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
-      const pending = await db.read(pendingMigrations).catch(() => undefined)
+      const pending = await (home?.admin ?? db).read(pendingMigrations).catch(() => undefined)
       if (pending?.length === 0) {
-        await runner.run(handlersOf(deps, signal), schedules)
+        if (hasJobs) await runner.run(handlersOf(deps, signal), schedules)
         if (signal.aborted) return
         for (const loop of loops) loop.start()
         log.info('working')
-        return await keepTelling(deps, signal)
+        if (home) await keepTelling({ db, mailDb: home.mail, shards: home.shards, log }, signal)
+        return
       }
       if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
     } catch (error) {

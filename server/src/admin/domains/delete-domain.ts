@@ -1,3 +1,4 @@
+import { countText } from '../../core/counts.ts'
 import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/domains/domains.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
@@ -14,20 +15,22 @@ export const deleteDomainOperation = adminOperation({
   body: {},
   refusals: ['in_use'],
   example: { reason: 'The customer gave the domain up' },
+  look: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
+  looksFor: 'preview',
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockDomain(tx, project_id, id)
   },
-  async run({ tx, domains, target: before }) {
+  async run({ tx, domains, target: before, seen: queued }) {
     await deleteDomain(tx, domains, before)
     return {
       audit: {
         projectId: before.project_id,
         change: { resource: 'domain', id: before.id, before: domainRecord(before), after: null },
       },
-      effects: async () => [
+      effects: [
         `No new mail is accepted from ${before.name}, and mail that arrives for it is refused.`,
-        `Mails still queued under its identity: ${await queuedUnder(tx, before)}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
+        `Mails still queued under its identity: ${queued ?? countText(undefined)}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
         'Its DNS records can be removed once the last mail has arrived.',
       ],
       warnings:

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { countText } from '../../core/counts.ts'
 import {
   type DomainRow,
   domainRecord,
@@ -10,7 +11,6 @@ import {
 } from '../../core/domains/domains.ts'
 import { Domain, DomainFields, RouteFields } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
-import type { ReadTx } from '../../platform/db/db.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 import { boundKeyWarnings, claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
@@ -30,12 +30,14 @@ export const editDomainOperation = adminOperation({
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
   makesDkimKey: true,
+  look: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
+  looksFor: 'preview',
   async target(tx, { project_id, id }) {
     const project = await lockProject(tx, project_id)
     const domain = await lockDomain(tx, project_id, id)
     return { project, domain, version: domain.version }
   },
-  async run({ tx, domains, target: { project, domain: before }, body }) {
+  async run({ tx, domains, target: { project, domain: before }, seen: queued, body }) {
     const { row: after, moves } = await editDomain(tx, domains, project, before, body)
     return {
       audit: {
@@ -53,8 +55,8 @@ export const editDomainOperation = adminOperation({
           after: { address: move.after },
         })),
       },
-      effects: async () => [
-        ...(await stopsUntilVerified(tx, before, after)),
+      effects: [
+        ...stopsUntilVerified(before, after, queued ?? countText(undefined)),
         ...movedRoutes(before, after, moves),
         registrationEffect(after),
         ...recordsToPublish(after),
@@ -72,8 +74,7 @@ export const editDomainOperation = adminOperation({
   },
 })
 
-async function stopsUntilVerified(tx: ReadTx, before: DomainRow, after: DomainRow): Promise<string[]> {
-  const queued = await queuedUnder(tx, before)
+function stopsUntilVerified(before: DomainRow, after: DomainRow, queued: string): string[] {
   return [
     ...(before.name === after.name ? [] : [`No mail is accepted from ${before.name} any more.`]),
     `None is accepted from ${after.name} until its new records are seen.`,

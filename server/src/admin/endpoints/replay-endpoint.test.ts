@@ -16,7 +16,7 @@ const { makeProject, makeEndpoint } = fixtures(database, admin)
 const { makeEvent } = mailRows(database)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 const { id: projectId } = await makeProject()
-const deps = { db: api.context.db.admin, mailDb: api.context.db.mail }
+const deps = { db: api.context.db.admin, mailDb: api.context.cells.all[0].mail }
 
 const pathOf = (id: number) => `/projects/${projectId}/endpoints/${id}/replay`
 const told = async (id: number) => {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { lockEndpoint } from '../../core/endpoints/endpoints.ts'
-import { orderReplay } from '../../core/endpoints/orders.ts'
+import { lookForReplay, orderReplay } from '../../core/endpoints/orders.ts'
 import { EndpointReplay, ReplayFields, replayExample } from '../../core/endpoints/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
@@ -18,9 +18,10 @@ export const replayEndpointOperation = adminOperation({
   example: { ...replayExample, reason: 'Their receiver lost the events of this night' },
   answer: EndpointReplay,
   hasVersion: false,
+  look: (mail, { project_id, id }, body) => lookForReplay(mail, project_id, id, body),
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
-  async run({ tx, orders, target: endpoint, body }) {
-    const answer = await orderReplay(tx, orders, endpoint, body)
+  async run({ tx, orders, target: endpoint, seen, body }) {
+    const answer = await orderReplay(tx, orders, endpoint, body, seen)
     const { endpoint_id, ...replay } = answer
     return {
       audit: {

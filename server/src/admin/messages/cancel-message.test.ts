@@ -116,7 +116,7 @@ describe('messages.cancel', () => {
     const id = await sender.send({ send_at: inDays(1) })
     await cancel(sender.path, id)
     await database.query('update mail.dispatch set due_at = postern.now() where message_id = $1', [id])
-    await new Queue(api.context.db.mail).sweep()
+    await new Queue(api.context.cells.all[0].mail).sweep()
     assert.deepEqual(await claimedOf(sender.id), [id])
     await withWorker(api, database, async () => {
       while (

@@ -1,4 +1,4 @@
-import { requireScheduled, showMessage } from '../../core/messages/messages.ts'
+import { findMessage, missingMessage, requireScheduled } from '../../core/messages/messages.ts'
 import { Message } from '../../core/messages/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { adminOperation } from '../operation.ts'
@@ -18,9 +18,10 @@ export const cancelMessageOperation = adminOperation({
   example: { reason: 'Sent to the wrong list' },
   answer: Message,
   hasVersion: false,
-  async target(tx, { project_id, id }) {
+  look: (mail, { project_id, id }) => findMessage(mail, project_id, id),
+  async target(tx, { project_id, id }, message) {
     await lockProject(tx, project_id)
-    return showMessage(tx, project_id, id)
+    return message ?? missingMessage(project_id, id)
   },
   async run({ tx, domains, target: message }) {
     const { id, project_id, status } = message

@@ -12,7 +12,9 @@ export const listMessageEventsQuery = adminQuery({
   params: ProjectMessageParams,
   query: {},
   answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
-  run: async ({ db, params }) => ({
-    answer: { data: await db.read((tx) => listMessageEvents(tx, params.project_id, params.id)) },
+  run: async ({ mailOf, params }) => ({
+    answer: {
+      data: await mailOf(params.project_id).read((tx) => listMessageEvents(tx, params.project_id, params.id)),
+    },
   }),
 })

@@ -1,7 +1,7 @@
 import { listMessages } from '../../core/messages/messages.ts'
 import { Message, messageFilter } from '../../core/messages/wire.ts'
 import { PageQuery, searchOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { requireProject } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 
@@ -13,9 +13,9 @@ export const listMessagesQuery = adminQuery({
   params: ProjectParams,
   query: { ...PageQuery, ...messageFilter },
   answer: searchOf(Message),
-  run: ({ db, params, query }) =>
-    db.read(async (tx) => {
-      const { id } = await findProject(tx, params.project_id)
-      return { answer: await listMessages(tx, id, query) }
+  run: ({ mailOf, params: { project_id }, query }) =>
+    mailOf(project_id).read(async (tx) => {
+      await requireProject(tx, project_id)
+      return { answer: await listMessages(tx, project_id, query) }
     }),
 })

@@ -1,12 +1,18 @@
 import { countText } from '../../core/counts.ts'
-import { type Holdings, holdingsOf, type ProjectRow } from '../../core/projects/projects.ts'
+import { type HeldMail, type Holdings, holdingsOf, type ProjectRow } from '../../core/projects/projects.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /** What follows from an edit of a project, in sentences for whoever is about to make it. */
-export async function projectEffects(tx: ReadTx, before: ProjectRow, after: ProjectRow): Promise<string[]> {
+/** `mail` is undefined when the mail plane could not be asked. */
+export async function projectEffects(
+  tx: ReadTx,
+  before: ProjectRow,
+  after: ProjectRow,
+  mail: HeldMail | undefined,
+): Promise<string[]> {
   const holdings = await holdingsOf(tx, after.id)
   return [
-    ...lockEffects(before, after, holdings),
+    ...lockEffects(before, after, holdings, mail),
     ...planEffects(before, after),
     ...(before.user_id === after.user_id
       ? []
@@ -37,8 +43,13 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
   ]
 }
 
-function lockEffects(before: ProjectRow, after: ProjectRow, holdings: Holdings): string[] {
-  const { verified_domains, active_keys, waiting, leaving, is_held } = holdings
+function lockEffects(
+  before: ProjectRow,
+  after: ProjectRow,
+  { verified_domains, active_keys, is_held }: Holdings,
+  mail: HeldMail | undefined,
+): string[] {
+  const { waiting, leaving = 0 } = mail ?? {}
   if (!before.is_locked && after.is_locked) {
     return [
       `No new mail is accepted: verified domains ${verified_domains}, active API keys ${active_keys}.`,

@@ -1,5 +1,12 @@
 import Type from 'typebox'
-import { editProject, lockProject, projectRecord, projectView } from '../../core/projects/projects.ts'
+import {
+  editProject,
+  type HeldMail,
+  heldMailOf,
+  lockProject,
+  projectRecord,
+  projectView,
+} from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
@@ -29,8 +36,10 @@ export const editProjectOperation = adminOperation({
   refusals: ['reason_required', 'plan_inactive'],
   example: { is_locked: true, reason: 'Card testing seen in the sign-up form' },
   answer: Project,
+  look: (mail, { project_id }): Promise<HeldMail | undefined> => heldMailOf(mail, project_id),
+  looksFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: before, body }) {
+  async run({ tx, target: before, seen: mail, body }) {
     const { row: after, changed, members } = await editProject(tx, before, body)
     const limitException = await ownerBeyondLimit(tx, after, members)
     return {
@@ -49,7 +58,7 @@ export const editProjectOperation = adminOperation({
               limitException,
             },
       reasonNeededFor: changed.filter((field) => reasonedFields.includes(field)),
-      effects: () => projectEffects(tx, before, after),
+      effects: () => projectEffects(tx, before, after, mail),
       warnings: async () => [
         ...(await projectWarnings(tx, before, after)),
         ...(limitException ? ['The new owner is a member more than the plan in force allows.'] : []),

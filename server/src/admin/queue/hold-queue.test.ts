@@ -94,7 +94,7 @@ describe('queue.hold', () => {
         age,
       ])
     }
-    await new Queue(api.context.db.mail).expire()
+    await new Queue(api.context.cells.all[0].mail).expire()
     assert.equal(await statusOf(sender.path, old), 'failed')
     assert.equal(await statusOf(sender.path, young), 'held')
     const { data } = (await admin.get(`${sender.path}/messages/${old}/events`)).body

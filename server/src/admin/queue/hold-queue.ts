@@ -1,6 +1,6 @@
 import { countText } from '../../core/counts.ts'
 import { lockProject } from '../../core/projects/projects.ts'
-import { holdQueue, ProjectQueue, showQueue } from '../../core/queue/queue.ts'
+import { countQueue, holdQueue, ProjectQueue, queueView } from '../../core/queue/queue.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { otherObstacles } from './consequences.ts'
@@ -18,10 +18,11 @@ export const holdQueueOperation = adminOperation({
   example: { reason: 'Customer asked us to stop a mailing' },
   answer: ProjectQueue,
   hasVersion: false,
+  look: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target }) {
+  async run({ tx, target, seen }) {
     const hasChanged = await holdQueue(tx, target.id)
-    const queue = await showQueue(tx, target.id)
+    const queue = await queueView(tx, target.id, seen)
     const obstacles = otherObstacles(target)
     return {
       audit: hasChanged

@@ -1,6 +1,6 @@
 import { countText } from '../../core/counts.ts'
 import { lockProject } from '../../core/projects/projects.ts'
-import { ProjectQueue, releaseQueue, showQueue } from '../../core/queue/queue.ts'
+import { countQueue, ProjectQueue, queueView, releaseQueue } from '../../core/queue/queue.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { otherObstacles } from './consequences.ts'
@@ -18,10 +18,11 @@ export const releaseQueueOperation = adminOperation({
   example: { reason: 'The customer has corrected the mailing' },
   answer: ProjectQueue,
   hasVersion: false,
+  look: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target }) {
+  async run({ tx, target, seen }) {
     const hasChanged = await releaseQueue(tx, target.id)
-    const queue = await showQueue(tx, target.id)
+    const queue = await queueView(tx, target.id, seen)
     const obstacles = otherObstacles(target)
     const become = obstacles.length === 0 ? 'go on' : 'still wait'
     return {

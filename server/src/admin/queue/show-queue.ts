@@ -1,4 +1,4 @@
-import { findProject } from '../../core/projects/projects.ts'
+import { requireProject } from '../../core/projects/projects.ts'
 import { ProjectQueue, showQueue } from '../../core/queue/queue.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
@@ -11,9 +11,9 @@ export const showQueueQuery = adminQuery({
   params: ProjectParams,
   query: {},
   answer: ProjectQueue,
-  run: ({ db, params }) =>
-    db.read(async (tx) => {
-      const { id } = await findProject(tx, params.project_id)
-      return { answer: await showQueue(tx, id) }
+  run: ({ mailOf, params: { project_id } }) =>
+    mailOf(project_id).read(async (tx) => {
+      await requireProject(tx, project_id)
+      return { answer: await showQueue(tx, project_id) }
     }),
 })

@@ -1,5 +1,5 @@
 import { listOf, PageQuery } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { requireProject } from '../../core/projects/projects.ts'
 import { suppressionsPage } from '../../core/suppressions/suppressions.ts'
 import { Suppression } from '../../core/suppressions/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
@@ -13,9 +13,9 @@ export const listSuppressionsQuery = adminQuery({
   params: ProjectParams,
   query: PageQuery,
   answer: listOf(Suppression),
-  run: ({ db, params, query }) =>
-    db.read(async (tx) => {
-      const { id } = await findProject(tx, params.project_id)
-      return { answer: await suppressionsPage(tx, id, query) }
+  run: ({ mailOf, params: { project_id }, query }) =>
+    mailOf(project_id).read(async (tx) => {
+      await requireProject(tx, project_id)
+      return { answer: await suppressionsPage(tx, project_id, query) }
     }),
 })

@@ -11,5 +11,7 @@ export const showUsageQuery = adminQuery({
   params: ProjectParams,
   query: {},
   answer: Usage,
-  run: async ({ db, params }) => ({ answer: await db.read((tx) => showUsage(tx, params.project_id)) }),
+  run: async ({ mailOf, params: { project_id } }) => ({
+    answer: await mailOf(project_id).read((tx) => showUsage(tx, project_id)),
+  }),
 })

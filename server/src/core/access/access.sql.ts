@@ -52,6 +52,11 @@ export function findExternalUser(tx: ReadTx, issuer: string, subject: string, is
   )
 }
 
+/** Private halves of the same, as they are kept. */
+export async function listSealedSigningKeys(tx: ReadTx): Promise<{ id: number; private_key: string }[]> {
+  return tx.selectFrom('control.signing_keys').select(['id', 'private_key']).orderBy('id').execute()
+}
+
 /** Public halves of the keys that sign, or lately signed, access tokens. */
 export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise<JWK[]> {
   const rows = await tx

@@ -15,7 +15,7 @@ const { makeProject, makeApiKey } = fixtures(database, admin)
 const mail = openDatabase(database).as('mail')
 const { id: projectId } = await makeProject()
 
-/** Counts the queries, and lets each of them go on only when it is told to. */
+/** Counts the queries that were answered, and lets each of them go on only when it is told to. */
 function counted(hold?: Promise<unknown>) {
   let queries = 0
   const db: UnscopedDb = {
@@ -23,8 +23,8 @@ function counted(hold?: Promise<unknown>) {
     rehearse: (work) => mail.rehearse(work),
     read: (work) => mail.read(work),
     async glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
-      queries++
       const answer = await mail.glance(query)
+      queries++
       await hold
       return answer
     },

@@ -14,7 +14,7 @@ import { verifyFiles } from './verify.ts'
  * An export altered at random, again and again, with a checkpoint over every row and a copy of the checkpoints
  * elsewhere: nothing may pass.
  */
-const tamperings = Number(process.env['POSTERN_TEST_TAMPERINGS'] ?? 2_500)
+const tamperings = Number(process.env['POSTERN_TEST_TAMPERINGS'] ?? 1_000)
 
 const { database, db, keys, checkpointFile } = await intrudedAudit()
 await makeCheckpoints(db, masterKeys)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { daysOf } from '../../platform/ids.ts'
 import type { Forwarded } from '../messages/draft.ts'
-import { maySendNow } from '../projects/may-send.ts'
+import { isUnbraked, maySendNow } from '../projects/may-send.ts'
 import type { LaneKey, Taker } from './lanes.sql.ts'
 
 export interface Claimed {
@@ -30,7 +30,8 @@ export interface LaneToClaim extends LaneKey {
 /**
  * As many mails of each lane as it may give, `limit` in all, the oldest of each first, leased to the caller.
  *
- * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing.
+ * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing, nor
+ * do those that the operator holds.
  * The rows are taken by their place on disk, which the lock keeps true, so that the planner has nothing to choose.
  */
 export async function claimRows(
@@ -47,7 +48,7 @@ export async function claimRows(
                                 ${lanes.map(({ most }) => most)}::int[])
                          with ordinality as lane (shard, project_id, provider, watermark, most, place)
         join control.projects as projects on projects.id = lane.project_id
-       where ${maySendNow}
+       where ${maySendNow} and ${isUnbraked}
     )
     update mail.dispatch
        set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
@@ -75,6 +76,8 @@ export interface Letter {
   format: 'json' | 'mime'
   /** Null but for mail that came in and is sent on. */
   forwarded: Forwarded | null
+  /** Null where nobody records it. */
+  trace: Buffer | null
   /** Null where it is large, and is read by itself when it is sent. */
   content: Buffer | null
 }
@@ -92,7 +95,7 @@ export async function findLetters(
   const { first, last } = daysOf([...shardOf.keys()])
   const { rows } = await sql<Letter>`
     select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
-           bodies.format,
+           messages.trace,           bodies.format,
            case when octet_length(bodies.content) <= ${maxContentBytes} then bodies.content end as content
       from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
       cross join lateral (

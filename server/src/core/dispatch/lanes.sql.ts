@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
-import { maySendNow } from '../projects/may-send.ts'
+import { isUnbraked, maySendNow } from '../projects/may-send.ts'
 
 /** Who takes mail. `none`: nobody, it is of a key for tests. */
 export type Taker = ProviderName | 'none'
@@ -41,7 +41,7 @@ export async function findLanes(
           order by shard, project_id, provider, due_at limit 1) as next
     )
     select lane.shard, lane.project_id, lane.provider, lane.due_at as oldest from lane
-     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow}` : sql``}
+     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isUnbraked}` : sql``}
      ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}
      limit ${limit}`.execute(tx)
   return rows

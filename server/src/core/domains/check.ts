@@ -22,6 +22,7 @@ import { activatePending, listKeys, retireActive } from './dkim-keys.sql.ts'
 import { deleteRecords, verifiedHolder } from './domains.sql.ts'
 import { markLost } from './identities.sql.ts'
 import { findingOf, judge, type ProviderWord, statusAfter } from './judgement.ts'
+import { observe } from './observe.ts'
 import { dkimKeyName } from './records.ts'
 import { nextStep } from './schedule.ts'
 
@@ -64,24 +65,15 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
   const { project_id, id, name } = subject
   try {
     const records = await db.read((tx) => listRecords(tx, project_id, id))
-    const [lookups, report] = await Promise.all([
-      Promise.all(records.map((record) => lookUp(dns, record))),
+    const [observations, report] = await Promise.all([
+      observe(dns, records),
       askProvider(providers[subject.mta_provider], subject, log),
     ])
-    const observations = records.map((record, index) => ({
-      record,
-      lookup: lookups[index] ?? ({ kind: 'failed', why: 'not looked up' } as const),
-    }))
     await db.transaction((tx) => writeDown(tx, subject, observations, report))
   } catch (error) {
     // The lease ends, and it is looked at again; the others must not suffer for it.
     log.error({ err: error, domain: name, project: project_id }, 'a domain could not be checked')
   }
-}
-
-function lookUp(dns: Resolver, { type, name }: CheckedRecord): Promise<Lookup> {
-  const ask = { TXT: dns.txt, CNAME: dns.cname, MX: dns.mx }[type]
-  return ask(name)
 }
 
 type Report = IdentityReport | { failure: string }

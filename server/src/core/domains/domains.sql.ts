@@ -229,13 +229,26 @@ export async function users(
   return { routes: await ids('control.routes'), keys: await ids('control.api_keys') }
 }
 
-/** At most `limit`: whoever has more waiting need not know exactly how many. */
+/** One, or none where there is no such domain. */
+export async function livingIdentities(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
+  const rows = await tx
+    .selectFrom('control.identities')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('domain_id', '=', domainId)
+    .where('retiring_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** In the mail plane. At most `limit`: whoever has more waiting need not know exactly how many. */
 export async function countQueued(
   tx: ReadTx,
   projectId: number,
   identityIds: readonly number[],
   limit: number,
 ): Promise<number> {
+  if (identityIds.length === 0) return 0
   const some = tx
     .selectFrom('mail.dispatch')
     .select(sql<SqlBool>`true`.as('waits'))

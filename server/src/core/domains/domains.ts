@@ -21,6 +21,7 @@ import {
   insert,
   insertRecords,
   list,
+  livingIdentities,
   lock,
   reclaim,
   remove,
@@ -205,9 +206,11 @@ export const otherHolder = verifiedHolder
 /** The routes and API keys that name it. */
 export const domainUsers = users
 
-/** In words: how much mail was accepted under its living identity and has not left yet. */
-export const queuedUnder = async (tx: ReadTx, { project_id, identity }: DomainRow): Promise<string> =>
-  countText(await countQueued(tx, project_id, [identity.id], countCap + 1))
+/** In the mail plane, and in words: how much mail was accepted under its living identity and has not left yet. */
+export async function queuedUnder(mail: ReadTx, projectId: number, domainId: number): Promise<string> {
+  const identities = await livingIdentities(mail, projectId, domainId)
+  return countText(await countQueued(mail, projectId, identities, countCap + 1))
+}
 
 async function registerIdentity(
   tx: Tx,

@@ -59,6 +59,27 @@ const ofKey = (tx: ReadTx, { provider, name, account, region }: IdentityKey) =>
     .where(sql<boolean>`account is not distinct from ${account} and region is not distinct from ${region}`)
     .where('state', '<>', 'retired')
 
+export const listRetiring = (
+  tx: ReadTx,
+  key: IdentityKey,
+): Promise<Pick<IdentityRow, 'id' | 'project_id' | 'name'>[]> =>
+  ofKey(tx, key)
+    .select(['id', 'project_id', 'name'])
+    .where('retiring_at', 'is not', null)
+    .orderBy('id')
+    .execute()
+
+/** As the mail plane knows it. One that it does not know has not come there yet. */
+export async function isRetiring(mail: ReadTx, projectId: number, id: number): Promise<boolean> {
+  const row = await mail
+    .selectFrom('control.identities')
+    .select('retiring_at')
+    .where('project_id', '=', projectId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row !== undefined && row.retiring_at !== null
+}
+
 /** Every one of the key that is not retired, locked, in one order. */
 export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
   ofKey(tx, key)
@@ -150,11 +171,11 @@ async function update(tx: Tx, ids: readonly number[], assignments: ReturnType<ty
 }
 
 /**
- * Whoever accepts mail under a name holds this lock, shared, from before it looks whether it may until it has committed.
+ * In the mail plane. Whoever accepts mail under a name holds this lock, shared, from before it looks whether it may until it has committed.
  * Once it was to be had alone, nothing accepted under an identity that retired before is still unseen.
  */
-export async function awaitAcceptance(tx: Tx, projectId: number, name: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(tx)
+export async function awaitAcceptance(mail: ReadTx, projectId: number, name: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(mail)
 }
 
 /** Nobody signs with them any more. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SesProvider } from '../../providers/ses.ts'
 import { cleanUp } from '../../testing/cleanup.ts'
+import { openCells, testDatabase } from '../../testing/database.ts'
 import type { SesFault } from '../../testing/ses-peer.ts'
 import { assertAliases, deedsOf, identitiesOf, startSettling } from '../../testing/settling.ts'
 import { settleDue, settleIdentity } from './settle.ts'
@@ -285,6 +286,23 @@ describe('mail that still waits', () => {
     await settleDue(await after('6 minutes'), 100)
     assert.deepEqual(await states(domain.name), ['retired'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete'])
+  })
+
+  test('is taken to, where nobody knows yet that the identity retires, and where nobody answers', async () => {
+    const domain = await settled()
+    await admin.delete(at(domain), { reason: 'Given up' })
+    const nowhere = new URL(database.url)
+    nowhere.port = '1'
+    const behind = openCells(await testDatabase())
+    const away = openCells({ ...database, url: nowhere.href, cellUrl: undefined })
+    for (const { mailOf } of [behind, away]) {
+      await settleIdentity({ ...deps, mailOf }, domain.identity.id)
+      const [held] = await identitiesOf(database, domain.name)
+      assert.deepEqual([held?.state, held?.wait_seconds, held?.is_leased], ['retiring', 5, false])
+      assert.deepEqual(deedsOf(peer, domain.name), ['create'])
+    }
+    await settle(domain.name)
+    assert.deepEqual(await states(domain.name), ['retired'])
   })
 
   test('keeps the key it is signed with, which is destroyed after it', async () => {

@@ -1,4 +1,5 @@
-import type { Db, Tx } from '../../platform/db/db.ts'
+import type { Db, ReadTx, Tx } from '../../platform/db/db.ts'
+import { PosternError } from '../../platform/errors.ts'
 import type { Logger } from '../../platform/log.ts'
 import {
   isSamePlace,
@@ -12,8 +13,10 @@ import {
   deleteKeys,
   findKey,
   type IdentityKey,
+  isRetiring,
   lease,
   listDue,
+  listRetiring,
   lockByKey,
   lockDomainsOf,
   markFailed,
@@ -40,6 +43,7 @@ import { dkimAliasRecord, type WantedRecord } from './records.ts'
  */
 export interface SettleDeps {
   db: Db
+  mailOf: (projectId: number) => Db
   providers: { service: MtaProvider; ses: MtaProvider | undefined }
   log: Logger
 }
@@ -49,6 +53,8 @@ const leaseSeconds = 60
 const lastCallAfterMs = 30_000
 /** Mail that was accepted under an identity still goes out under it. */
 const retryWhileMailWaitsSeconds = 300
+/** Where mail is, it is not known yet that they retire, or nobody answers. */
+const retryWhileUnknownSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 3600
 /** More edits than that between two calls, and it waits for the next minute. */
@@ -58,8 +64,9 @@ export async function settleIdentity(deps: SettleDeps, identityId: number): Prom
   const key = await deps.db.read((tx) => findKey(tx, identityId))
   if (!key) return
   for (let round = 0; round < maxRounds; round++) {
+    const mail = await mailUnder(deps, key)
     const claimedAt = performance.now()
-    const call = await deps.db.transaction((tx) => claimKey(tx, key))
+    const call = await deps.db.transaction((tx) => claimKey(tx, key, mail))
     if (call === undefined) return
     const mayCall = () => performance.now() - claimedAt < lastCallAfterMs
     if (await settleOnce(deps, key, call, mayCall)) return
@@ -96,13 +103,14 @@ function callFor(identities: readonly Unsettled[]): Call {
 }
 
 /** Undefined when there is nothing to do, or when somebody is at it. */
-async function claimKey(tx: Tx, key: IdentityKey): Promise<Call | undefined> {
+async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Call | undefined> {
   const all = await lockByKey(tx, key)
   const isSettled = all.every(({ state }) => state === 'registered')
   if (isSettled || all.some(({ is_leased }) => is_leased)) return undefined
   const call = callFor(all)
-  if (call === 'deregister' && (await withMailWaiting(tx, all)).length > 0) {
-    await postpone(tx, idsOf(all), retryWhileMailWaitsSeconds)
+  if (call === 'deregister' && idsOf(all).some((id) => mail.get(id) !== 'none')) {
+    const isWaiting = idsOf(all).some((id) => mail.get(id) === 'waits')
+    await postpone(tx, idsOf(all), isWaiting ? retryWhileMailWaitsSeconds : retryWhileUnknownSeconds)
     return undefined
   }
   await lease(tx, idsOf(all), leaseSeconds)
@@ -111,11 +119,12 @@ async function claimKey(tx: Tx, key: IdentityKey): Promise<Call | undefined> {
 
 /** False when the decision was overtaken by an edit. */
 async function settleOnce(
-  { db, providers, log }: SettleDeps,
+  deps: SettleDeps,
   key: IdentityKey,
   call: Call,
   mayCall: () => boolean,
 ): Promise<boolean> {
+  const { db, providers, log } = deps
   try {
     const provider = providers[key.provider]
     // An identity in another account or region is another one, and may live there while it is to go here.
@@ -125,7 +134,9 @@ async function settleOnce(
     const registration = call === 'register' ? await provider.register(key.name) : undefined
     if (call === 'deregister') await provider.deregister(key.name)
     for (;;) {
-      const isWritten = await db.transaction((tx) => writeDown(tx, key, call, registration))
+      // Asked anew: an edit may have come meanwhile.
+      const mail = await mailUnder(deps, key)
+      const isWritten = await db.transaction((tx) => writeDown(tx, key, call, { registration, mail }))
       if (isWritten !== undefined) return isWritten
     }
   } catch (error) {
@@ -154,7 +165,7 @@ async function writeDown(
   tx: Tx,
   key: IdentityKey,
   made: Call,
-  registration: Registration | undefined,
+  { registration, mail }: { registration: Registration | undefined; mail: MailUnder },
 ): Promise<boolean | undefined> {
   const domains = await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
@@ -170,9 +181,10 @@ async function writeDown(
   const [living, retiring] = partition(all, isLiving)
   if (registration) await writeRegistration(tx, living, dkimAliases(key.name, registration))
   else await release(tx, idsOf(living))
-  const waiting = await withMailWaiting(tx, retiring)
-  const done = idsOf(retiring).filter((id) => !waiting.includes(id))
+  const [done, others] = partition(idsOf(retiring), (id) => mail.get(id) === 'none')
+  const [waiting, unknown] = partition(others, (id) => mail.get(id) === 'waits')
   await postpone(tx, waiting, retryWhileMailWaitsSeconds)
+  await postpone(tx, unknown, retryWhileUnknownSeconds)
   await markRetired(tx, done)
   await deleteKeys(tx, done)
   return true
@@ -202,12 +214,37 @@ const partition = <T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] 
 ]
 const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)
 
-/** Mail that is being accepted at this very moment is waited for: see core/messages. */
-async function withMailWaiting(tx: Tx, identities: readonly Unsettled[]): Promise<number[]> {
-  const waiting: number[] = []
-  for (const { id, project_id, name } of identities) {
-    await awaitAcceptance(tx, project_id, name)
-    if ((await countQueued(tx, project_id, [id], 1)) > 0) waiting.push(id)
+/** Of identities that retire; what is not in it is not known. */
+type MailUnder = ReadonlyMap<number, 'waits' | 'none'>
+
+/**
+ * Whether mail waits under those that retire. Nothing is accepted under an identity once it is known to retire where
+ * mail is accepted, and what is being accepted at this very moment is waited for (core/messages). So none stays none,
+ * and this can be asked before whatever follows from it: mail may be in a database of its own, for which no transaction
+ * waits. That one learns a moment later that an identity retires.
+ */
+async function mailUnder({ db, mailOf, log }: SettleDeps, key: IdentityKey): Promise<MailUnder> {
+  const retiring = await db.read((tx) => listRetiring(tx, key))
+  const known = new Map<number, 'waits' | 'none'>()
+  for (const { id, project_id, name } of retiring) {
+    try {
+      const found = await mailOf(project_id).read((mail) => mailUnderOne(mail, project_id, id, name))
+      if (found) known.set(id, found)
+    } catch (error) {
+      if (!(error instanceof PosternError && error.code === 'unavailable')) throw error
+      log.warn({ err: error, identity: id }, 'whether mail waits under an identity cannot be told now')
+    }
   }
-  return waiting
+  return known
+}
+
+async function mailUnderOne(
+  mail: ReadTx,
+  projectId: number,
+  id: number,
+  name: string,
+): Promise<'waits' | 'none' | undefined> {
+  if (!(await isRetiring(mail, projectId, id))) return undefined
+  await awaitAcceptance(mail, projectId, name)
+  return (await countQueued(mail, projectId, [id], 1)) > 0 ? 'waits' : 'none'
 }

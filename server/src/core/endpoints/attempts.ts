@@ -3,19 +3,19 @@ import type { ReadTx } from '../../platform/db/db.ts'
 import { madeAt } from '../../platform/ids.ts'
 import { namedPage, namedPageOf } from '../page.ts'
 import { type AttemptRow, searchAttempts } from '../webhooks/attempts.ts'
-import { findEndpoint } from './endpoints.ts'
+import { requireEndpoint } from './endpoints.ts'
 import type { DeliveryAttempt } from './wire.ts'
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** A page of what was tried to deliver to an endpoint, newest first. */
+/** In the mail plane. A page of what was tried to deliver to an endpoint, newest first. */
 export async function listEndpointAttempts(
   tx: ReadTx,
   projectId: number,
   id: number,
   query: { event_id?: string; outcome?: AttemptRow['outcome']; limit?: number; cursor?: string },
 ): Promise<{ data: Static<typeof DeliveryAttempt>[]; next_cursor: string | null }> {
-  await findEndpoint(tx, projectId, id)
+  await requireEndpoint(tx, projectId, id)
   const { limit, last } = namedPageOf(query, uuid)
   const search = { limit, beforeId: last, eventId: query.event_id, outcome: query.outcome }
   const { rows, next } = await searchAttempts(tx, projectId, id, search)

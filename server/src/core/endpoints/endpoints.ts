@@ -20,6 +20,7 @@ import {
   takeId,
   updateConfiguration,
 } from './endpoints.sql.ts'
+import { isThere } from './standing.sql.ts'
 import { endpointUrl } from './url.ts'
 
 export type { EndpointRow }
@@ -59,6 +60,11 @@ export function endpointView(row: EndpointRow) {
 
 export async function findEndpoint(tx: ReadTx, projectId: number, id: number): Promise<EndpointRow> {
   return (await findById(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+export async function requireEndpoint(tx: ReadTx, projectId: number, id: number): Promise<void> {
+  if (!(await isThere(tx, projectId, id))) missing(projectId, id)
 }
 
 /** Whoever changes an endpoint locks it first, and hands what was locked to the functions below. */

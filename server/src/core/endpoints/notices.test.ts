@@ -29,7 +29,7 @@ async function disabled() {
     `insert into mail.outbox (project_id, topic, payload) values ($1, 'endpoint.disabled', $2)`,
     [project.id, JSON.stringify(payload)],
   )
-  await tellControl(deps)
+  await tellControl({ db: deps.db, mailDb: api.context.cells.all[0].mail })
   return {
     owner,
     email: owner.user.email,

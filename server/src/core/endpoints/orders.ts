@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
-import type { Tx } from '../../platform/db/db.ts'
+import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { momentOf } from '../moment.ts'
 import { tellMail } from '../outbox/outbox.ts'
 import type { EndpointRow } from './endpoints.ts'
-import { databaseTime, hasEvent, isReplaying } from './orders.sql.ts'
+import { databaseTime, hasEvent, isReplayAsked, isReplaying } from './orders.sql.ts'
 import type { EndpointReplay, EndpointTest } from './wire.ts'
 
 /**
@@ -38,24 +38,46 @@ export interface ReplayRequest {
   only_undelivered?: boolean
 }
 
+/** What the mail plane knows of a replay that is asked for. */
+export interface ReplayLook {
+  hasEvent: boolean
+  isReplaying: boolean
+}
+
+export const lookForReplay = async (
+  mail: ReadTx,
+  projectId: number,
+  endpointId: number,
+  { event_id }: ReplayRequest,
+): Promise<ReplayLook> => ({
+  hasEvent: event_id !== undefined && (await hasEvent(mail, projectId, event_id)),
+  isReplaying: event_id === undefined && (await isReplaying(mail, projectId, endpointId)),
+})
+
+/**
+ * The look came before the lock: a replay that has begun in between, and left the outbox, is not seen. The mail plane
+ * then finds it under way, and leaves it at that one.
+ */
 export async function orderReplay(
   tx: Tx,
   deps: OrderDeps,
   endpoint: EndpointRow,
   request: ReplayRequest,
+  look: ReplayLook,
 ): Promise<Static<typeof EndpointReplay>> {
   const asked = oneEventOrRange(request)
   requireActive(endpoint)
   const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
   const { id: endpoint_id, project_id } = endpoint
   if ('event_id' in asked) {
-    if (!(await hasEvent(tx, project_id, asked.event_id))) {
+    if (!look.hasEvent) {
       throw new PosternError('not_found', `There is no event ${asked.event_id} in project ${project_id}.`)
     }
     await deps.limits.replays(endpoint_id)
   } else {
     requireRange(asked, await databaseTime(tx), deps.retentionDays)
-    if (await isReplaying(tx, project_id, endpoint_id)) throw stillReplaying(endpoint_id)
+    const isUnderWay = look.isReplaying || (await isReplayAsked(tx, project_id, endpoint_id))
+    if (isUnderWay) throw stillReplaying(endpoint_id)
   }
   await tellMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...asked })
   return { endpoint_id, ...nothing, ...asked }

@@ -32,6 +32,16 @@ export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<
   return rows[0]?.address
 }
 
+/** Of the message, where it is recorded. */
+export async function findTrace(
+  tx: ReadTx,
+  { shard, messageId }: RecipientKey,
+): Promise<Buffer | null | undefined> {
+  const { rows } = await sql<{ trace: Buffer | null }>`
+    select trace from mail.messages where shard = ${shard} and id = ${messageId}`.execute(tx)
+  return rows[0]?.trace
+}
+
 /**
  * Whether there was something left to do. Whoever handed it over has not written that down yet, or died of it: the
  * attempt that the report speaks of is noted in its place, without what the MTA called it.

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type FeedbackReport, readFeedbackReport } from '../../mail/arf.ts'
 import { readDsn } from '../../mail/dsn.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Cells } from '../../platform/db/cells.ts'
 import type { Logger } from '../../platform/log.ts'
+import { metrics } from '../../platform/metrics.ts'
 import { findAddress } from './feedback.sql.ts'
 import { applyFeedback } from './feedback.ts'
 import { type Heard, hearComplaint, hearDelivery } from './hear.ts'
 import { passOn } from './pass-on.ts'
 import { mailOf, type VerpKeys, type VerpToken } from './return-path.ts'
+import { traceFeedback } from './traced.ts'
 
 /** Where reports come in by mail. */
 export interface ReportDeps extends FeedbackDeps {
@@ -16,8 +18,8 @@ export interface ReportDeps extends FeedbackDeps {
 }
 
 export interface FeedbackDeps {
-  /** The mail plane's. */
-  db: Db
+  /** Which of them a mail is in, its return path says. */
+  cells: Pick<Cells, 'ofShard'>
   keys: VerpKeys
   suppressOn: ReadonlySet<string>
   log: Logger
@@ -30,20 +32,25 @@ export interface FeedbackDeps {
  * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
  */
 export async function takeReport(deps: ReportDeps, raw: Buffer, mail: VerpToken | undefined): Promise<void> {
-  const { db, log, suppressOn, name } = deps
+  const { cells, log, suppressOn, name } = deps
   const told = await understand(deps, raw, mail)
   if (!told) {
+    metrics.reports.add({ kind: 'none', outcome: 'ignored' })
     log.info({ message_id: mail?.messageId, size: raw.length }, 'mail that is no report was ignored')
     return
   }
+  const began = new Date()
   const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, raw) }
   const isFailure = feedback.kind === 'bounced' || feedback.kind === 'failed'
+  const db = cells.ofShard(feedback.shard).mail
   const { outcome, isPassedOn } = await db.transaction(async (tx) => {
     const outcome = await applyFeedback(tx, feedback, suppressOn)
     const isPassedOn = outcome === 'applied' && isFailure && (await passOn(tx, feedback, raw, name))
     return { outcome, isPassedOn }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
+  metrics.reports.add({ kind, outcome })
+  await traceFeedback(db, feedback, { outcome, began })
   const line = { message_id, recipient_no, attempt, kind, outcome, ...(isPassedOn && { is_passed_on: true }) }
   if (outcome === 'unknown') log.warn(line, 'a report about mail that nobody knows was ignored')
   else log.debug(line, 'a report was taken in')
@@ -69,7 +76,8 @@ async function understand(
   const about = dsn && (mail ?? mailOf(deps.keys, `${dsn.envid}@`))
   if (!about) return undefined
   // Who the mail went to matters only where the report speaks of several.
-  const address = dsn.recipients.length > 1 ? await deps.db.read((tx) => findAddress(tx, about)) : undefined
+  const { mail: db } = deps.cells.ofShard(about.shard)
+  const address = dsn.recipients.length > 1 ? await db.read((tx) => findAddress(tx, about)) : undefined
   const heard = hearDelivery(dsn.recipients, address ?? '')
   return heard && { mail: about, heard }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Address } from '../../mail/address.ts'
 import { type Authentication, confirmsSender } from '../../mail/authentication.ts'
 import { forwardedField, receivedField, shownFields } from '../../mail/trace.ts'
+import type { MailOf } from '../../platform/db/cells.ts'
 import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
@@ -26,8 +27,9 @@ export interface Arrived {
 }
 
 export interface TakeInDeps {
-  /** The mail plane's. */
-  db: UnscopedDb
+  /** Where routes are looked up: whose mail it is, they say. */
+  routes: UnscopedDb
+  mailOf: MailOf
   examiners: Examiners
   signers: Signers
   linkKeys: LinkKeys
@@ -40,7 +42,7 @@ export interface TakenIn {
   /** Of the first recipient's row. */
   id: string
   projectId: number
-  actions: string[]
+  actions: InboundRow['action'][]
   authentication: Authentication
 }
 
@@ -59,7 +61,7 @@ const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | '
  */
 export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenIn> {
   const { raw, client, to } = arrived
-  const routings = await deps.db.glance((tx) => routingsOf(tx, to))
+  const routings = await deps.routes.glance((tx) => routingsOf(tx, to))
   const plan = planOf(routings)
   const keys = await Promise.all(plan.forwards.map((forward) => keyOf(deps, forward)))
   const hop = receivedField({
@@ -76,7 +78,7 @@ export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenI
     })),
     isParsed: plan.hasReader,
   })
-  return deps.db.transaction((tx) => write(tx, deps, arrived, plan, examined))
+  return deps.mailOf(plan.projectId).transaction((tx) => write(tx, deps, arrived, plan, examined))
 }
 
 /** What is to be done with a mail, for one project. */

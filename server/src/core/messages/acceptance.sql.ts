@@ -141,6 +141,7 @@ export interface MessageRow {
   format: 'json' | 'mime'
   content: Buffer
   forwarded: Forwarded | null
+  trace: Buffer | null
 }
 
 /** Messages, recipients, bodies and what is to be dispatched, in one statement. Events are their own. */
@@ -157,11 +158,12 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
   await sql`
     with message as (
       insert into mail.messages (id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject, tags,
-                                 metadata, recipient_count, size_bytes, send_at, forwarded)
+                                 metadata, recipient_count, size_bytes, send_at, forwarded, trace)
       select id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject,
              case tags when '[]' then '{}'
                else array(select json_array_elements_text(tags::json)) end,
-             metadata::jsonb, recipient_count, size_bytes, send_at, forwarded::jsonb
+             metadata::jsonb, recipient_count, size_bytes, send_at, forwarded::jsonb,
+             decode(trace, 'hex')
         from unnest(${each(({ id }) => id)}::uuid[], ${each(({ projectId }) => projectId)}::bigint[],
                     ${each(({ identityId }) => identityId)}::bigint[],
                     ${each(({ apiKeyId }) => apiKeyId)}::bigint[], ${each(({ userId }) => userId)}::bigint[],
@@ -170,9 +172,10 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
                     ${each(({ metadata }) => JSON.stringify(metadata))}::text[],
                     ${each(({ recipients }) => recipients.length)}::smallint[],
                     ${each(({ sizeBytes }) => sizeBytes)}::integer[], ${each(({ sendAt }) => sendAt)}::timestamptz[],
-                    ${each(({ forwarded }) => forwarded && JSON.stringify(forwarded))}::text[])
+                    ${each(({ forwarded }) => forwarded && JSON.stringify(forwarded))}::text[],
+                    ${each(({ trace }) => trace?.toString('hex') ?? null)}::text[])
           as message (id, project_id, identity_id, api_key_id, user_id, is_test, from_address, subject, tags, metadata,
-                      recipient_count, size_bytes, send_at, forwarded)
+                      recipient_count, size_bytes, send_at, forwarded, trace)
     ), body as (
       insert into mail.bodies (message_id, project_id, format, content)
       select id, project_id, format, substring(${Buffer.concat(contents)}::bytea from first for size)

@@ -285,12 +285,10 @@ describe('a domain that is edited while mail is accepted', () => {
       steps.push('accepted')
     })
     await new Promise((resolve) => setTimeout(resolve, 100))
-    const retiring = openDatabase(database)
-      .as('admin')
-      .transaction(async (tx) => {
-        await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${at.id}, ${at.name}))`.execute(tx)
-        steps.push('retired')
-      })
+    const retiring = mail.read(async (tx) => {
+      await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${at.id}, ${at.name}))`.execute(tx)
+      steps.push('retired')
+    })
     await new Promise((resolve) => setTimeout(resolve, 200))
     assert.deepEqual(steps, [])
     release()

@@ -1,7 +1,9 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
+import { metrics } from '../../platform/metrics.ts'
 import { Together } from '../../platform/together.ts'
+import { follow, type SpanContext, storedTrace } from '../../platform/tracing.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
 import {
   addUsage,
@@ -18,7 +20,7 @@ import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
 import { Quota } from './quota.ts'
 import { Repetitions } from './repetition.ts'
-import type { Answer, Outcome, Submission } from './submission.ts'
+import type { Answer, Outcome, Submission, Way } from './submission.ts'
 import { refusalOf, type Sender } from './verdict.ts'
 import type { Accepted } from './wire.ts'
 
@@ -31,13 +33,17 @@ const groupsAtOnce = 2
 /** What is answered, or thrown, to one of a group. */
 type Reply = () => Answer
 
+export interface Accepts {
+  accept(submission: Submission, way?: Way): Promise<Answer>
+}
+
 /**
  * Mail is accepted in groups, one transaction each. Nobody is told of success before its commit.
  *
  * Each mail has a verdict of its own, and a mail that the database itself refuses takes nobody with it: a group that
  * fails is halved and tried again until the culprit is alone.
  */
-export class Acceptance {
+export class Acceptance implements Accepts {
   readonly #db: Db
   readonly #providers: ReadonlySet<string>
   readonly #groups: Together<Submission, Reply>
@@ -49,12 +55,18 @@ export class Acceptance {
     this.#groups = new Together((group) => this.#commit(group), { groupsAtOnce, take })
   }
 
-  async accept(submission: Submission): Promise<Answer> {
+  async accept(submission: Submission, way: Way = 'http'): Promise<Answer> {
     const reply = await this.#groups.ask(submission)
-    return reply()
+    const answer = reply()
+    if ('outcomes' in answer) count(answer.outcomes, way)
+    return answer
   }
 
   async #commit(group: readonly Submission[]): Promise<Reply[]> {
+    const mails = group.reduce((sum, submission) => sum + submission.mails.length, 0)
+    const spans = group.map(({ trace }) =>
+      follow(trace, 'acceptance group', { attributes: { 'postern.group.mails': mails } }),
+    )
     try {
       const answers = await this.#db.transaction((tx) => acceptAll(tx, group, this.#providers))
       return answers.map((answer) => () => answer)
@@ -68,7 +80,17 @@ export class Acceptance {
       }
       const middle = Math.ceil(group.length / 2)
       return [...(await this.#commit(group.slice(0, middle))), ...(await this.#commit(group.slice(middle)))]
+    } finally {
+      for (const span of spans) span?.end()
     }
+  }
+}
+
+function count(outcomes: readonly Outcome[], way: Way): void {
+  const accepted = outcomes.filter((outcome) => 'accepted' in outcome).length
+  if (accepted > 0) metrics.mailsAccepted.add({ way }, accepted)
+  for (const outcome of outcomes) {
+    if ('refused' in outcome) metrics.mailsRefused.add({ way, code: outcome.refused.code })
   }
 }
 
@@ -95,6 +117,7 @@ const bytesOf = ({ mails }: Submission): number =>
 interface Candidate {
   sender: Sender
   read: ReadDraft
+  trace?: SpanContext | undefined
   outcome: Outcome | undefined
 }
 
@@ -107,7 +130,12 @@ async function acceptAll(
   const candidates = submissions.map((submission, place): Candidate[] =>
     repetitions.answerOf(place)
       ? []
-      : submission.mails.map((read) => ({ sender: submission.sender, read, outcome: undefined })),
+      : submission.mails.map((read) => ({
+          sender: submission.sender,
+          read,
+          trace: submission.trace,
+          outcome: undefined,
+        })),
   )
   await decide(tx, candidates.flat(), providers)
   const answers = candidates.map(
@@ -126,7 +154,9 @@ export async function acceptWithin(
   const sender = { projectId, apiKey: null, userId: null }
   const candidates = mails.map((read): Candidate => ({ sender, read, outcome: undefined }))
   await decide(tx, candidates, forwarding)
-  return candidates.map(outcomeOf)
+  const outcomes = candidates.map(outcomeOf)
+  tx.onCommit(() => count(outcomes, 'forward'))
+  return outcomes
 }
 
 /** Amazon SES sends nothing whose From is not a domain of its own customer's. */
@@ -193,7 +223,7 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
       candidate.outcome = { refused }
       continue
     }
-    const row = rowOf(candidate.sender, facts, draft, recipients)
+    const row = rowOf(candidate, facts, draft, recipients)
     rows.push(row)
     candidate.outcome = { accepted: { id: row.id, status: statusOf(row), created_at: now.toISOString() } }
   }
@@ -204,7 +234,7 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
 }
 
 function rowOf(
-  { projectId, apiKey, userId }: Sender,
+  { sender: { projectId, apiKey, userId }, trace }: Candidate,
   { identity_id, provider, now }: Facts,
   { from, subject, format, content, tags, metadata, sizeBytes, sendAt, forwarded }: Draft,
   recipients: MessageRow['recipients'],
@@ -228,6 +258,7 @@ function rowOf(
     format,
     content,
     forwarded: forwarded ?? null,
+    trace: storedTrace(trace),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/db.ts'
+import { metrics } from '../../platform/metrics.ts'
 import type { EventType } from '../events.ts'
 import { insertEvents, type NewEvent } from './events.sql.ts'
 
@@ -25,7 +26,11 @@ export interface RecipientEvent {
 
 /** Any number at once, of any projects. */
 export async function writeEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
-  if (events.length > 0) await insertEvents(tx, events)
+  if (events.length === 0) return
+  await insertEvents(tx, events)
+  tx.onCommit(() => {
+    for (const { type } of events) metrics.mailEvents.add({ type })
+  })
 }
 
 /** What became of recipients. */

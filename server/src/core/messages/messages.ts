@@ -64,10 +64,20 @@ function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
   }
 }
 
-async function requireMessage(tx: ReadTx, projectId: number, id: string): Promise<MessageRow> {
+export function missingMessage(projectId: number, id: string): never {
+  throw new PosternError('not_found', `There is no message ${id} in project ${projectId}.`)
+}
+
+const requireMessage = async (tx: ReadTx, projectId: number, id: string): Promise<MessageRow> =>
+  (await findById(tx, projectId, id)) ?? missingMessage(projectId, id)
+
+export async function findMessage(
+  tx: ReadTx,
+  projectId: number,
+  id: string,
+): Promise<Static<typeof Message> | undefined> {
   const row = await findById(tx, projectId, id)
-  if (!row) throw new PosternError('not_found', `There is no message ${id} in project ${projectId}.`)
-  return row
+  return row && messageView(row, await isClosed(tx, projectId))
 }
 
 export async function showMessage(
@@ -75,8 +85,7 @@ export async function showMessage(
   projectId: number,
   id: string,
 ): Promise<Static<typeof Message>> {
-  const row = await requireMessage(tx, projectId, id)
-  return messageView(row, await isClosed(tx, projectId))
+  return (await findMessage(tx, projectId, id)) ?? missingMessage(projectId, id)
 }
 
 /** A page of them, newest first. */

@@ -1,7 +1,11 @@
 import type { PosternError } from '../../platform/errors.ts'
+import type { SpanContext } from '../../platform/tracing.ts'
 import type { ReadDraft } from './draft.ts'
 import type { Sender } from './verdict.ts'
 import type { Accepted } from './wire.ts'
+
+/** How mail comes to be accepted. */
+export type Way = 'http' | 'batch' | 'smtp' | 'forward'
 
 /** What is asked of acceptance, and what it answers. */
 export interface Submission {
@@ -9,6 +13,8 @@ export interface Submission {
   /** One mail, or a batch that is accepted in one transaction, each for itself. */
   mails: readonly ReadDraft[]
   repeatable?: Repeatable | undefined
+  /** The span that it came with, where one is recorded. */
+  trace?: SpanContext | undefined
 }
 
 export type Outcome = { accepted: Accepted } | { refused: PosternError }

@@ -18,6 +18,8 @@ import type { Topic, Words } from './outbox.ts'
  *
  * No transaction writes both schemas. A row is applied in one of the mail plane's, which also notes its id, and is
  * deleted in one of control's; whoever dies in between leaves it to the next, who finds the note and only deletes it.
+ * Rows are read where they are applied: what a row speaks of was committed before it, so in a cell's copy of control it
+ * has come before it, too. A row that was deleted is there for a moment longer, and its note with it.
  * Every row is looked at in every round: ids are drawn before their transactions commit, so a row may appear behind
  * others that have long been applied.
  */
@@ -25,6 +27,8 @@ export interface OutboxDeps {
   /** The administrative role's. */
   db: Db
   mailDb: Db
+  /** Of this cell; undefined: all. */
+  shards?: readonly number[] | undefined
 }
 
 type Appliers = {
@@ -60,14 +64,14 @@ const pageRows = 100
 
 /** One round: to the end of what lies there, or until told to stop. */
 export async function applyOutbox(
-  { db, mailDb }: OutboxDeps,
+  { db, mailDb, shards }: OutboxDeps,
   signal?: AbortSignal,
 ): Promise<{ applied: number; isMore: boolean }> {
   const topics = Object.keys(appliers)
   let failure: unknown
   let done = 0
   for (let afterId = 0; !signal?.aborted; ) {
-    const rows = await db.read((tx) => selectRows(tx, topics, { afterId, atMost: pageRows }))
+    const rows = await mailDb.read((tx) => selectRows(tx, topics, { afterId, atMost: pageRows, shards }))
     const applied: number[] = []
     for (const row of rows) {
       try {

@@ -14,7 +14,7 @@ const stage = await webhookStage(database)
 const { api, receiver } = stage
 const { email } = await api.makeAdmin()
 const admin = new Client(api.url, await api.tokenOf(email))
-const deps = { db: api.context.db.admin, mailDb: api.context.db.mail }
+const deps = { db: api.context.db.admin, mailDb: api.context.cells.all[0].mail }
 stage.startWorker()
 
 test('an endpoint is tested, switched off by its own word, switched on again, and has its events replayed', async () => {

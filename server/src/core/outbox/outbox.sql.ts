@@ -14,15 +14,17 @@ export interface ControlRow {
   payload: unknown
 }
 
-/** In their order, those behind an id. */
+/** In their order, those behind an id, of a cell's own shards. */
 export async function selectRows(
   tx: ReadTx,
   topics: readonly string[],
-  { afterId, atMost }: { afterId: number; atMost: number },
+  { afterId, atMost, shards }: { afterId: number; atMost: number; shards?: readonly number[] | undefined },
 ): Promise<ControlRow[]> {
   const { rows } = await sql<ControlRow>`
     select id, project_id, topic, payload from control.outbox
-     where id > ${afterId} and topic = any(${topics}::text[]) order by id limit ${atMost}`.execute(tx)
+     where id > ${afterId} and topic = any(${topics}::text[])
+           ${shards === undefined ? sql`` : sql`and shard = any(${shards}::smallint[])`}
+     order by id limit ${atMost}`.execute(tx)
   return rows
 }
 

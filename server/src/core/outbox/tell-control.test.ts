@@ -12,7 +12,8 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject } = fixtures(database, admin)
-const { mail: mailDb, admin: db } = api.context.db
+const { admin: db } = api.context.db
+const { mail: mailDb } = api.context.cells.all[0]
 const deps = { db, mailDb }
 
 const count = (projectId: number, counts: object) =>

@@ -15,6 +15,8 @@ export interface TellDeps {
   /** The administrative role's. */
   db: Db
   mailDb: Db
+  /** Of this cell; undefined: all. */
+  shards?: readonly number[] | undefined
 }
 
 const tellers: Record<string, Teller> = {
@@ -28,8 +30,12 @@ const rowsAtMost = 1000
 const dueAtMost = 200
 
 /** How many things were told of, and whether there is more to tell at once. */
-export async function tellControl({ db, mailDb }: TellDeps): Promise<{ told: number; isMore: boolean }> {
-  const due = await db.read((tx) => dueFigures(tx, dueAtMost))
+export async function tellControl({
+  db,
+  mailDb,
+  shards,
+}: TellDeps): Promise<{ told: number; isMore: boolean }> {
+  const due = await db.read((tx) => dueFigures(tx, dueAtMost, shards))
   const reading = await mailDb.read(async (tx) => {
     if (!(await tryReading(tx))) return undefined
     const rows = await selectMailRows(tx, Object.keys(tellers), rowsAtMost)

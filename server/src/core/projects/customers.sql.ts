@@ -54,7 +54,6 @@ export interface Remains {
   routes: boolean
   apiKeys: boolean
   identities: boolean
-  mail: boolean
 }
 
 export async function remains(tx: ReadTx, id: number): Promise<Remains> {
@@ -63,10 +62,18 @@ export async function remains(tx: ReadTx, id: number): Promise<Remains> {
            exists (select from control.endpoints where project_id = ${id}) as endpoints,
            exists (select from control.routes where project_id = ${id}) as routes,
            exists (select from control.api_keys where project_id = ${id}) as "apiKeys",
-           exists (select from control.identities where project_id = ${id} and state <> 'retired') as identities,
-           exists (select from mail.dispatch
-                    where shard = postern.shard_of(${id}) and project_id = ${id}) as mail`.execute(tx)
+           exists (select from control.identities where project_id = ${id} and state <> 'retired') as identities`.execute(
+    tx,
+  )
   return one(rows)
+}
+
+/** In the mail plane. */
+export async function hasMailWaiting(mail: ReadTx, id: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from mail.dispatch
+     where shard = postern.shard_of(${id}) and project_id = ${id} limit 1`.execute(mail)
+  return rows.length > 0
 }
 
 /** The one that the transaction names. */

@@ -1,7 +1,15 @@
 import type { Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { plainName } from '../text.ts'
-import { insertOwn, listOfUser, type Remains, remains, removeOwn, rename } from './customers.sql.ts'
+import {
+  hasMailWaiting,
+  insertOwn,
+  listOfUser,
+  type Remains,
+  remains,
+  removeOwn,
+  rename,
+} from './customers.sql.ts'
 import type { ProjectRow } from './projects.ts'
 
 /** What customers do with projects themselves; all else about them is an administrator's. */
@@ -20,6 +28,8 @@ export async function createOwnProject(
   return row
 }
 
+export { hasMailWaiting }
+
 export const listProjectsOf = listOfUser
 
 /** The row as it was when the name is the same. */
@@ -37,7 +47,7 @@ export function refuseLocked(isLocked: boolean): void {
   )
 }
 
-const words: Record<keyof Remains, string> = {
+const words: Record<keyof Remains | 'mail', string> = {
   domains: 'domains',
   endpoints: 'endpoints',
   routes: 'routes',
@@ -48,12 +58,19 @@ const words: Record<keyof Remains, string> = {
 
 /**
  * The transaction's own project, with its members. Its lock is held, and whoever adds to a project takes that first: what
- * is not there now does not come.
+ * is not there now does not come. Mail, asked after before, is none that could be new: it comes under an identity, and one
+ * that mail waits under is not forgotten.
  */
-export async function deleteProject(tx: Tx, { id, is_locked }: ProjectRow): Promise<void> {
+export async function deleteProject(
+  tx: Tx,
+  { id, is_locked }: ProjectRow,
+  { hasMail }: { hasMail: boolean },
+): Promise<void> {
   refuseLocked(is_locked)
-  const left = await remains(tx, id)
-  const names = Object.entries(words).flatMap(([key, word]) => (left[key as keyof Remains] ? [word] : []))
+  const left = { ...(await remains(tx, id)), mail: hasMail }
+  const names = Object.entries(words).flatMap(([key, word]) =>
+    left[key as keyof typeof words] ? [word] : [],
+  )
   if (names.length > 0) {
     throw new PosternError('in_use', `Project ${id} still has: ${names.join('; ')}. These go first.`)
   }

@@ -43,6 +43,11 @@ export async function find(tx: ReadTx, id: number): Promise<ProjectRow | undefin
   return rows[0] && rowOf(rows[0])
 }
 
+export async function exists(tx: ReadTx, id: number): Promise<boolean> {
+  const { rows } = await sql`select from control.projects where id = ${id}`.execute(tx)
+  return rows.length > 0
+}
+
 /**
  * Every change of a project or of what it owns begins here: so a limit is counted, and an owner replaced, by
  * one transaction at a time.

@@ -6,11 +6,11 @@ import { tellMail } from '../outbox/outbox.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
 import { plainName } from '../text.ts'
 import { requireActiveUser } from '../users/users.ts'
-import { type Holdings, holdings } from './holdings.sql.ts'
-import { find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
+import { type HeldMail, type Holdings, holdings, mailHeld } from './holdings.sql.ts'
+import { exists, find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
 
-export type { Holdings, ProjectRow }
+export type { HeldMail, Holdings, ProjectRow }
 
 export const projectView = (row: ProjectRow): Static<typeof Project> => ({
   id: row.id,
@@ -64,8 +64,14 @@ export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =
   existing(await find(tx, id), id)
 export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
 
+/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+export async function requireProject(tx: ReadTx, id: number): Promise<void> {
+  if (!(await exists(tx, id))) throw missingProject(id)
+}
+
 /** For a preview: what a change of the project touches. */
 export const holdingsOf = holdings
+export const heldMailOf = mailHeld
 
 /** Whatever was read before a lock was waited for. */
 export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { countCap } from '../counts.ts'
 import { nullable, Timestamp } from '../wire.ts'
-import { countMails, deleteHold, findHold, insertHold } from './queue.sql.ts'
+import { type Counts, countMails, deleteHold, findHold, insertHold } from './queue.sql.ts'
 
 /**
  * The mail of a project that is still to be handed over, as an administrator sees it. A hold is a row in control that
@@ -27,13 +27,27 @@ export const ProjectQueue = Type.Object(
   { title: 'ProjectQueue', additionalProperties: false },
 )
 
-export async function showQueue(tx: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> {
+/** In the mail plane: held is what is held there. */
+export const showQueue = async (mail: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> =>
+  queueView(mail, projectId, await countQueue(mail, projectId))
+
+export type { Counts }
+
+/** In the mail plane: what is there. */
+export const countQueue = (mail: ReadTx, projectId: number): Promise<Counts> =>
+  countMails(mail, projectId, countCap + 1)
+
+export async function queueView(
+  tx: ReadTx,
+  projectId: number,
+  counts: Counts,
+): Promise<Static<typeof ProjectQueue>> {
   const heldAt = await findHold(tx, projectId)
   return {
     project_id: projectId,
     is_held: heldAt !== undefined,
     held_at: heldAt?.toISOString() ?? null,
-    ...(await countMails(tx, projectId, countCap + 1)),
+    ...counts,
   }
 }
 

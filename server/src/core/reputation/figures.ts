@@ -20,9 +20,13 @@ export const tellFigures: Teller = async (mailTx, rows) => {
   }
 }
 
-/** Projects whose score moves with time, although nothing new was counted. */
-export async function dueFigures(tx: ReadTx, atMost: number): Promise<AskedRow[]> {
-  const due = await selectDue(tx, atMost)
+/** Projects of these shards whose score moves with time, although nothing new was counted. */
+export async function dueFigures(
+  tx: ReadTx,
+  atMost: number,
+  shards: readonly number[] | undefined,
+): Promise<AskedRow[]> {
+  const due = await selectDue(tx, atMost, shards)
   return due.map((project_id) => ({
     id: null,
     project_id,

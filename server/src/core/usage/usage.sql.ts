@@ -6,6 +6,21 @@ interface Period {
   accepted: number
 }
 
+interface Limits {
+  day: number
+  month: number
+}
+
+/** Of the plan in force; undefined where there is no such project. */
+export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits | undefined> {
+  const { rows } = await sql<Limits>`
+    select plans.max_mails_per_day as day, plans.max_mails_per_month as month
+      from control.projects as projects
+      join control.plans as plans on plans.id = coalesce(projects.admin_plan_id, projects.plan_id)
+     where projects.id = ${projectId}`.execute(tx)
+  return rows[0]
+}
+
 /** Mails accepted today and this month, both in UTC; a period without mail has no row. */
 export async function findPeriods(tx: ReadTx, projectId: number): Promise<{ day: Period; month: Period }> {
   const { rows } = await sql<Period & { period: string }>`

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { findProject } from '../projects/projects.ts'
-import { findDays, findPeriods } from './usage.sql.ts'
+import { missingProject } from '../projects/projects.ts'
+import { findDays, findLimits, findPeriods } from './usage.sql.ts'
 
 /** What a project has used of its plan, and what became of its mail in the last days. */
 const Period = Type.Object(
@@ -37,12 +37,14 @@ export const Usage = Type.Object(
 
 const shownDays = 30
 
+/** In the mail plane. */
 export async function showUsage(tx: ReadTx, projectId: number): Promise<Static<typeof Usage>> {
-  const { plan } = await findProject(tx, projectId)
+  const limits = await findLimits(tx, projectId)
+  if (!limits) throw missingProject(projectId)
   const { day, month } = await findPeriods(tx, projectId)
   return {
-    day: { ...day, limit: plan.max_mails_per_day },
-    month: { ...month, limit: plan.max_mails_per_month },
+    day: { ...day, limit: limits.day },
+    month: { ...month, limit: limits.month },
     days: await findDays(tx, projectId, shownDays),
   }
 }

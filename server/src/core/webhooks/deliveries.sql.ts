@@ -88,6 +88,7 @@ export interface MessageNotes {
   id: string
   tags: string[]
   metadata: object
+  trace: Buffer | null
 }
 
 /** What the customer said of the messages that events are about. */
@@ -95,11 +96,11 @@ export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<s
   if (keys.length === 0) return new Map()
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<MessageNotes>`
-    select messages.id, messages.tags, messages.metadata
+    select messages.id, messages.tags, messages.metadata, messages.trace
       from (select distinct * from unnest(${keys.map(({ shard }) => shard)}::smallint[],
                                           ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)) as key
      cross join lateral (
-       select id, tags, metadata from mail.messages where shard = key.shard and id = key.id
+       select id, tags, metadata, trace from mail.messages where shard = key.shard and id = key.id
           and id between ${first}::uuid and ${last}::uuid limit 1) as messages`.execute(tx)
   return new Map(rows.map((row) => [row.id, row]))
 }

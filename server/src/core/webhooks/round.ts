@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici'
 import type { UnscopedDb } from '../../platform/db/db.ts'
 import type { Logger } from '../../platform/log.ts'
+import { metrics } from '../../platform/metrics.ts'
+import { follow, readStoredTrace, SpanKind } from '../../platform/tracing.ts'
 import { type Cursor, dropDeliveries, type EventRow, giveUpOld, type Result } from './deliveries.sql.ts'
 import { aheadAtMost, type Letter, type Letters } from './letters.ts'
 import type { Places } from './places.ts'
@@ -195,13 +197,24 @@ export class Round {
         'user-agent': userAgent,
         ...signedHeaders(target.key, letter.event.id, target.nowSeconds, body),
       }
+      const span = follow(readStoredTrace(letter.notes?.trace), 'webhook', {
+        kind: SpanKind.CLIENT,
+        attributes: {
+          'postern.endpoint_id': this.#queue.endpoint_id,
+          'postern.event_type': letter.event.type,
+          'postern.attempt': letter.due.attempt + 1,
+        },
+      })
       const answer = await post(agent, target.url, headers, body)
+      if (answer.status !== null) span?.setAttribute('http.response.status_code', answer.status)
+      span?.end()
       this.#judge(letter, answer, startedAt)
     })
   }
 
   #judge({ due, event, readAt }: Sent, answer: Answer, startedAt: number): void {
     const { status, latencyMs, response, error } = answer
+    metrics.webhookSeconds.note({}, latencyMs)
     const attempt = due.attempt + 1
     const base = {
       ...{ event_id: event.id, event_type: event.type, attempt, status, latencyMs, response, error },
@@ -243,6 +256,9 @@ export class Round {
   }
 
   #write(results: Result[], hasTaken = false): void {
+    for (const { outcome } of results) {
+      if (outcome !== 'needless') metrics.webhookAttempts.add({ outcome })
+    }
     void this.#report({ queue: this.#queue, results, hasTaken })
   }
 

@@ -11,6 +11,7 @@ export const listAttemptsQuery = customerQuery({
   description: 'Deliveries as they were tried, newest first, with what the endpoint answered.',
   params: ItemParams,
   query: { ...PageQuery, ...attemptFilter },
+  reads: 'mail',
   answer: searchOf(DeliveryAttempt),
   run: async ({ tx, projectId, params, query }) => ({
     answer: await listEndpointAttempts(tx, projectId, params.id, query),

@@ -1,5 +1,5 @@
 import { lockEndpoint } from '../../core/endpoints/endpoints.ts'
-import { orderReplay } from '../../core/endpoints/orders.ts'
+import { lookForReplay, orderReplay } from '../../core/endpoints/orders.ts'
 import { EndpointReplay, ReplayFields, replayExample } from '../../core/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
@@ -15,9 +15,10 @@ export const replayEndpointOperation = customerOperation({
   body: ReplayFields,
   example: replayExample,
   answer: EndpointReplay,
+  look: (mail, { projectId, params, body }) => lookForReplay(mail, projectId, params.id, body),
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
-  run: async ({ tx, deps, target, body }) => ({
-    answer: await orderReplay(tx, deps.orders, target, body),
+  run: async ({ tx, deps, target, seen, body }) => ({
+    answer: await orderReplay(tx, deps.orders, target, body, seen),
     version: null,
   }),
 })

@@ -18,7 +18,10 @@ export const cancelMessageOperation = ownOperation({
   refusals: ['in_use'],
   success: { status: 200, means: 'Canceled.' },
   answer: Message,
-  async handle({ projectId, params }, { mail }) {
-    return asAnswer(200, await mail.transaction((tx) => cancelMessage(tx, projectId, params.id)))
+  async handle({ projectId, params }, { cellOf }) {
+    return asAnswer(
+      200,
+      await cellOf(projectId).mail.transaction((tx) => cancelMessage(tx, projectId, params.id)),
+    )
   },
 })

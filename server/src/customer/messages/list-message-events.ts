@@ -11,6 +11,7 @@ export const listMessageEventsQuery = customerQuery({
   description: 'Everything that happened to a message, in its order.',
   params: MessageParams,
   query: {},
+  reads: 'mail',
   answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
   run: async ({ tx, projectId, params }) => ({
     answer: { data: await listMessageEvents(tx, projectId, params.id) },

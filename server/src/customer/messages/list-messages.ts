@@ -12,6 +12,7 @@ export const listMessagesQuery = customerQuery({
   description: 'Messages, newest first, each with its recipients and what became of them.',
   params: NoParams,
   query: { ...PageQuery, ...messageFilter },
+  reads: 'mail',
   answer: searchOf(Message),
   run: async ({ tx, projectId, query }) => ({ answer: await listMessages(tx, projectId, query) }),
 })

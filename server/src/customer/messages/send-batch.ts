@@ -31,7 +31,7 @@ export const sendBatchOperation = ownOperation({
     { title: 'BatchAnswer', additionalProperties: false },
   ),
   takesIdempotencyKey: true,
-  async handle({ caller, body, idempotencyKey, faultOf }, { acceptance }) {
+  async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
     const now = Date.now()
     const read = (message: unknown): ReadDraft => {
       const fault = faultOf(MessageRequest, message)
@@ -39,11 +39,15 @@ export const sendBatchOperation = ownOperation({
         ? readDraft(message as MessageRequest, now)
         : { fault: new PosternError('validation_failed', fault), senderDomain: null }
     }
-    const answer = await acceptance.accept({
-      sender: senderOf(caller),
-      mails: body.messages.map(read),
-      repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, decidedAnswer),
-    })
+    const answer = await acceptance.accept(
+      {
+        trace,
+        sender: senderOf(caller),
+        mails: body.messages.map(read),
+        repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, decidedAnswer),
+      },
+      'batch',
+    )
     const refused = 'outcomes' in answer ? answer.outcomes.map(wholeRefusal).find(Boolean) : undefined
     if (refused) throw refused
     return repeated(answer) ?? decidedAnswer('outcomes' in answer ? answer.outcomes : [])

@@ -35,8 +35,9 @@ export const sendMessageOperation = ownOperation({
   success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
   answer: Accepted,
   takesIdempotencyKey: true,
-  async handle({ caller, body, idempotencyKey }, { acceptance }) {
+  async handle({ caller, body, idempotencyKey, trace }, { acceptance }) {
     const answer = await acceptance.accept({
+      trace,
       sender: senderOf(caller),
       mails: [readDraft(body, Date.now())],
       repeatable: repeatableOf('messages.send', caller, idempotencyKey, body, acceptedAnswer),

@@ -10,6 +10,7 @@ export const showMessageQuery = customerQuery({
   description: 'A message with its recipients and what became of them. Its content is not shown.',
   params: MessageParams,
   query: {},
+  reads: 'mail',
   answer: Message,
   run: async ({ tx, projectId, params }) => ({ answer: await showMessage(tx, projectId, params.id) }),
 })

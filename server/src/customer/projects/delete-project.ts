@@ -1,4 +1,4 @@
-import { deleteProject } from '../../core/projects/customers.ts'
+import { deleteProject, hasMailWaiting } from '../../core/projects/customers.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -13,8 +13,9 @@ export const deleteProjectOperation = customerOperation({
   body: {},
   refusals: ['in_use', 'project_locked'],
   example: {},
-  async run({ tx, project }) {
-    await deleteProject(tx, project)
+  look: (mail, { projectId }) => hasMailWaiting(mail, projectId),
+  async run({ tx, project, seen }) {
+    await deleteProject(tx, project, { hasMail: seen })
     return { answer: null, version: null }
   },
 })

@@ -18,8 +18,10 @@ export const createSuppressionOperation = ownOperation({
   example: { address: 'someone@example.com' },
   success: { status: 201, means: 'Suppressed.' },
   answer: Suppression,
-  async handle({ projectId, body }, { mail }) {
-    const { row } = await mail.transaction((tx) => addSuppression(tx, projectId, body.address))
+  async handle({ projectId, body }, { cellOf }) {
+    const { row } = await cellOf(projectId).mail.transaction((tx) =>
+      addSuppression(tx, projectId, body.address),
+    )
     const location = `/v1/projects/${projectId}/suppressions/${encodeURIComponent(row.address)}`
     return { ...asAnswer(201, suppressionView(row)), location }
   },

@@ -16,8 +16,8 @@ export const deleteSuppressionOperation = ownOperation({
   body: {},
   example: {},
   success: { status: 204, means: 'It is suppressed no more.' },
-  async handle({ projectId, params }, { mail }) {
-    await mail.transaction((tx) => removeSuppression(tx, projectId, params.address))
+  async handle({ projectId, params }, { cellOf }) {
+    await cellOf(projectId).mail.transaction((tx) => removeSuppression(tx, projectId, params.address))
     return { status: 204, body: null, etag: null, location: null }
   },
 })

@@ -12,6 +12,7 @@ export const listSuppressionsQuery = customerQuery({
   description: 'Addresses to which the project sends no more, in alphabetical order.',
   params: NoParams,
   query: PageQuery,
+  reads: 'mail',
   answer: listOf(Suppression),
   run: async ({ tx, projectId, query }) => ({ answer: await suppressionsPage(tx, projectId, query) }),
 })

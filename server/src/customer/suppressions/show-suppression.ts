@@ -11,6 +11,7 @@ export const showSuppressionQuery = customerQuery({
   description: 'Why and since when the project sends no more to an address.',
   params: Type.Object({ address: SuppressedAddress }, { additionalProperties: false }),
   query: {},
+  reads: 'mail',
   answer: Suppression,
   run: async ({ tx, projectId, params }) => ({
     answer: suppressionView(await findSuppression(tx, projectId, params.address)),

@@ -11,6 +11,7 @@ export const showUsageQuery = customerQuery({
     'Mails accepted today and this month against the limits of the plan in force, and what became of mail in the last 30 days.',
   params: NoParams,
   query: {},
+  reads: 'mail',
   answer: Usage,
   run: async ({ tx, projectId }) => ({ answer: await showUsage(tx, projectId) }),
 })

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import { commitFailure, isRetryable, isTimedOut, translateFailure } from './failures.ts'
+import { metrics } from '../metrics.ts'
+import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
 import { type DbRole, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
@@ -116,6 +117,35 @@ export class Database {
     }
   }
 
+  /** How busy the pools are, for whoever reads metrics. */
+  /** Of all that a process has open: a role has a pool in each. */
+  static showPools(databases: readonly Database[]): void {
+    const roles = new Set(databases.flatMap((database) => [...database.#pools.keys()]))
+    for (const role of roles) {
+      const open = databases.flatMap((database) => {
+        const pool = database.#pools.get(role)?.pool
+        return pool ? [{ pool, size: database.#options.poolSize }] : []
+      })
+      const sum = (of: (one: (typeof open)[number]) => number) => open.reduce((all, one) => all + of(one), 0)
+      metrics.poolConnections.set(
+        { role, state: 'idle' },
+        sum(({ pool }) => pool.idleCount),
+      )
+      metrics.poolConnections.set(
+        { role, state: 'busy' },
+        sum(({ pool }) => pool.totalCount - pool.idleCount),
+      )
+      metrics.poolWaiting.set(
+        { role },
+        sum(({ pool }) => pool.waitingCount),
+      )
+      metrics.poolSize.set(
+        { role },
+        sum(({ size }) => size),
+      )
+    }
+  }
+
   async close(): Promise<void> {
     const open = [...this.#pools.values()]
     this.#pools.clear()
@@ -137,7 +167,7 @@ export class Database {
       onConnect: (client) => {
         // A connection lost while in use fails its query, which tells; unheard, it would also end the process.
         client.on('error', () => {})
-        return requireRole(client, role)
+        return requireFit(client, role)
       },
     })
     // An idle connection that the server ends; the next query opens another.
@@ -172,15 +202,21 @@ function startupOptions(role: DbRole): string {
 /**
  * A pooler between us and the server may drop the start-up settings without a word; every query would then
  * run as the login itself, past the walls.
+ *
+ * A standby answers, but takes no writes: a pool that kept such a connection would go on failing when there is a primary
+ * again. One look at the start is enough: a primary that becomes a standby ends its connections.
  */
-async function requireRole(client: pg.ClientBase, role: DbRole): Promise<void> {
-  const { rows } = await client.query<{ current_user: string }>('select current_user::text')
+async function requireFit(client: pg.ClientBase, role: DbRole): Promise<void> {
+  const { rows } = await client.query<{ current_user: string; is_standby: boolean }>(
+    'select current_user::text, pg_is_in_recovery() as is_standby',
+  )
   const actual = rows[0]?.current_user
   if (actual !== roleName(role)) {
     throw new Error(
       `the connection acts as ${actual} and not as ${roleName(role)}: does a pooler drop start-up options?`,
     )
   }
+  if (rows[0]?.is_standby) throw unavailable(new Error('the server is a standby'))
 }
 
 type Effect = () => void | Promise<void>

@@ -9,8 +9,7 @@ const serialisationFailure = '40001'
 const deadlockDetected = '40P01'
 
 const unavailableCodes = new Set([
-  '53300', // too many connections
-  '53100', // disk full
+  '58030', // I/O error
   '55P03', // lock not available (lock_timeout)
   '57014', // query canceled (statement_timeout)
   '57P01', // admin shutdown
@@ -29,7 +28,7 @@ const unavailableCodes = new Set([
 
 // pg gives these no code.
 const connectionLost =
-  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered a connection error|was closed))/
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -49,7 +48,8 @@ function isUnavailable(error: unknown): boolean {
   return (
     isRetryable(error) ||
     unavailableCodes.has(code) ||
-    code.startsWith('08') ||
+    code.startsWith('08') || // connection exception
+    code.startsWith('53') || // insufficient resources: disk full, too many connections, out of memory
     (error instanceof Error && connectionLost.test(error.message))
   )
 }
@@ -59,12 +59,14 @@ const readOnly = '25006'
 
 export function translateFailure(error: unknown, accessMode?: 'read only' | 'read write'): unknown {
   const isStandby = accessMode === 'read write' && codeOf(error) === readOnly
-  if (error instanceof PosternError || !(isStandby || isUnavailable(error))) return error
-  return new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
-    cause: error,
+  return error instanceof PosternError || !(isStandby || isUnavailable(error)) ? error : unavailable(error)
+}
+
+export const unavailable = (cause: unknown): PosternError =>
+  new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
+    cause,
     retryAfterSeconds: 1,
   })
-}
 
 /** A commit whose answer was lost may have happened: saying that it failed would be a guess. */
 export function commitFailure(error: unknown): unknown {

@@ -1,10 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
 import { installJobs } from '../jobs/install.ts'
 import { ownFile } from '../own-files.ts'
 import type { ReadTx } from './db.ts'
+import { keepToPart, type Part } from './parts.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
 /**
@@ -18,7 +20,7 @@ import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 const migrationsDir = ownFile('migrations')
 const rolesFile = ownFile('roles.sql')
 
-const minServerVersion = 150000
+export const minServerVersion = 150000
 // Any number that nothing else in the database uses.
 const migrationLock = 5_170_238_201
 
@@ -27,17 +29,21 @@ export interface MigrateOptions {
   ownerUrl: string
   /** The login that the application uses; it is made a member of the planes' roles. */
   appUser: string
+  /** What the database is; the whole of Postern, unless there are cells. */
+  part?: Part
   log: (line: string) => void
+  /** Before each. */
+  onBegin?: () => void
 }
 
-export async function migrate({ ownerUrl, appUser, log }: MigrateOptions): Promise<string[]> {
-  const client = new pg.Client({
-    connectionString: ownerUrl,
-    application_name: 'postern migrate',
-    connectionTimeoutMillis: 10_000,
-  })
-  await client.connect()
-  try {
+export async function migrate({
+  ownerUrl,
+  appUser,
+  part = 'whole',
+  log,
+  onBegin,
+}: MigrateOptions): Promise<string[]> {
+  return asOperator(ownerUrl, async (client) => {
     await requireServerVersion(client)
     await takeTurn(client, log)
     await ensureRoles(client, appUser, log)
@@ -54,24 +60,85 @@ export async function migrate({ ownerUrl, appUser, log }: MigrateOptions): Promi
       singleTransaction: false,
       // takeTurn has the lock already: it also covers the roles.
       noLock: true,
-      logger: { info: () => {}, warn: log, error: log },
+      logger: { info: (line) => void (beginning.test(line) && onBegin?.()), warn: log, error: log },
     })
     await installJobs(client)
+    await keepToPart(client, part)
     return applied.map(({ name }) => name)
+  })
+}
+
+/** What the library says of each file. */
+const beginning = /^### MIGRATION /
+
+export interface PlannedMigration {
+  name: string
+  /** The first sentence of its file. */
+  about: string
+}
+
+/** What `migrate` would apply, in its order. Changes nothing. */
+export async function planMigrations(ownerUrl: string): Promise<PlannedMigration[]> {
+  return asOperator(ownerUrl, async (client) => {
+    const applied = await appliedNames(client)
+    const pending = (await migrationNames()).filter((name) => !applied.includes(name))
+    return Promise.all(pending.map(async (name) => ({ name, about: await aboutOf(name) })))
+  })
+}
+
+async function asOperator<T>(ownerUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: ownerUrl,
+    application_name: 'postern migrate',
+    connectionTimeoutMillis: 10_000,
+  })
+  await client.connect()
+  try {
+    return await work(client)
   } finally {
     await client.end()
   }
 }
 
+/** None where the table is not there yet. */
+async function appliedNames(client: pg.Client): Promise<string[]> {
+  const isThere = `exists (select from pg_class where relname = 'migrations' and relnamespace = any(
+                             select oid from pg_namespace where nspname = 'postern'))`
+  if (!(await holds(client, isThere))) return []
+  await client.query(`set role ${ownerRole}`)
+  const { rows } = await client.query<{ name: string }>('select name from postern.migrations')
+  return rows.map(({ name }) => name)
+}
+
+/** The comment at its beginning, up to the end of its first sentence. */
+async function aboutOf(name: string): Promise<string> {
+  const lines = (await readFile(path.join(migrationsDir, `${name}.sql`), 'utf8')).split('\n')
+  const end = lines.findIndex((line) => !/^-- \S/.test(line))
+  const comment = lines
+    .slice(0, end)
+    .map((line) => line.slice(3))
+    .join(' ')
+  return /^.*?\.(?= |$)/.exec(comment)?.[0] ?? comment
+}
+
 /** The names of the migrations that this program knows and the database has not seen. */
 export async function pendingMigrations(tx: ReadTx): Promise<string[]> {
-  const applied = await tx.selectFrom('postern.migrations').select('name').execute()
-  const done = new Set(applied.map(({ name }) => name))
-  const files = await readdir(migrationsDir)
-  return files
-    .map((file) => file.replace(/\.sql$/, ''))
-    .filter((name) => !done.has(name))
-    .sort()
+  return (await compareMigrations(tx)).pending
+}
+
+/** `unknown`: those that a newer program has applied. */
+export async function compareMigrations(tx: ReadTx): Promise<{ pending: string[]; unknown: string[] }> {
+  const rows = await tx.selectFrom('postern.migrations').select('name').execute()
+  const applied = rows.map(({ name }) => name)
+  const known = await migrationNames()
+  return {
+    pending: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !known.includes(name)).sort(),
+  }
+}
+
+async function migrationNames(): Promise<string[]> {
+  return (await readdir(migrationsDir)).map((file) => file.replace(/\.sql$/, '')).sort()
 }
 
 async function requireServerVersion(client: pg.Client): Promise<void> {

@@ -20,6 +20,7 @@ const globalTables = [
   'control.audit_checkpoints',
   'control.audit_covered',
   'control.audit_heads',
+  'control.dispatch_holds',
   'control.external_logins',
   'control.mail_applied',
   'control.plans',

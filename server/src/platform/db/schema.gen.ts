@@ -137,6 +137,11 @@ export interface ControlDenials {
   project_id: number | null;
 }
 
+export interface ControlDispatchHolds {
+  held_at: Generated<Timestamp>;
+  scope: string;
+}
+
 export interface ControlDkimKeys {
   activated_at: Timestamp | null;
   created_at: Generated<Timestamp>;
@@ -610,6 +615,7 @@ export interface MailMessages {
   size_bytes: number;
   subject: Generated<string>;
   tags: Generated<string[]>;
+  trace: Buffer | null;
   user_id: number | null;
 }
 
@@ -686,6 +692,7 @@ export interface DB {
   "control.audit_heads": ControlAuditHeads;
   "control.audit_people": ControlAuditPeople;
   "control.denials": ControlDenials;
+  "control.dispatch_holds": ControlDispatchHolds;
   "control.dkim_keys": ControlDkimKeys;
   "control.dns_records": ControlDnsRecords;
   "control.domains": ControlDomains;

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
+import { metrics } from '../metrics.ts'
 import { describeFaults } from './faults.ts'
 
 /**
@@ -62,6 +63,7 @@ export const Problem = Type.Object(
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = asPosternError(error)
   const status = statusOf[problem.code]
+  metrics.httpProblems.add({ code: problem.code })
   if (status >= 500) request.log.error({ err: error }, 'request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)

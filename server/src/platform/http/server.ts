@@ -16,6 +16,9 @@ import Fastify, {
 } from 'fastify'
 import { PosternError } from '../errors.ts'
 import { type Logger, unredacted } from '../log.ts'
+import { metrics, statusClass } from '../metrics.ts'
+import { beginTrace, readTraceparent, type Span, SpanKind } from '../tracing.ts'
+import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
 
 export type HttpServer = FastifyInstance<
@@ -92,19 +95,38 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   // RFC 9110 §10.1.1: an expectation that is not known may be passed over. Node would answer 417, without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
+  app.decorateRequest('projectId', null)
+  app.decorateRequest('span', undefined)
   app.addHook('onRequest', async (request, reply) => {
+    if (request.log.level !== 'silent') {
+      request.span = beginTrace(countedOperationOf(request), {
+        kind: SpanKind.SERVER,
+        parent: readTraceparent(request.headers['traceparent']),
+        attributes: { 'http.request.method': request.method, 'postern.request_id': request.id },
+      })
+    }
     setHeaders(request, reply)
     requireHost(request)
   })
   // The route, not the address: what a caller put in the path or query stays out of the log.
   const requests = unredacted(log)
   app.addHook('onResponse', async (request, reply) => {
+    const operation = countedOperationOf(request)
+    metrics.httpRequests.add({ operation, status: statusClass(reply.statusCode) })
+    metrics.httpSeconds.note({ operation }, reply.elapsedTime)
+    request.span?.setAttributes({
+      'http.response.status_code': reply.statusCode,
+      'postern.project_id': projectOf(request) ?? 0,
+    })
+    request.span?.end()
     if (request.log.level === 'silent') return
     requests.info(
       {
         request_id: request.id,
         method: request.method,
+        operation,
         route: request.routeOptions.url ?? null,
+        project_id: projectOf(request),
         status: reply.statusCode,
         duration_ms: Math.round(reply.elapsedTime * 10) / 10,
         remote_address: request.ip,
@@ -143,6 +165,12 @@ function compiledAtFirst(compile: () => Validator): Validator {
   return validate
 }
 
+/** In the path, once that was found well formed; or that of whoever calls. */
+function projectOf({ params, projectId }: FastifyRequest): number | null {
+  const { project_id } = (params ?? {}) as { project_id?: unknown }
+  return typeof project_id === 'number' ? project_id : projectId
+}
+
 /**
  * The router would answer a broken escape itself, before any plane's door. As text it goes where the address leads,
  * and is refused there: no parameter has a percent sign in it.
@@ -159,6 +187,12 @@ function withoutBrokenEscapes(url: string): string {
 }
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose project it is about, where the caller tells and not the path. */
+    projectId: number | null
+    /** Undefined where it is not recorded. */
+    span: Span | undefined
+  }
   interface FastifyContextConfig {
     /** Content-Type says JSON and nothing follows: no body, instead of a broken one. */
     allowsEmptyBody?: boolean

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Statements, Tx } from '../db/db.ts'
 import { PosternError } from '../errors.ts'
+import { metrics } from '../metrics.ts'
 import { jobsSchema, type Payloads, type QueueName } from './queues.ts'
 
 /**
@@ -115,13 +116,27 @@ export class JobRunner extends Boss {
       // Whatever fell due while nobody was there need not wait for its time.
       await this.boss.send(queue, {})
     }
+    for (const queue of Object.keys(schedules)) noteDone(queue as QueueName)
     for (const [queue, handle] of Object.entries(handlers)) {
       const work = handle as (payload: unknown) => Promise<void>
       const isSweep = Object.hasOwn(schedules, queue)
       const options = isSweep ? { pollingIntervalSeconds: 2 } : { pollingIntervalSeconds, localConcurrency }
       await this.boss.work(queue, options, async ([job]) => {
-        if (job) await work(job.data)
+        if (job) await counted(queue as QueueName, () => work(job.data))
       })
     }
   }
 }
+
+async function counted(queue: QueueName, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    metrics.jobs.add({ queue, outcome: 'failed' })
+    throw error
+  }
+  metrics.jobs.add({ queue, outcome: 'done' })
+  noteDone(queue)
+}
+
+const noteDone = (queue: QueueName): void => metrics.jobLastDone.set({ queue }, Date.now() / 1000)

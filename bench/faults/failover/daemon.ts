@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+
+/** A program of somebody else's that runs until it is told not to. */
+export interface Daemon {
+  pid: number
+  isRunning(): boolean
+  /** SIGTERM unless another one is named. Ends when it has. */
+  end(signal?: NodeJS.Signals): Promise<void>
+}
+
+export interface DaemonOptions {
+  environment?: Record<string, string>
+  /** What it says goes there, behind what is there. */
+  log: string
+  /** As whom, if not as ourselves. */
+  user?: { uid: number; gid: number } | undefined
+  cwd: string
+}
+
+export function startDaemon(command: string, args: string[], options: DaemonOptions): Daemon {
+  const log = openSync(options.log, 'a')
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { PATH: `${process.env['PATH']}:/usr/sbin`, LANG: 'C.UTF-8', ...options.environment },
+    stdio: ['ignore', log, log],
+    ...options.user,
+  })
+  closeSync(log)
+  // Told by whoever waits for it to answer.
+  child.on('error', () => {})
+  const isRunning = (): boolean =>
+    child.pid !== undefined && child.exitCode === null && child.signalCode === null
+  return {
+    pid: child.pid ?? 0,
+    isRunning,
+    async end(signal = 'SIGTERM') {
+      if (!isRunning()) return
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+    },
+  }
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Fresh secrets for compose.yaml, in the folder `secrets` beside it; none that is there is replaced. The files can be read
+# by every user, because those of the containers are others; the folder by nobody but its owner.
+set -eu
+folder=$(dirname "$0")/secrets
+mkdir -p -m 700 "$folder"
+chmod 700 "$folder"
+random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
+keep() {
+  if [ -e "$folder/$1" ]; then echo "kept  $1"; else
+    printf '%s\n' "$2" >"$folder/$1"
+    chmod 644 "$folder/$1"
+    echo "wrote $1"
+  fi
+}
+keep superuser-password "$(random)"
+keep database-owner-url "postgres://postgres:$(cat "$folder/superuser-password")@postgres/postern"
+keep database-url "postgres://postern:$(random)@postgres/postern"
+keep auth-secrets "1:$(random)"
+keep master-keys "1:$(random)"

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Caller } from './caller.ts'
+import { mailOf, openCellStage, type Shop } from './cells.ts'
+import { body, type Message, type MessageEvent, until } from './stage.ts'
+
+/**
+ * Control in one PostgreSQL, and mail in two others: two cells, each with a part of the projects, and a copy of control
+ * that comes by replication. Mail is sent in both; then the server of cell a is killed. Cell b does not notice, control
+ * goes on, and when cell a is back, nothing that it had accepted is lost, and it learns what was changed meanwhile.
+ */
+const stage = await openCellStage()
+const { admin, sink, a, b, shopA, shopB } = stage
+const atA = new Caller(a.url, shopA.secret)
+const atB = new Caller(b.url, shopB.secret)
+const projectPath = ({ projectId }: Shop) => `/admin/projects/${projectId}`
+
+let mails = 0
+const nextAddress = (cell: string) => `customer-${cell}-${++mails}@example.net`
+
+async function send(shop: Caller, whose: Shop, to: string): Promise<string> {
+  return (await body<{ id: string }>(202, shop.post('/messages', mailOf(whose, to)))).id
+}
+
+const delivered = (shop: Caller, id: string, timeoutMs = 30_000) =>
+  until(
+    async () => {
+      const answer = await shop.get(`/messages/${id}`)
+      return (answer.status === 200 && (answer.body as Message).status === 'delivered') || undefined
+    },
+    `message ${id} is delivered`,
+    timeoutMs,
+  )
+
+const receivedBy = (address: string): number => sink.received.filter(({ to }) => to.includes(address)).length
+
+/** Sends a mail every so often until it is told to stop, and keeps how long each answer took. */
+function keepSending(shop: Caller, whose: Shop, everyMs: number) {
+  const sent: { id: string; to: string; ms: number; at: number }[] = []
+  const failed: unknown[] = []
+  let isOver = false
+  const run = async () => {
+    while (!isOver) {
+      const to = nextAddress('load')
+      const at = performance.now()
+      const answer = await shop
+        .post('/messages', mailOf(whose, to))
+        .catch((error: unknown) => ({ status: error, body: null }))
+      if (answer.status === 202) sent.push({ id: answer.body.id, to, ms: performance.now() - at, at })
+      else failed.push(answer)
+      await sleep(everyMs)
+    }
+  }
+  const running = run()
+  return {
+    sent,
+    failed,
+    async stop() {
+      isOver = true
+      await running
+    },
+  }
+}
+
+const percentile = (values: readonly number[], part: number): number =>
+  values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) * part)] ?? 0
+const figures = (sent: readonly { ms: number }[]): string => {
+  const all = sent.map(({ ms }) => ms)
+  return `${all.length} requests, median ${percentile(all, 0.5).toFixed(1)} ms, most ${percentile(all, 1).toFixed(1)} ms`
+}
+
+describe('two cells and one control', () => {
+  it('are joined by commands, and a project made in control is known in its cell', async (t) => {
+    assert.match(stage.said.join(''), /Cell "a" has a copy of control, and follows it\.\nCell "b" has/)
+    t.diagnostic(
+      `mail was taken in the cell ${stage.arrivedMs.toFixed(0)} ms after its key was made in control`,
+    )
+    for (const { query } of [a, b]) {
+      const projects = await query<{ id: string }>('select id from control.projects order by id')
+      assert.ok(projects.length >= 2)
+      assert.deepEqual(await query('select from control.audit limit 1'), [], 'the audit stays in control')
+      assert.deepEqual(await query('select from control.users limit 1'), [], 'people stay in control')
+    }
+  })
+
+  it('each have the mail of their own projects, whichever of them it was brought to', async () => {
+    const own = nextAddress('a')
+    const foreign = nextAddress('a')
+    const ids = [
+      await send(atA, shopA, own),
+      await send(new Caller(b.url, shopA.secret), shopA, foreign),
+      await send(atB, shopB, nextAddress('b')),
+    ]
+    for (const [at, id] of ids.entries()) await delivered(at < 2 ? atA : atB, id)
+    assert.deepEqual([receivedBy(own), receivedBy(foreign)], [1, 1])
+    const has = async ({ query }: typeof b, id: string) =>
+      (await query('select from mail.messages where id = $1', [id])).length === 1
+    for (const [at, id] of ids.entries()) {
+      const [here, there] = at < 2 ? [a, b] : [b, a]
+      assert.deepEqual([await has(here, id), await has(there, id)], [true, false])
+    }
+    const { data } = await body<{ data: MessageEvent[] }>(200, atA.get(`/messages/${ids[0]}/events`))
+    assert.deepEqual(data.map(({ type }) => type).sort(), [
+      'message.accepted',
+      'message.delivered',
+      'message.sent',
+    ])
+    // At control, by whoever asks there, and by what the cells have told it.
+    await body(200, admin.get(`${projectPath(shopA)}/messages/${ids[0]}`))
+    await body(200, admin.get(`${projectPath(shopB)}/usage`))
+    for (const [shop, whose] of [[atA, shopA] as const, [atB, shopB] as const]) {
+      const gone = nextAddress('gone')
+      sink.treat(gone, { at: 'rcpt', answer: '550 5.1.1 No such user' })
+      await send(shop, whose, gone)
+      await until(
+        async () =>
+          (await body<{ bounced: number }>(200, admin.get(projectPath(whose)))).bounced === 1 || undefined,
+        'control knows of the bounce',
+        30_000,
+      )
+    }
+  })
+})
+
+describe('while the server of cell a is dead', () => {
+  const acceptedByA: { id: string; to: string }[] = []
+
+  it('cell b and control go on as if nothing was', async (t) => {
+    const load = keepSending(atB, shopB, 20)
+    await until(() => load.sent.length >= 60 || undefined, 'cell b has taken 60 mails', 60_000)
+    // In one commit, so that they are still there when it dies.
+    const addresses = Array.from({ length: 200 }, () => nextAddress('a'))
+    const batch = { messages: addresses.map((to) => mailOf(shopA, to)) }
+    const { data } = await body<{ data: { id: string }[] }>(202, atA.post('/messages/batch', batch))
+    acceptedByA.push(...data.map(({ id }, at) => ({ id, to: addresses[at] ?? '' })))
+    const killedAt = performance.now()
+    await a.cluster.kill()
+    const hadLeft = acceptedByA.filter(({ to }) => receivedBy(to) > 0).length
+    t.diagnostic(
+      `cell a: when it died, ${hadLeft} of the ${acceptedByA.length} mails just accepted had left it`,
+    )
+    const refused = await atA.post('/messages', mailOf(shopA, nextAddress('a')))
+    assert.deepEqual([refused.status, refused.body.error], [503, 'unavailable'])
+
+    const locked = { is_locked: true, reason: 'Something is wrong there' }
+    const preview = await body<{ effects: string[] }>(
+      200,
+      admin.patch(`${projectPath(shopA)}?dry_run=true`, locked),
+    )
+    assert.match(preview.effects.join('\n'), /Mails that wait: not known at this moment/)
+    await body(200, admin.patch(projectPath(shopA), locked))
+    await body(200, admin.patch(projectPath(shopB), { name: 'Shop of b', reason: 'Called so from now on' }))
+    await until(
+      () => load.sent.filter(({ at }) => at >= killedAt).length >= 60 || undefined,
+      'cell b has taken another 60 mails',
+      60_000,
+    )
+    await load.stop()
+
+    assert.deepEqual(load.failed, [])
+    const before = load.sent.filter(({ at }) => at < killedAt)
+    const after = load.sent.filter(({ at }) => at >= killedAt)
+    t.diagnostic(`cell b, before: ${figures(before)}`)
+    t.diagnostic(`cell b, after: ${figures(after)}`)
+    await until(
+      () => load.sent.every(({ to }) => receivedBy(to) > 0) || undefined,
+      'all mail of cell b is delivered',
+      30_000,
+    )
+    await delivered(atB, load.sent.at(-1)?.id ?? '')
+    assert.ok(load.sent.every(({ to }) => receivedBy(to) === 1))
+  })
+
+  it('nothing is lost: what it had accepted is delivered when it is back, and it has heard of the lock', async (t) => {
+    await a.cluster.start()
+    const backAt = performance.now()
+    const refusal = await until(
+      async () => {
+        const answer = await atA.post('/messages', mailOf(shopA, nextAddress('a')))
+        return answer.status === 403 && answer.body.error
+      },
+      'cell a has heard of the lock',
+      30_000,
+    )
+    assert.equal(refusal, 'project_locked')
+    t.diagnostic(
+      `cell a refused mail of the locked project ${(performance.now() - backAt).toFixed(0)} ms after it was back`,
+    )
+    await body(200, admin.patch(projectPath(shopA), { is_locked: false, reason: 'It is well again' }))
+    for (const { id } of acceptedByA) await delivered(atA, id, 60_000)
+    assert.ok(acceptedByA.every(({ to }) => receivedBy(to) > 0))
+    const twice = acceptedByA.filter(({ to }) => receivedBy(to) > 1).length
+    t.diagnostic(`cell a: ${acceptedByA.length} accepted before it died, 0 lost, ${twice} delivered twice`)
+  })
+
+  it('a lock takes effect in its cell a moment after it was made in control', async (t) => {
+    await body(200, admin.patch(projectPath(shopB), { is_locked: true, reason: 'To see how long it takes' }))
+    const lockedAt = performance.now()
+    let taken = -1
+    for (let status = 202; status === 202; taken++) {
+      status = (await atB.post('/messages', mailOf(shopB, nextAddress('b')))).status
+      assert.ok(status === 202 || status === 403)
+    }
+    const ms = performance.now() - lockedAt
+    t.diagnostic(
+      `cell b refused mail ${ms.toFixed(0)} ms after the lock was answered; taken meanwhile: ${taken}`,
+    )
+    assert.ok(ms < 10_000)
+  })
+
+  it('what administrators did is in the audit, and known to both cells', async () => {
+    const { data } = await body<{ data: { project_id: number; operation: string }[] }>(
+      200,
+      admin.get('/admin/audit?operation=projects.edit'),
+    )
+    const ofProject = (id: number) => data.filter(({ project_id }) => project_id === id).length
+    // Allowed the service's MTAs, locked, unlocked; allowed, renamed, locked.
+    assert.deepEqual([ofProject(shopA.projectId), ofProject(shopB.projectId)], [3, 3])
+    for (const { query } of [a, b]) {
+      await until(async () => {
+        const rows = await query<{ name: string; is_locked: boolean }>(
+          'select name, is_locked from control.projects where id = any($1) order by name',
+          [[shopA.projectId, shopB.projectId]],
+        )
+        return (rows[1]?.name === 'Shop of b' && !rows[0]?.is_locked) || undefined
+      }, 'both cells know both edits')
+    }
+  })
+})

@@ -1,0 +1,103 @@
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { DCLinter } from 'dclint'
+import { DockerfileParser } from 'dockerfile-ast'
+import { validate } from 'dockerfile-utils'
+import { parse } from 'yaml'
+
+/**
+ * What is in deploy/, held against those who read it: systemd, Postfix, the schema of compose files, and Caddy where it is
+ * installed. nginx reads its file in the tests. And the few rules that matter to us.
+ */
+process.chdir(path.resolve(import.meta.dirname, '..'))
+
+/** As `systemd-analyze security` counts: 0 is nothing to attack, 10 is root. */
+const mostExposure = 2
+const problems: string[] = []
+const read = (file: string): string => readFileSync(file, 'utf8')
+
+function run(command: string, ...args: string[]): { status: number | null; told: string } {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  return { status, told: error ? error.message : `${stdout}${stderr}`.trim() }
+}
+
+function checkUnits(): void {
+  const units = globSync('deploy/systemd/*.service').sort()
+  const verified = run('systemd-analyze', 'verify', ...units.map((unit) => `./${unit}`))
+  if (verified.status !== 0 || verified.told !== '') problems.push(`systemd-analyze verify: ${verified.told}`)
+  const common = new Set(units.map((unit) => read(unit).match(/^# --- The same.*(?=^# --- Its own)/ms)?.[0]))
+  if (common.size !== 1) problems.push('deploy/systemd: what is the same in every unit is not the same')
+  for (const unit of units) {
+    const { told } = run('systemd-analyze', 'security', '--offline=yes', '--no-pager', `./${unit}`)
+    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(told)?.[1] ?? Number.NaN)
+    if (!(exposure <= mostExposure)) problems.push(`${unit}: exposure ${exposure}, more than ${mostExposure}`)
+  }
+}
+
+function checkPostfix(): void {
+  const { status, told } = run('/usr/sbin/postconf', '-c', 'deploy/postfix', '-n')
+  if (status !== 0) problems.push(`postconf: ${told}`)
+  for (const line of told.split('\n').filter((one) => /warning|error/.test(one) && !/^\w+ = /.test(one)))
+    problems.push(line)
+}
+
+function checkDockerfile(file: string, { mayBeRoot }: { mayBeRoot: boolean }): void {
+  for (const { range, message } of validate(read(file)))
+    problems.push(`${file}:${range.start.line + 1}: ${message}`)
+  const instructions = DockerfileParser.parse(read(file)).getInstructions()
+  const argumentsOf = (keyword: string) =>
+    instructions.filter((one) => one.getKeyword() === keyword).map((one) => one.getArgumentsContent() ?? '')
+  for (const base of argumentsOf('FROM'))
+    if (!/^\S+:\d+\.\d+\S*( AS \w+)?$/.test(base)) problems.push(`${file}: "${base}" names no exact version`)
+  if (!mayBeRoot && !/^[1-9]\d*:[1-9]\d*$/.test(argumentsOf('USER').at(-1) ?? ''))
+    problems.push(`${file}: it runs as root, or as a name that not everybody can look up`)
+  if (argumentsOf('HEALTHCHECK').length !== 1) problems.push(`${file}: it needs one HEALTHCHECK`)
+  if (!argumentsOf('ENTRYPOINT').at(-1)?.startsWith('['))
+    problems.push(`${file}: a shell between would keep signals from the program`)
+}
+
+interface Service {
+  image: string
+  read_only?: boolean
+  cap_drop?: string[]
+  security_opt?: string[]
+  ports?: string[]
+  environment?: Record<string, string>
+}
+
+function checkCompose(file: string): void {
+  const unimportant = { 'service-keys-order': 0, 'services-alphabetical-order': 0 } as const
+  const checksPullPolicy: [2, { checkPullPolicy: true }] = [2, { checkPullPolicy: true }]
+  const rules = { ...unimportant, 'no-build-and-image': checksPullPolicy }
+  const linter = new DCLinter({ rules, quiet: false, debug: false, exclude: [] })
+  for (const { messages } of linter.lintFiles([file], false))
+    for (const { line, message } of messages) problems.push(`${file}:${line}: ${message}`)
+  const { services } = parse(read(file)) as { services: Record<string, Service> }
+  for (const [name, service] of Object.entries(services)) {
+    const expect = (isSo: boolean, what: string) => isSo || problems.push(`${file}: ${name} ${what}`)
+    expect(service.read_only === true, 'could write to its image')
+    expect(service.cap_drop?.join() === 'ALL', 'keeps privileges')
+    expect(service.security_opt?.includes('no-new-privileges:true') === true, 'could get privileges')
+    expect(/:local$|:\d+\.\d+/.test(service.image), 'has no exact version')
+    for (const port of service.ports ?? []) expect(port.startsWith('127.0.0.1:'), `is open to all at ${port}`)
+    for (const setting of Object.keys(service.environment ?? {}))
+      expect(!/(PASSWORD|SECRETS?|KEYS?|DATABASE_\w*URL)$/.test(setting), `has a secret in ${setting}`)
+  }
+}
+
+function checkCaddy(): void {
+  const file = 'deploy/caddy/Caddyfile'
+  const { status, told } = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file)
+  if (status === null) process.stdout.write(`Caddy is not installed: ${file} was not looked at.\n`)
+  else if (status !== 0) problems.push(`${file}: ${told}`)
+}
+
+checkUnits()
+checkPostfix()
+checkDockerfile('deploy/Dockerfile', { mayBeRoot: false })
+checkDockerfile('deploy/postfix/Dockerfile', { mayBeRoot: true })
+checkCompose('deploy/compose.yaml')
+checkCaddy()
+for (const problem of problems) process.stderr.write(`${problem}\n`)
+process.exitCode = problems.length === 0 ? 0 : 1

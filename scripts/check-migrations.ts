@@ -1,0 +1,59 @@
+import { readdir, readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { startCluster } from '../server/src/testing/postgres.ts'
+import { contractFaults, releasesIn } from './migrations/contract.ts'
+import { judge } from './migrations/judge.ts'
+
+/**
+ * Migrations expand, and contract a release later (docs/operations/upgrade.md): each file behind those of the first
+ * release is applied to a private PostgreSQL, and refused if the program of the release before could not go on
+ * beside it.
+ */
+const firstRelease = 17
+
+const root = new URL('../', import.meta.url)
+const folder = new URL('server/migrations/', root)
+const numberOf = (file: string): number => Number.parseInt(file, 10)
+
+const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+const judged = files.filter((file) => numberOf(file) > firstRelease)
+const released = releasesIn(await readFile(new URL('CHANGELOG.md', root), 'utf8'))
+const faults = judged.length === 0 ? [] : await judgeAll()
+for (const fault of faults) process.stderr.write(`${fault}\n`)
+process.stdout.write(
+  `${files.length - judged.length} files are the first release's, ${judged.length} behind them were judged.\n`,
+)
+process.exitCode = faults.length === 0 ? 0 : 1
+
+async function judgeAll(): Promise<string[]> {
+  const cluster = await startCluster()
+  const client = new pg.Client({ connectionString: cluster.url })
+  try {
+    await client.connect()
+    await client.query(await readFile(new URL('server/roles.sql', root), 'utf8'))
+    await client.query('grant create on database postgres to postern_owner')
+    await client.query('set role postern_owner; set search_path = pg_catalog; create schema postern')
+    // Which the migrations find, as node-pg-migrate makes it.
+    await client.query(
+      'create table postern.migrations (id serial primary key, name varchar(255), run_on timestamp)',
+    )
+    const found: string[] = []
+    for (const file of files) {
+      const sql = await readFile(new URL(file, folder), 'utf8')
+      await client.query('begin')
+      if (numberOf(file) <= firstRelease) await client.query(sql)
+      else found.push(...(await faultsOf(client, sql)).map((fault) => `${file}: ${fault}`))
+      await client.query('commit')
+    }
+    return found
+  } finally {
+    await client.end()
+    await cluster.stop()
+  }
+}
+
+async function faultsOf(client: pg.Client, sql: string): Promise<string[]> {
+  const { contracts, blocks } = await judge(client, sql)
+  const contract = contractFaults(sql, released)
+  return [...(contract ?? contracts), ...blocks]
+}

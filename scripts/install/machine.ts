@@ -1,0 +1,122 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A clean Debian 12, booted with its own systemd (systemd-nspawn), in the network that this process is in. */
+export interface Machine {
+  home: string
+  /** As typed by root; what it printed. Its exit code must be 0. */
+  type(command: string): string
+  shutDown(): Promise<void>
+}
+
+const root = path.resolve(import.meta.dirname, '../..')
+const image = path.join(root, 'node_modules/.cache/debian-12.tar')
+const packages = ['systemd', 'systemd-sysv', 'dbus', 'ca-certificates', 'postgresql', 'postfix', 'curl']
+
+/** With PostgreSQL and Postfix, as Debian configures them. Made once; it takes a minute or two, and the network. */
+export function makeImage(): void {
+  if (existsSync(image)) return
+  mkdirSync(path.dirname(image), { recursive: true })
+  const made = `${image}.part`
+  execFileSync(
+    'mmdebstrap',
+    ['--format=tar', '--variant=minbase', `--include=${packages.join(',')}`, 'bookworm', made],
+    {
+      stdio: 'inherit',
+    },
+  )
+  execFileSync('mv', [made, image])
+}
+
+export function extractDebian(folder: string): void {
+  execFileSync('tar', ['--extract', '--file', image, '--directory', folder])
+}
+
+export async function bootMachine(tarball: string): Promise<Machine> {
+  const home = mkdtempSync(path.join(tmpdir(), 'postern-machine-'))
+  extractDebian(home)
+  writeFileSync(path.join(home, 'etc/resolv.conf'), 'nameserver 127.0.0.1\n')
+  writeFileSync(path.join(home, 'etc/hostname'), 'mail\n')
+  installNode(home)
+  cpSync(tarball, path.join(home, 'root', path.basename(tarball)))
+  const options = ['--directory', home, '--boot', '--register=no', '--keep-unit', '--resolv-conf=off']
+  const nspawn = spawn('systemd-nspawn', ['--quiet', ...options, '--console=pipe'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  process.once('exit', () => nspawn.kill('SIGKILL'))
+  const pid = await firstProcessOf(nspawn)
+  const inside = (...command: string[]) =>
+    execFileSync('nsenter', ['--target', String(pid), '--all', '--', ...command], {
+      encoding: 'utf8',
+      env: {
+        PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        HOME: '/root',
+        LANG: 'C.UTF-8',
+      },
+      timeout: 180_000,
+    })
+  await booted(inside)
+  return {
+    home,
+    type: (command) => inside('/bin/bash', '-c', `cd\n${command}`),
+    async shutDown() {
+      const gone = new Promise((resolve) => nspawn.once('exit', resolve))
+      // systemd in a container: SIGRTMIN+3 is an orderly halt.
+      execFileSync('kill', ['-s', 'RTMIN+3', String(pid)])
+      await gone
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As the archive of nodejs.org has it, unpacked into /usr/local. */
+export function installNode(home: string): void {
+  const local = path.join(home, 'usr/local')
+  cpSync(process.execPath, path.join(local, 'bin/node'))
+  const npm = path.resolve(realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim()), '../..')
+  cpSync(npm, path.join(local, 'lib/node_modules/npm'), { recursive: true })
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'))
+}
+
+async function firstProcessOf(nspawn: ChildProcess): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const children = readFileSync(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, 'utf8').trim().split(' ')
+    const pid = children.map(Number).find((child) => child > 0 && isSystemd(child))
+    if (pid !== undefined) return pid
+    await sleep(100)
+  }
+  throw new Error('systemd did not start')
+}
+
+function isSystemd(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'systemd'
+  } catch {
+    return false
+  }
+}
+
+async function booted(inside: (...command: string[]) => string): Promise<void> {
+  for (let attempt = 0; attempt < 120; attempt++) {
+    try {
+      inside('systemctl', 'is-active', 'multi-user.target')
+      return
+    } catch {
+      await sleep(500)
+    }
+  }
+  throw new Error('The machine did not come up')
+}

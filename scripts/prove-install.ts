@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { blocksOf } from './docs/blocks.ts'
+import { bootMachine, type Machine, makeImage } from './install/machine.ts'
+import { openWorld, type World } from './install/world.ts'
+
+/**
+ * `npm run prove:install`: the commands of docs/guide/install.md, as they stand there, on a clean Debian 12. Only root can
+ * do it, on a machine with mmdebstrap, systemd-container and knot. What is not typed by an operator is done here: the
+ * DNS records are published, and the key that a command printed takes the place of `pk_live_…`.
+ */
+const root = path.resolve(import.meta.dirname, '..')
+const most = 10
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+/** Every line of the blocks that are marked. */
+const commandsOf = (page: string): string[] =>
+  blocksOf(page)
+    .filter(({ mark }) => mark?.isRun)
+    .flatMap(({ text }) => text.trim().split('\n'))
+
+async function prove(tarball: string): Promise<void> {
+  const commands = commandsOf('docs/guide/install.md')
+  assert.ok(commands.length > 0 && commands.length <= most, `${commands.length} commands`)
+  const world = await openWorld()
+  const machine = await bootMachine(tarball)
+  try {
+    await follow(machine, world, commands)
+    await lookAround(machine)
+  } catch (error) {
+    say(journalOf(machine))
+    throw error
+  } finally {
+    await machine.shutDown()
+  }
+  say(`A first mail in ${commands.length} commands.`)
+}
+
+async function follow(machine: Machine, world: World, commands: string[]): Promise<void> {
+  let key = ''
+  for (const [index, command] of commands.entries()) {
+    const isLast = index === commands.length - 1
+    const began = performance.now()
+    const type = () => machine.type(command.replace('pk_live_…', key))
+    const printed = isLast ? await untilVerified(type) : type()
+    say(`${index + 1}. ${command}\n   ${((performance.now() - began) / 1000).toFixed(1)} s`)
+    key = /\bpk_live_\w+/.exec(printed)?.[0] ?? key
+    const records = printed.match(/^ {2}\S+ {2}(TXT|CNAME|MX) {2}.+$/gm)
+    if (records) await world.publish(records)
+    if (records) await world.openMailServer()
+    if (isLast) await delivered(machine, world, JSON.parse(printed).id, key)
+  }
+}
+
+async function untilVerified(send: () => string): Promise<string> {
+  for (let attempt = 0; attempt < 90; attempt++) {
+    const answer = send()
+    if (JSON.parse(answer).error !== 'domain_not_verified') return answer
+    await sleep(2000)
+  }
+  throw new Error('The domain was not verified within three minutes')
+}
+
+async function delivered(machine: Machine, world: World, id: string, key: string): Promise<void> {
+  const look = () =>
+    JSON.parse(
+      machine.type(`curl -s http://127.0.0.1:8080/v1/messages/${id} -H 'Authorization: Bearer ${key}'`),
+    )
+  for (let attempt = 0; attempt < 60 && look().status !== 'delivered'; attempt++) await sleep(500)
+  assert.equal(look().status, 'delivered')
+  const [mail, ...more] = world.received
+  assert.deepEqual(more, [])
+  assert.deepEqual(mail?.to, ['you@example.net'])
+  assert.match(mail?.from ?? '', /^bounce-[a-z2-7]+@bounces\.shop\.example\.org$/)
+  assert.match(mail?.raw ?? '', /^DKIM-Signature: /m)
+}
+
+/** What an operator would look at next. */
+async function lookAround(machine: Machine): Promise<void> {
+  assert.equal(machine.type('postern --settings /etc/postern/postern.env health').trim(), 'ready')
+  for (const unit of ['postern', 'postfix@-', 'postgresql@15-main'])
+    assert.equal(machine.type(`systemctl is-active ${unit}`).trim(), 'active', unit)
+  const modes = machine.type('stat --format "%a %U:%G" /etc/postern /etc/postern/*').trim().split('\n')
+  assert.deepEqual(modes, ['750 root:postern', ...Array(4).fill('640 root:postern')])
+  const began = performance.now()
+  machine.type('systemctl stop postern')
+  assert.equal(machine.type('systemctl show --property=Result --value postern').trim(), 'success')
+  say(`stopped in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  machine.type(
+    'postern init --public-url https://mail.example.org --postfix /etc/postfix | grep -q ^wrote && exit 1 || true',
+  )
+}
+
+const journalOf = (machine: Machine): string =>
+  machine.type('journalctl --no-pager --lines=80; tail -n 40 /var/log/mail.log 2>/dev/null || true')
+
+if (process.argv[2] === undefined) {
+  makeImage()
+  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
+  const packed = execFileSync('npm', ['pack', './server/dist', '--silent'], { cwd: root, encoding: 'utf8' })
+  const tarball = path.join(root, packed.trim())
+  // From here on there is no network but the one that is made for it.
+  const args = ['--net', process.execPath, import.meta.filename, tarball]
+  process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
+} else {
+  await prove(process.argv[2])
+  // The DNS and the mail server would go on.
+  process.exit()
+}

@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util'
+import { UsageError } from '../platform/errors.ts'
+import type { Option } from './manual.ts'
+
+type Value<One extends Option> = One extends { value: string }
+  ? One extends { isRepeated: true }
+    ? string[]
+    : One extends { isRequired: true }
+      ? string
+      : string | undefined
+  : boolean
+
+export type Values<Options extends Record<string, Option>> = {
+  [Name in keyof Options]: Value<Options[Name]>
+}
+
+/** What was given, as the manual has it; anything else on the line is a mistake. */
+export function readOptions<Options extends Record<string, Option>>(
+  options: Options,
+  args: string[],
+): Values<Options> {
+  const shape = Object.fromEntries(
+    Object.entries(options).map(([name, { value, isRepeated }]) => [
+      name,
+      {
+        type: value === undefined ? ('boolean' as const) : ('string' as const),
+        multiple: isRepeated ?? false,
+      },
+    ]),
+  )
+  let given: Record<string, unknown>
+  try {
+    given = parseArgs({ args, options: shape, strict: true }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  const missing = Object.entries(options)
+    .filter(([name, { isRequired }]) => (isRequired && given[name] === undefined) || given[name] === '')
+    .map(([name]) => `--${name}`)
+  if (missing.length > 0) throw new UsageError(`Missing: ${missing.join(', ')}`)
+  const absent: Record<string, unknown> = {}
+  for (const [name, { value, isRepeated }] of Object.entries(options)) {
+    if (isRepeated) absent[name] = []
+    else if (value === undefined) absent[name] = false
+  }
+  return { ...absent, ...given } as Values<Options>
+}

@@ -1,0 +1,122 @@
+import type { Context } from '../context.ts'
+import { recordDrawnToken } from '../core/access/enrol.ts'
+import { UsageError } from '../platform/errors.ts'
+import { command, emailOf, print } from './command.ts'
+import { localApi } from './local-api.ts'
+import { withContext } from './with-context.ts'
+
+/**
+ * What a first mail needs besides an administrator: a project on a plan, a domain, an API key. By way of the API of this
+ * machine, so that everything is checked and recorded as if it were done in the console.
+ */
+export const project = command('project', {
+  async create({ email, domain, name = domain, json }) {
+    await withContext(async (context) => {
+      const made = await make(await administrator(context, emailOf(email)), domain, name)
+      print(json, made, () => shown(domain, localApi(context.config), made))
+    })
+  },
+})
+
+interface Administrator {
+  userId: number
+  call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>
+}
+
+async function administrator({ config, db, signIn }: Context, email: string): Promise<Administrator> {
+  const { token, user } = await signIn.shellToken(email)
+  await recordDrawnToken(db.admin, user)
+  return {
+    userId: user.id,
+    async call<T>(method: string, path: string, body?: object) {
+      const response = await fetch(`${localApi(config)}/v1/admin${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: AbortSignal.timeout(15_000),
+      }).catch(() => {
+        throw new UsageError(
+          `Nothing answers at ${localApi(config)}. Start \`postern api\` or \`postern all\`.`,
+        )
+      })
+      const answer = await response.json()
+      if (response.ok) return answer as T
+      const { error, message } = answer as { error: string; message: string }
+      throw new UsageError(`${message} (${error})`)
+    },
+  }
+}
+
+interface Made {
+  key: string
+  records: { type: string; name: string; value: string }[]
+}
+
+const reason = 'postern project create'
+const keyName = 'First key'
+
+interface List<Item> {
+  data: Item[]
+}
+
+interface Domain {
+  name: string
+  dns_records: Made['records']
+}
+
+/** What an earlier call came to is not made twice: a mistyped domain leaves a project behind. */
+async function make({ userId, call }: Administrator, domainName: string, name: string): Promise<Made> {
+  const { data: projects } = await call<List<{ id: number; name: string; user_id: number }>>(
+    'GET',
+    `/projects?q=${encodeURIComponent(name)}`,
+  )
+  const { id } =
+    // Names are not unique: that of somebody else's project says nothing.
+    projects.find((project) => project.name === name && project.user_id === userId) ??
+    (await call<{ id: number }>('POST', '/projects', {
+      ...{ name, user_id: userId, plan_id: await planFor(call), reason },
+    }))
+  const path = `/projects/${id}`
+  const { data: keys } = await call<List<{ name: string }>>('GET', `${path}/api-keys`)
+  if (keys.some((key) => key.name === keyName))
+    throw new UsageError(`The project "${name}" has its key already. Go on in the console, at /console.`)
+  await call('PATCH', path, { allow_service_mta: true, reason })
+  const { data: domains } = await call<List<Domain>>('GET', `${path}/domains`)
+  const domain =
+    domains.find((one) => one.name === domainName) ??
+    (await call<Domain>('POST', `${path}/domains`, { name: domainName, mta_provider: 'service', reason }))
+  const { secret: key } = await call<{ secret: string }>('POST', `${path}/api-keys`, {
+    ...{ mode: 'live', name: keyName, scopes: ['messages:send', 'messages:read'], domain_id: null },
+    ...{ allowed_ips: [], expires_at: null, is_active: true, reason },
+  })
+  return { key, records: domain.dns_records }
+}
+
+/** The first plan that can be had; where there is none, one that is generous. */
+async function planFor(call: Administrator['call']): Promise<number> {
+  const { data } = await call<List<{ id: number; is_active: boolean }>>('GET', '/plans')
+  const plan = data.find(({ is_active }) => is_active)
+  if (plan) return plan.id
+  const made = await call<{ id: number }>('POST', '/plans', {
+    ...{ name: 'Standard', description: 'Made for the first project.', support_level: 'community' },
+    ...{ max_domains: 10, max_users: 10, max_mails_per_day: 10_000, max_mails_per_month: 200_000 },
+    ...{ billing_product_id: null, price: 0, is_active: true, reason },
+  })
+  return made.id
+}
+
+function shown(domain: string, url: string, { key, records }: Made): string {
+  const lines = records.map(({ type, name, value }) => `  ${name}  ${type}  ${value}`)
+  return `The project is there. Publish these records; they are looked for after 1, 2, 4 … minutes:
+
+${lines.join('\n')}
+
+Its API key, shown this once only:
+
+  ${key}
+
+A first mail, once the records were found:
+
+  curl ${url}/v1/messages -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+    -d '{"from": "hello@${domain}", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'`
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../testing/api.ts'
+import { signedIn } from '../testing/client.ts'
+import { testDatabase } from '../testing/database.ts'
+import { mailRows } from '../testing/mail-rows.ts'
+import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import { inDays, senders } from '../testing/senders.ts'
+
+/** `postern queue` as an operator runs it, and what a worker then gets. */
+const database = await testDatabase()
+const api = await startApi(database)
+const { makeSender, claimedOf } = senders(api, database, await signedIn(api))
+const { makeMail } = mailRows(database)
+const [one, other] = [await makeSender(), await makeSender()]
+
+const env = {
+  ...bareEnvironment,
+  POSTERN_DATABASE_URL: database.url,
+  POSTERN_PUBLIC_URL: 'http://localhost:8080',
+  POSTERN_AUTH_SECRETS: `1:${'secret-of-the-queue-test-'.repeat(2)}`,
+  POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+}
+const queue = (...args: string[]) => callPostern(env, 'queue', ...args)
+const asJson = async (...args: string[]) => {
+  const { status, stdout, stderr } = await queue(...args, '--json')
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' }, args.join(' '))
+  return JSON.parse(stdout)
+}
+const audited = () =>
+  database.query(
+    `select chain::int, operation, resource_id, reason, after from control.audit where operation like 'queue.%' order by id`,
+  )
+
+/** Handed over so many hours ago. */
+async function handedOver(projectId: number, queueId: string, hours: number, status = 'sent'): Promise<void> {
+  const { messageId } = await makeMail(projectId, { status })
+  await database.query(
+    `insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, finished_at)
+     values ($1, 0, 1, $2, 'service', 'mta1', $3, 'sent', postern.now() - $4 * interval '1 hour')`,
+    [messageId, projectId, queueId, hours],
+  )
+}
+
+describe('postern queue', () => {
+  test('says how it is called', async () => {
+    const wrong: [args: string[], message: RegExp][] = [
+      [[], /Usage:\n {2}postern queue look/],
+      [['hold', '--all'], /Missing: --reason/],
+      [['hold', '--reason', 'x'], /one of --all, --project and --provider/],
+      [['hold', '--all', '--provider', 'ses', '--reason', 'x'], /one of --all, --project and --provider/],
+      [['hold', '--provider', 'all', '--reason', 'x'], /takes service or ses/],
+      [['release', '--project', '999999', '--reason', 'x'], /There is no project 999999/],
+    ]
+    await Promise.all(
+      wrong.map(async ([args, message]) => {
+        const { status, stderr } = await queue(...args)
+        assert.equal(status, 2, args.join(' '))
+        assert.match(stderr, message)
+      }),
+    )
+    assert.deepEqual(await audited(), [])
+  })
+
+  test('look tells what waits, for what, and the queue ids of what MTAs have', async () => {
+    assert.match((await queue('look')).stdout, /^The queue is empty\.\n\nHanded to an MTA .*: 0\.\n$/)
+    await one.send()
+    await one.send({ send_at: inDays(1) })
+    await database.query('insert into control.queue_holds (project_id) values ($1)', [one.id])
+    await handedOver(one.id, 'OLDER1', 2)
+    await handedOver(one.id, 'NEWER1', 1)
+    await handedOver(one.id, 'DONE1', 1, 'delivered')
+    await handedOver(other.id, 'OTHERS1', 1)
+
+    const { states, lanes, handed_over, brakes } = await asJson('look', '--project', String(one.id))
+    assert.deepEqual(brakes, [])
+    assert.deepEqual(
+      states.map(({ state, mails }: { state: string; mails: number }) => [state, mails]),
+      [
+        ['ready', 1],
+        ['scheduled', 1],
+      ],
+    )
+    const [{ oldest_ready_at, project_name, ...lane }] = lanes
+    assert.ok(oldest_ready_at !== null && project_name !== '')
+    assert.deepEqual(lane, {
+      ...{
+        project_id: one.id,
+        provider: 'service',
+        ready: 1,
+        scheduled: 1,
+        deferred: 0,
+        leased: 0,
+        awaiting: 0,
+      },
+      waits_for: ['hold'],
+    })
+    assert.equal(handed_over.count, 2)
+    assert.deepEqual(
+      handed_over.mails.map(({ queue_id }: { queue_id: string }) => queue_id),
+      ['NEWER1', 'OLDER1'],
+    )
+    const { stdout } = await queue('look', '--limit', '2')
+    assert.match(stdout, /1 wait for their turn; the oldest is of /)
+    assert.match(stdout, /2 project \d+ \(.*\) by service: the project is held/)
+    assert.match(
+      stdout,
+      /not heard of since: 3\. Here are the newest 2; .*postsuper -h.*\n {2}OTHERS1 {2}mta1 .*\n {2}NEWER1 /s,
+    )
+    await database.query('delete from control.queue_holds')
+  })
+
+  test('hold keeps a worker from all mail, of a project or of a provider; release lets it go on', async () => {
+    await other.send()
+    const scopes: [scope: string[], chain: number, resource: string, heldOfOther: boolean][] = [
+      [['--all'], 0, 'all', true],
+      [['--provider', 'service'], 0, 'service', true],
+      [['--provider', 'ses'], 0, 'ses', false],
+      [['--project', String(other.id)], other.id, String(other.id), true],
+    ]
+    for (const [scope, chain, resource, isHeld] of scopes) {
+      const before = (await audited()).length
+      const reason = ['--reason', 'The MTA is listed']
+      const held = await asJson('hold', ...scope, ...reason)
+      assert.deepEqual([held.is_held, held.has_changed], [true, true])
+      assert.ok(held.handed_over.mails.some(({ queue_id }: { queue_id: string }) => queue_id === 'OTHERS1'))
+      assert.equal((await claimedOf(other.id)).length, isHeld ? 0 : 1, scope.join(' '))
+      assert.match((await queue('release', ...scope, '--reason', 'It is not')).stdout, /^Released: /)
+      assert.deepEqual((await audited()).slice(before), [
+        {
+          chain,
+          operation: 'queue.hold',
+          resource_id: resource,
+          reason: reason[1],
+          after: { is_held: true },
+        },
+        {
+          chain,
+          operation: 'queue.release',
+          resource_id: resource,
+          reason: 'It is not',
+          after: { is_held: false },
+        },
+      ])
+      // What the worker took while it could is put back for the next.
+      await database.query(
+        `update mail.dispatch set state = 'ready', leased_until = null where state = 'leased'`,
+      )
+    }
+    assert.equal((await claimedOf(other.id)).length, 1, 'nothing is held any more')
+    assert.match(
+      (await queue('release', '--all', '--reason', 'Once more')).stdout,
+      /^It was not held: all mail/,
+    )
+    assert.equal((await audited()).length, 8, 'what changes nothing leaves no row')
+  })
+})

@@ -1,0 +1,14 @@
+import { loadConfig } from '../config.ts'
+import { type Context, createContext } from '../context.ts'
+import { createLogger } from '../platform/log.ts'
+
+/** For commands that do one thing and end: quiet unless something is wrong. */
+export async function withContext<T>(work: (context: Context) => Promise<T>): Promise<T> {
+  const config = loadConfig(process.env)
+  const context = createContext(config, createLogger('warn', 2), 'postern command')
+  try {
+    return await work(context)
+  } finally {
+    await context.close()
+  }
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Db } from '../../platform/db/db.ts'
+import { exposition } from '../../platform/metrics.ts'
+import { startApi } from '../../testing/api.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { inDays, senders } from '../../testing/senders.ts'
+import { Standing } from './standing.ts'
+
+/** How things stand, with nobody at work on them. */
+const database = await testDatabase()
+const api = await startApi(database)
+const { makeSender } = senders(api, database, await signedIn(api))
+const { db, cells, log } = api.context
+const deps = { db: db.admin, mailDb: cells.all[0].mail, log }
+
+async function shown(name: string): Promise<number | undefined> {
+  const line = (await exposition()).split('\n').find((one) => one.startsWith(`${name} `))
+  return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+async function isAbout(name: string, seconds: number): Promise<void> {
+  const value = await shown(name)
+  assert.ok(value !== undefined && value >= seconds && value < seconds + 60, `${name} is ${value}`)
+}
+
+describe('how things stand', () => {
+  test('is shown by age and number', async () => {
+    const sender = await makeSender()
+    const held = await makeSender()
+    const ids = [await sender.send(), await sender.send(), await sender.send(), await sender.send()]
+    await sender.send({ send_at: inDays(1) })
+    await held.send()
+    await database.query(
+      `update mail.dispatch set due_at = postern.now() - interval '1 day' where project_id = $1`,
+      [held.id],
+    )
+    await database.query('insert into control.queue_holds (project_id) values ($1)', [held.id])
+    const [oldest, leased, deferred] = ids
+    const set = (what: string, id = '') =>
+      database.query(`update mail.dispatch set ${what} where message_id = $1`, [id])
+    await set(`due_at = postern.now() - interval '10 minutes'`, oldest)
+    await set(`state = 'leased', leased_until = postern.now() - interval '1 minute'`, leased)
+    await set(`state = 'deferred', due_at = postern.now() - interval '5 minutes'`, deferred)
+    await database.query(
+      `insert into mail.endpoint_queues (endpoint_id, project_id, due_at, failures)
+       values (1, $1, postern.now() - interval '3 minutes', 0), (2, $1, postern.now() - interval '4 minutes', 3),
+              (3, $1, postern.now() + interval '4 minutes', 3)`,
+      [sender.id],
+    )
+    await database.query(
+      `insert into control.outbox (project_id, topic, payload, created_at)
+       values ($1, 'event', '{}', postern.now() - interval '2 minutes')`,
+      [sender.id],
+    )
+
+    await new Standing(deps).show()
+    assert.deepEqual(
+      api.logLines.filter((line) => line.includes('stand in the database')),
+      [],
+    )
+    await isAbout('postern_queue_oldest_ready_seconds{provider="service"}', 600)
+    assert.equal(await shown('postern_queue_oldest_ready_seconds{provider="ses"}'), 0)
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
+    assert.equal(await shown('postern_queue_mails{state="leased"}'), 1)
+    assert.equal(await shown('postern_queue_mails{state="deferred"}'), 1)
+    assert.equal(await shown('postern_queue_mails{state="scheduled"}'), 1)
+    await isAbout('postern_lease_oldest_seconds', 120)
+    await isAbout('postern_queue_overdue_seconds', 300)
+    await isAbout('postern_webhook_lag_seconds{standing="proven"}', 180)
+    await isAbout('postern_webhook_lag_seconds{standing="failing"}', 240)
+    assert.equal(await shown('postern_webhook_endpoints_parked'), 1)
+    await isAbout('postern_outbox_lag_seconds{told="mail"}', 120)
+    assert.ok(((await shown('postern_audit_uncovered_seconds')) ?? 0) > 0)
+    assert.equal(await shown('postern_standing_known'), 1)
+  })
+
+  test('is looked at once in ten seconds, however often it is asked for', async () => {
+    let reads = 0
+    const counting = new Proxy(cells.all[0].mail, {
+      get(target, name: keyof Db) {
+        if (name === 'read') reads++
+        return target[name].bind(target)
+      },
+    })
+    const standing = new Standing({ ...deps, mailDb: counting })
+    await Promise.all(Array.from({ length: 20 }, () => standing.show()))
+    await standing.show()
+    assert.equal(reads, 1)
+  })
+
+  test('is not shown as it was when it cannot be known, and is told once', async () => {
+    const away = new Proxy(cells.all[0].mail, {
+      get: () => () => Promise.reject(new Error('the database is away')),
+    })
+    const standing = new Standing({ ...deps, mailDb: away })
+    const before = api.logLines.length
+    await standing.show()
+    await standing.show()
+    assert.equal(await shown('postern_standing_known'), 0)
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), undefined)
+    assert.equal(await shown('postern_audit_uncovered_seconds'), undefined)
+    assert.equal(api.logLines.slice(before).length, 1)
+    await new Standing(deps).show()
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
+  })
+})

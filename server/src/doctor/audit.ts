@@ -1,0 +1,61 @@
+import { constants } from 'node:fs'
+import { access, stat, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import { unsignedSeconds } from './audit.sql.ts'
+import { type Check, type Finding, failure, messageOf, ok, warning } from './check.ts'
+import { minutesText } from './minutes.ts'
+
+export const auditChecks: Check[] = [
+  {
+    name: 'audit.checkpoints',
+    needs: 'tables',
+    async look({ db }) {
+      const seconds = await db.glance(unsignedSeconds)
+      // Signed once a minute.
+      if (seconds === null || seconds < 5 * 60) return [ok('Every row of the audit has its checkpoint.')]
+      return [
+        failure(
+          `Rows of the audit have waited for a checkpoint for ${minutesText(seconds)}: a cut-off end would not be noticed.`,
+          'Start `postern worker`, or look at its log for "audit checkpoint"; `postern audit checkpoint` signs at once.',
+        ),
+      ]
+    },
+  },
+  {
+    name: 'audit.file',
+    async look({ settings: { auditCheckpointFile: file } }) {
+      if (file === undefined) {
+        return [ok('Checkpoints are in the database alone (POSTERN_AUDIT_CHECKPOINT_FILE is empty).')]
+      }
+      return [await fileFinding(file)]
+    },
+  },
+]
+
+// A line for each minute with a change: 600 KB at most, mostly a few hundred octets.
+const scarceBytes = 1024 ** 3
+const fullBytes = 64 * 1024 ** 2
+
+async function fileFinding(file: string): Promise<Finding> {
+  const folder = path.dirname(path.resolve(file))
+  try {
+    const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return undefined
+    })
+    if (found && !found.isFile()) throw new Error('it is no file')
+    await access(found ? file : folder, constants.W_OK)
+    const { bavail, bsize } = await statfs(folder)
+    const freeBytes = bavail * bsize
+    const room = `${Math.round(freeBytes / 1024 ** 2)} MB are left where ${file} is.`
+    const remedy = 'Make room there, or move the file and set POSTERN_AUDIT_CHECKPOINT_FILE anew.'
+    if (freeBytes < fullBytes) return failure(room, remedy)
+    if (freeBytes < scarceBytes) return warning(room, remedy)
+    return ok(`Checkpoints can be appended to ${file}.`)
+  } catch (error) {
+    return failure(
+      `Checkpoints cannot be appended to ${file}: ${messageOf(error)}.`,
+      'Make its folder, and let the user of `postern worker` write there.',
+    )
+  }
+}

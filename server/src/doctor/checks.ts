@@ -1,0 +1,29 @@
+import { auditChecks } from './audit.ts'
+import { certificateCheck } from './certificate.ts'
+import type { Check } from './check.ts'
+import { databaseChecks } from './database.ts'
+import { domainCheck } from './domains.ts'
+import { keyChecks } from './keys.ts'
+import { mtaCheck } from './mta.ts'
+import { nameChecks } from './names.ts'
+import { portCheck } from './ports.ts'
+import { publicChecks } from './public.ts'
+import { queueChecks } from './queue.ts'
+import { senderCheck } from './senders.ts'
+import { sendingCheck } from './sending.ts'
+
+/** Everything that `postern doctor` looks at, in the order in which it is told. */
+export const checks: readonly Check[] = [
+  ...databaseChecks,
+  ...keyChecks,
+  ...publicChecks,
+  portCheck,
+  certificateCheck,
+  ...nameChecks,
+  senderCheck,
+  domainCheck,
+  sendingCheck,
+  mtaCheck,
+  ...auditChecks,
+  ...queueChecks,
+]

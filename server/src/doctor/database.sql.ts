@@ -1,0 +1,86 @@
+import type { Login } from './check.ts'
+
+/** How PostgreSQL is set up, as a session of the application's login sees it. */
+export interface Server {
+  version: string
+  version_number: number
+  fsync: string
+  full_page_writes: string
+  synchronous_commit: string
+  autovacuum: string
+  track_counts: string
+  wal_level: string
+  encoding: string
+  letters: string
+  /** For everybody who is no superuser. */
+  connections: number
+  /** -1: no limit of their own. */
+  login_connections: number
+  database_connections: number
+  /** By a socket, or on this machine. */
+  is_near: boolean
+  is_encrypted: boolean
+}
+
+export async function findServer({ query }: Login): Promise<Server> {
+  const rows = await query<Server>(`
+    select current_setting('server_version') as version,
+           current_setting('server_version_num')::int as version_number,
+           current_setting('fsync') as fsync,
+           current_setting('full_page_writes') as full_page_writes,
+           current_setting('synchronous_commit') as synchronous_commit,
+           current_setting('autovacuum') as autovacuum,
+           current_setting('track_counts') as track_counts,
+           current_setting('wal_level') as wal_level,
+           pg_encoding_to_char(encoding) as encoding,
+           datctype as letters,
+           current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+             as connections,
+           (select rolconnlimit from pg_roles where rolname = session_user) as login_connections,
+           datconnlimit as database_connections,
+           coalesce(inet_server_addr() <<= '127.0.0.0/8' or inet_server_addr() = '::1', true) as is_near,
+           coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as is_encrypted
+      from pg_database where datname = current_database()`)
+  return theOne(rows)
+}
+
+export interface LoginFacts {
+  name: string
+  is_superuser: boolean
+  bypasses_rls: boolean
+  inherits: boolean
+  may_own: boolean
+}
+
+export async function findLogin({ query }: Login, owner: string): Promise<LoginFacts> {
+  const rows = await query<LoginFacts>(
+    `select rolname as name, rolsuper as is_superuser, rolbypassrls as bypasses_rls, rolinherit as inherits,
+            coalesce((select pg_has_role(session_user, oid, 'member') from pg_roles where rolname = $1), false) as may_own
+       from pg_roles where rolname = session_user`,
+    [owner],
+  )
+  return theOne(rows)
+}
+
+export interface RoleFacts {
+  name: string
+  exists: boolean
+  /** The login may act as it. */
+  is_ours: boolean
+  /** It logs in, or gets past row-level security. */
+  is_mighty: boolean
+}
+
+export const findRoles = ({ query }: Login, names: readonly string[]): Promise<RoleFacts[]> =>
+  query<RoleFacts>(
+    `select wanted.name, roles.oid is not null as exists,
+            coalesce(pg_has_role(session_user, roles.oid, 'member'), false) as is_ours,
+            coalesce(rolcanlogin or rolsuper or rolbypassrls, false) as is_mighty
+       from unnest($1::text[]) as wanted (name) left join pg_roles as roles on roles.rolname = wanted.name`,
+    [names],
+  )
+
+function theOne<Row>([row]: Row[]): Row {
+  if (row === undefined) throw new Error('the catalogue of PostgreSQL has no such row')
+  return row
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/database.ts'
+import { type Cell, Cells, cellIn, shardCount, shardOf } from './cells.ts'
+import { migrate } from './migrate.ts'
+import { type Part, publicationName, publishedTables } from './parts.ts'
+
+const asPart = (database: TestDatabase, part: Part) =>
+  migrate({ ownerUrl: database.superuserUrl, appUser: 'postern_app', part, log: () => {} })
+
+/** One of each, empty. */
+const control = await emptyDatabase()
+const cell = await emptyDatabase()
+await asPart(control, 'control')
+await asPart(cell, 'cell')
+
+/** The privileges that any plane has there, by table. */
+async function privileges(database: TestDatabase, schema: string): Promise<Map<string, string[]>> {
+  const rows = await database.query<{ name: string; kinds: string[] }>(
+    `select format('%s.%s', schemaname, tablename) as name,
+            array(select kind from unnest(array['select', 'insert', 'update', 'delete', 'truncate']) as kind
+                   where exists (
+                     select from unnest(array['admin', 'customer', 'mail', 'identity']) as role
+                      where case when kind in ('delete', 'truncate')
+                                 then has_table_privilege('postern_' || role, format('%I.%I', schemaname, tablename), kind)
+                                 else has_any_column_privilege('postern_' || role, format('%I.%I', schemaname, tablename), kind)
+                            end)) as kinds
+       from pg_tables where schemaname = $1`,
+    [schema],
+  )
+  return new Map(rows.map(({ name, kinds }) => [name, kinds]))
+}
+
+describe('a shard', () => {
+  test('is computed here as the database computes it', async () => {
+    const ids = [
+      ...Array.from({ length: 2000 }, (_none, at) => at + 1),
+      ...Array.from({ length: 500 }, () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)),
+      Number.MAX_SAFE_INTEGER,
+    ]
+    const rows = await control.query<{ shard: number }>(
+      'select postern.shard_of(id) as shard from unnest($1::bigint[]) with ordinality as ids (id, no) order by no',
+      [ids],
+    )
+    assert.deepEqual(
+      ids.map(shardOf),
+      rows.map(({ shard }) => shard),
+    )
+  })
+
+  test('is in one cell, and its projects are', () => {
+    const database = openDatabase(cell)
+    const half = (name: string, first: number): Cell =>
+      cellIn(database, { name, shards: Array.from({ length: shardCount / 2 }, (_none, at) => first + at) })
+    const cells = new Cells([half('a', 0), half('b', 512)])
+    assert.equal(cells.ofShard(511).name, 'a')
+    assert.equal(cells.ofShard(512).name, 'b')
+    assert.equal(cells.of(1).name, shardOf(1) < 512 ? 'a' : 'b')
+    assert.throws(() => new Cells([half('a', 0)]), /shard 512 is in no cell/)
+    assert.throws(() => cells.ofShard(shardCount), /there is no shard 1024/)
+  })
+})
+
+describe('a database that is a part', () => {
+  test('of control, has no mail that a plane could look for, and publishes what cells need', async () => {
+    const mail = await privileges(control, 'mail')
+    assert.ok(mail.size > 20)
+    for (const [table, kinds] of mail) assert.deepEqual(kinds, [], table)
+    const published = await control.query<{ name: string }>(
+      `select format('%s.%s', schemaname, tablename) as name from pg_publication_tables where pubname = $1`,
+      [publicationName],
+    )
+    assert.deepEqual(published.map(({ name }) => name).sort(), publishedTables.toSorted())
+  })
+
+  test('of mail, has a copy of control that no plane writes, and nothing of what is not copied', async () => {
+    const copied: readonly string[] = publishedTables
+    for (const [table, kinds] of await privileges(cell, 'control')) {
+      const isThere = copied.includes(table) || table === 'control.api_key_stats'
+      assert.deepEqual(kinds, isThere ? ['select'] : [], table)
+    }
+    const routines = await cell.query<{ name: string }>(
+      `select proname as name from pg_proc
+        where pronamespace = 'control'::regnamespace and has_function_privilege('postern_customer', oid, 'execute')
+          and prosecdef`,
+    )
+    assert.deepEqual(routines, [{ name: 'mail_holder' }])
+  })
+
+  test('stays so when it is migrated again', async () => {
+    assert.deepEqual(await asPart(control, 'control'), [])
+    assert.deepEqual(await asPart(cell, 'cell'), [])
+  })
+
+  test('is not made of one that has what belongs elsewhere', async () => {
+    await control.query(
+      `insert into mail.messages (id, project_id, identity_id, from_address, recipient_count, size_bytes)
+       values (postern.uuid7(now()), 1, 1, 'a@example.com', 1, 1)`,
+    )
+    await assert.rejects(asPart(control, 'control'), /This database has mail in it/)
+    await cell.query(`insert into control.users (email, name) values ('ada@example.com', 'Ada')`)
+    await cell.query(
+      `with plan as (
+         insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
+                                    max_mails_per_month, price)
+         values ('Small', '', 'email', 1, 1, 1, 1, 1) returning id)
+       insert into control.projects (user_id, name, plan_id) select users.id, 'Shop', plan.id from control.users, plan`,
+    )
+    await assert.rejects(asPart(cell, 'cell'), /This database has projects of its own/)
+  })
+})
