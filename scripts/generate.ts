@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { createApi } from '../server/src/api.ts'
-import { loadConfig, settings } from '../server/src/config.ts'
+import { loadConfig } from '../server/src/config.ts'
+import { settings } from '../server/src/config-table.ts'
 import { createContext } from '../server/src/context.ts'
 import { openapiText } from '../server/src/openapi.ts'
 import { createLogger } from '../server/src/platform/log.ts'
@@ -114,7 +115,7 @@ function configurationPage(table: SettingsTable): string {
   })
   return `# Configuration
 
-<!-- Generated from server/src/config.ts by \`npm run generate\`. -->
+<!-- Generated from server/src/config-table.ts by \`npm run generate\`. -->
 
 Postern reads its configuration from environment variables and from nowhere else; \`postern --settings <file> …\`
 takes those that are not set from a file of lines NAME=value. Every \`postern\` command

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { readyLanes } from '../core/dispatch/ready-lanes.ts'
 import { isUnbraked, maySendNow } from '../core/projects/may-send.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
@@ -22,16 +23,7 @@ export interface Delays {
 export async function findDelays(tx: ReadTx): Promise<Delays> {
   const since = (time: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${time})::float8`
   const { rows } = await sql<Delays>`
-    with recursive lane as (
-      (select shard, project_id, provider, due_at from mail.dispatch where state = 'ready'
-        order by shard, project_id, provider, due_at limit 1)
-      union all
-      select next.* from lane
-       cross join lateral (
-         select shard, project_id, provider, due_at from mail.dispatch
-          where state = 'ready' and (shard, project_id, provider) > (lane.shard, lane.project_id, lane.provider)
-          order by shard, project_id, provider, due_at limit 1) as next
-    )
+    with recursive ${readyLanes}
     select
       (select ${since(sql`min(lane.due_at)`)} from lane
          join control.projects as projects on projects.id = lane.project_id where ${maySendNow} and ${isUnbraked}) as ready,

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
 import { isUnbraked, maySendNow } from '../projects/may-send.ts'
+import { readyLanes } from './ready-lanes.ts'
 
 /** Who takes mail. `none`: nobody, it is of a key for tests. */
 export type Taker = ProviderName | 'none'
@@ -19,8 +20,7 @@ export interface LaneRow extends LaneKey {
 }
 
 /**
- * Every lane with something ready: the index is entered once for each, however much waits in it. A plain
- * `select distinct` would read every row. With `isOpen`, those of projects that may send at this moment alone: others
+ * Every lane with something ready. With `isOpen`, those of projects that may send at this moment alone: others
  * would have their share of each round, and give nothing. With `readyForDays`, only those whose first mail has been ready
  * for longer.
  */
@@ -29,17 +29,7 @@ export async function findLanes(
   { isOpen, readyForDays, limit }: { isOpen: boolean; readyForDays?: number; limit: number },
 ): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
-    with recursive lane as (
-      (select shard, project_id, provider, due_at from mail.dispatch where state = 'ready'
-        order by shard, project_id, provider, due_at limit 1)
-      union all
-      select next.* from lane
-       cross join lateral (
-         select shard, project_id, provider, due_at from mail.dispatch
-          where state = 'ready'
-            and (shard, project_id, provider) > (lane.shard, lane.project_id, lane.provider)
-          order by shard, project_id, provider, due_at limit 1) as next
-    )
+    with recursive ${readyLanes}
     select lane.shard, lane.project_id, lane.provider, lane.due_at as oldest from lane
      ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isUnbraked}` : sql``}
      ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}

@@ -11,15 +11,7 @@ export interface Overview {
   lanes: Lane[]
 }
 
-export interface Lane {
-  project_id: number
-  project_name: string
-  provider: string
-  ready: number
-  deferred: number
-  scheduled: number
-  leased: number
-  awaiting: number
+export interface Lane extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
   oldest_ready_at: string | null
   /** Why nothing of it is claimed; empty when it has its turn. */
   waits_for: ('brake' | 'lock' | 'hold' | 'subscription')[]

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
+import { readyLanes } from '../dispatch/ready-lanes.ts'
 import { isUnbraked, maySendNow } from '../projects/may-send.ts'
 
 /** Beyond that a count says nothing more that matters: what is behind is told by its age. */
@@ -62,17 +63,7 @@ export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promis
 /** Since when mail has been ready that may be sent, by provider. The index is entered once for each lane. */
 export async function findOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
   const { rows } = await sql<{ provider: string; seconds: number }>`
-    with recursive lane as (
-      (select shard, project_id, provider, due_at from mail.dispatch where state = 'ready'
-        order by shard, project_id, provider, due_at limit 1)
-      union all
-      select next.* from lane
-       cross join lateral (
-         select shard, project_id, provider, due_at from mail.dispatch
-          where state = 'ready'
-            and (shard, project_id, provider) > (lane.shard, lane.project_id, lane.provider)
-          order by shard, project_id, provider, due_at limit 1) as next
-    )
+    with recursive ${readyLanes}
     select lane.provider, ${since(sql`min(lane.due_at)`)} as seconds
       from (select * from lane limit ${sql.lit(lanesAtMost)}) as lane
       join control.projects as projects on projects.id = lane.project_id
