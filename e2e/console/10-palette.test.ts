@@ -132,6 +132,28 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
+  it('keeps what is typed when the page that was asked for arrives late, with a field of its own', async () => {
+    await page.goto('/console/plans')
+    await page.getByRole('heading', { name: 'Plans' }).waitFor()
+    const { promise, resolve: letGo } = Promise.withResolvers<void>()
+    await page.route(/\/assets\/users-page-/, async (route) => {
+      await promise
+      await route.continue()
+    })
+    await open()
+    await page.keyboard.type('users')
+    await page.keyboard.press('Enter')
+    await palette.waitFor({ state: 'hidden' })
+    await open()
+    await page.keyboard.type('bir')
+    letGo()
+    await page.getByRole('heading', { name: 'Users', includeHidden: true }).waitFor()
+    await page.keyboard.type('ch mill')
+    await option('Birch Mill').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.keyboard.press('Escape')
+  })
+
   it('knows the parts of the project whose page is open, and locks it', async () => {
     await page.goto(`/console/projects/${acme.id}`)
     await page.getByRole('heading', { name: 'Acme Shop' }).waitFor()

@@ -1,5 +1,6 @@
 import { useHotkeys } from '@mantine/hooks'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { isDialogOpen } from './is-dialog-open.ts'
 
 const load = () => import('./palette-dialog.tsx')
 const PaletteDialog = lazy(() => load().then((module) => ({ default: module.PaletteDialog })))
@@ -15,7 +16,7 @@ export function usePalette() {
   const toggle = () => {
     if (isOpen) close()
     // Whoever is in the middle of a change would leave it behind.
-    else if (!document.querySelector('[role="dialog"]')) open()
+    else if (!isDialogOpen()) open()
   }
   useHotkeys([['mod+K', toggle]], [])
   useEffect(() => {

@@ -1,8 +1,9 @@
 import { TextInput, type TextInputProps } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
+import { isDialogOpen } from './is-dialog-open.ts'
 
-/** What a list is searched for, kept in the address by the caller. A slash leads here. */
+/** What a list is searched for, kept in the address by the caller. It has the focus from the start; a slash leads back. */
 export function SearchField({
   value,
   onChange,
@@ -14,6 +15,10 @@ export function SearchField({
   const field = useRef<HTMLInputElement>(null)
   // The address follows a moment later than the keys: what was typed counts for as long as somebody types.
   const [typed, setTyped] = useState<string>()
+  // A page arrives a moment after it was asked for. By then the palette may be open again.
+  useLayoutEffect(() => {
+    if (!isDialogOpen()) field.current?.focus()
+  }, [])
   useHotkeys([['/', () => field.current?.focus()]])
   return (
     <TextInput

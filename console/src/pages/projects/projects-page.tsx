@@ -114,7 +114,6 @@ function Filters({ search }: { search: Search }) {
         value={search.q}
         onChange={(q) => ask({ q })}
         w={240}
-        autoFocus
       />
       <YesOrNo
         label="Lock"

@@ -73,7 +73,6 @@ export function UsersPage() {
           value={search.q}
           onChange={(q) => ask({ q })}
           w={330}
-          autoFocus
         />
         <Select
           label="Role"
