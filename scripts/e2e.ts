@@ -1,5 +1,6 @@
 import { globSync } from 'node:fs'
 import path from 'node:path'
+import { buildConsole, isConsoleStale } from './console-build.ts'
 import { runTests } from './run-tests.ts'
 
 /** `npm run e2e [-- 03 console/01 console …]`: all scenarios, or those with these numbers; `console` is all of the console's. */
@@ -13,5 +14,6 @@ if (files.length === 0) {
   process.stderr.write(`No scenario is called ${numbers.join(' or ')}.\n`)
   process.exit(2)
 }
+if (isConsoleStale()) await buildConsole()
 // Each has half a dozen processes of its own, which wait for most of their time.
 runTests(files, { atOnce: 3, timeoutMs: 120_000 })

@@ -5,6 +5,8 @@ import { buildServer, builtProgram, isServerStale } from './server-build.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
+const withUnwatchedPromises = `--import=${import.meta.resolve('./unwatched-promises.ts')}`
+
 if (isServerStale()) await buildServer()
 
 /**
@@ -14,7 +16,7 @@ if (isServerStale()) await buildServer()
 export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
   ...process.env,
-  NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} ${await gatherPackages()}`.trim(),
+  NODE_OPTIONS: [process.env['NODE_OPTIONS'], await gatherPackages(), withUnwatchedPromises].join(' ').trim(),
   // Processes that tests start are what operators start.
   POSTERN_TEST_PROGRAM: builtProgram,
 }

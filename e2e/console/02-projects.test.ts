@@ -15,6 +15,7 @@ const other = await makePlan(admin, { name: 'Business' })
 for (const name of ['Bakery', 'Bookshop', 'Bicycles']) await makeProject(admin, ada.id, planId, name)
 
 const page = await desk.browser.enter(ada)
+const hers = await desk.browser.enter(grace)
 const show = () => body<Record<string, unknown>>(200, admin.get(`/admin/projects/${project.id}`))
 const openProject = async (where: Page) => {
   await where.goto(`/console/projects/${project.id}`)
@@ -168,9 +169,7 @@ describe('two administrators at one project', () => {
   })
 })
 
-describe('a session that ends in the middle of something', async () => {
-  const hers = await desk.browser.enter(grace)
-
+describe('a session that ends in the middle of something', () => {
   it('is opened again over the form, of which nothing is lost', async () => {
     await openProject(hers)
     await hers.getByRole('button', { name: 'Lock' }).click()

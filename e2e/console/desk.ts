@@ -67,16 +67,12 @@ export async function openDesk(settings: Record<string, string> = {}): Promise<D
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   const [process, browser] = await Promise.all([startPosternAll(env), openBrowser(url)])
-  const ada = personOf(
-    1,
-    'ada@example.com',
-    await postern('admin', 'create', '--email', 'ada@example.com', '--name', 'Ada'),
-  )
-  const grace = personOf(
-    2,
-    'grace@example.com',
-    await postern('admin', 'create', '--email', 'grace@example.com', '--name', 'Grace'),
-  )
+  const appoint = async (id: number, email: string, name: string) =>
+    personOf(id, email, await postern('admin', 'create', '--email', email, '--name', name))
+  const [ada, grace] = await Promise.all([
+    appoint(1, 'ada@example.com', 'Ada'),
+    appoint(2, 'grace@example.com', 'Grace'),
+  ])
   const admin = new Caller(url, (await postern('token', '--email', ada.email)).trim())
   const { data } = await body<{ data: { id: number; email: string }[] }>(200, admin.get('/admin/users'))
   for (const person of [ada, grace]) person.id = data.find(({ email }) => email === person.email)?.id ?? 0

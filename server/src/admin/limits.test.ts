@@ -43,6 +43,8 @@ function assertLimited(answer: Answer): void {
   assert.match(answer.body.message, new RegExp(`Wait ${seconds} seconds`))
 }
 
+const { body: plan } = await admin.post('/plans', planConfiguration)
+
 describe('requests per minute', () => {
   test('of one address are limited, whoever asks, and those of another are not', async () => {
     const { token } = await newToken()
@@ -108,8 +110,6 @@ describe('requests per minute', () => {
     assert.deepEqual(statuses, all(200, perAddress * 2))
   })
 })
-
-const { body: plan } = await admin.post('/plans', planConfiguration)
 
 const raw = async (
   method: string,

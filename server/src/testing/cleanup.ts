@@ -1,13 +1,17 @@
+import { AsyncResource } from 'node:async_hooks'
 import { after } from 'node:test'
 
 /**
- * What a test file opened is closed when its tests are over, last opened first. Call what opens things at the
- * top level of the file (`const api = await startApi(…)`), not in a `before` hook, whose end would count.
+ * What a test file opened is closed when its tests are over, last opened first. Open at the top level of the file, before
+ * its first test: tests are also over when those named so far are, while the file waits for something.
  */
 const steps: (() => Promise<unknown>)[] = []
 
+/** Where the file began, outside of all tests: whoever opens something may be within one, whose end would count. */
+const file = new AsyncResource('test file')
+
 export function cleanUp(step: () => Promise<unknown>): void {
-  if (steps.length === 0) after(closeAll)
+  if (steps.length === 0) file.runInAsyncScope(() => after(closeAll))
   steps.push(step)
 }
 

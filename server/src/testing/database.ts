@@ -52,9 +52,11 @@ async function makeTemplateIn(clusterUrl: string, part: Part): Promise<string> {
   return url
 }
 
+/** By files: what is lost with the cluster need not be in its log. */
+const fromTemplate = `template ${templateName} strategy file_copy`
+
 /** A clone of the template, dropped when the file's tests are over. */
-export const testDatabase = (): Promise<TestDatabase> =>
-  isSplit ? createSplit() : create(`template ${templateName}`)
+export const testDatabase = (): Promise<TestDatabase> => (isSplit ? createSplit() : create(fromTemplate))
 
 /** A database without anything in it, for the tests of migration itself. */
 export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
@@ -104,8 +106,8 @@ async function createIn(clusterUrl: string, name: string, from: string): Promise
 
 async function createSplit(): Promise<TestDatabase> {
   const name = `test_${process.pid}_${++made}`
-  const control = await createIn(clusterUrlOf(clusterVariable), name, `template ${templateName}`)
-  const cell = await createIn(clusterUrlOf(cellClusterVariable), name, `template ${templateName}`)
+  const control = await createIn(clusterUrlOf(clusterVariable), name, fromTemplate)
+  const cell = await createIn(clusterUrlOf(cellClusterVariable), name, fromTemplate)
   await supply({
     ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
     ...{ onProgress: () => {}, timeoutMs: 60_000 },

@@ -11,6 +11,9 @@ import { Sink } from './sink.ts'
 import { SmtpClient } from './smtp-client.ts'
 
 /** What deploy/postfix says, asked of Postfix itself. */
+const [sink, feedback] = [await Sink.open(), await Sink.open()]
+const ports = { sinkPort: sink.port, feedbackPort: feedback.port }
+const postfix = await Postfix.open(ports)
 const run = promisify(execFile)
 
 /** What a table says to a key; empty if it says nothing. */
@@ -61,11 +64,7 @@ describe('the way of reports', () => {
   })
 })
 
-describe('a Postfix as it is shipped', async () => {
-  const [sink, feedback] = [await Sink.open(), await Sink.open()]
-  const ports = { sinkPort: sink.port, feedbackPort: feedback.port }
-  const postfix = await Postfix.open(ports)
-
+describe('a Postfix as it is shipped', () => {
   const hand = async (recipient: string, mail: string): Promise<SmtpClient> => {
     const client = await SmtpClient.open(postfix.port)
     for (const line of ['EHLO postern', 'MAIL FROM:<a@example.org>', `RCPT TO:<${recipient}>`, 'DATA'])
