@@ -142,7 +142,7 @@ describe('a new operator', () => {
 
   it('jumps elsewhere by a few letters', async () => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Jump to' }).waitFor()
+    await page.getByRole('combobox', { name: 'Jump to' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.type('bir')
     await page.getByRole('option', { name: 'Birch & Co' }).first().waitFor()
     await picture(page, 'demo-palette')

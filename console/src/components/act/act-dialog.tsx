@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Modal, Stack, Stepper, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 import { Refusal } from '../../api/answer.ts'
 import type { AnswerOf, MutationId } from '../../api/client.ts'
 import { useIsSignInNeeded } from '../../api/gate.ts'
@@ -34,7 +34,7 @@ export function ActDialog<Id extends MutationId, R, Form extends object>({
     else close()
   }
   const secret = secretOf(answer?.data)
-  const mayClose = secret === undefined && !isActing
+  const mayClose = answer ? secret === undefined : !isActing
   const shown = answer ? (
     secret === undefined ? (
       <Result close={close}>{act.result?.(answer.data)}</Result>
@@ -67,7 +67,7 @@ function Result({ children, close }: { children: ReactNode; close: () => void })
     <Stack>
       {children}
       <Group justify="flex-end">
-        <Button onClick={close} data-autofocus>
+        <Button onClick={close} autoFocus>
           Close
         </Button>
       </Group>
@@ -94,7 +94,7 @@ function Proposal<Id extends MutationId, R, Form extends object>({
   const asked = useRef<HTMLFormElement>(null)
   const shownStage = useRef(stage)
   // Who goes on by keyboard is not to look for where the next step begins.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shownStage.current !== stage) {
       asked.current?.querySelector<HTMLElement>('input, [type="submit"]')?.focus()
     }
