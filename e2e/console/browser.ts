@@ -55,7 +55,8 @@ export async function openBrowser(url: string): Promise<Browser> {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     const page = await context.newPage()
-    page.setDefaultTimeout(15_000)
+    // Of a machine that has other things to do as well.
+    page.setDefaultTimeout(30_000)
     page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('console', (message) => {
       // An answer of 4xx is the server's to give and the page's to show; the browser mentions it here as well.
