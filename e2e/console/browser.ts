@@ -134,8 +134,8 @@ export async function staysText(page: Page): Promise<void> {
   assert.notEqual(await page.title(), 'owned')
 }
 
-/** `npm run screens`: to be looked at by somebody. To take them is a tenth of all that a scenario does. */
-export const arePicturesWanted = process.env['POSTERN_TEST_PICTURES'] !== undefined
+/** `npm run screens`: for somebody who looks at them. */
+const arePicturesWanted = process.env['POSTERN_TEST_PICTURES'] !== undefined
 
 /** Left out of the repository; a chosen few are copied into docs/guide/console/. */
 const folder = path.resolve(import.meta.dirname, '../../.screens')
