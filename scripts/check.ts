@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { sideBySide } from './side-by-side.ts'
 
 /** `npm run check`: everything that can be said about the code without running it. All steps run; any failure fails. */
 const steps: [what: string, command: string, ...args: string[]][] = [
@@ -16,11 +16,9 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['migrations', process.execPath, 'scripts/check-migrations.ts'],
 ]
 
-const failed: string[] = []
-for (const [what, command, ...args] of steps) {
-  process.stdout.write(`\n── ${what}\n`)
-  const { status } = spawnSync(command, args, { stdio: 'inherit', cwd: new URL('..', import.meta.url) })
-  if (status !== 0) failed.push(what)
-}
+const failed = await sideBySide(
+  steps.map(([title, command, ...args]) => ({ title, command, args })),
+  { atOnce: 2 },
+)
 process.stdout.write(failed.length === 0 ? '\nAll checks passed.\n' : `\nFailed: ${failed.join(', ')}\n`)
 process.exitCode = failed.length === 0 ? 0 : 1

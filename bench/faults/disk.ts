@@ -17,6 +17,7 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     'full-for-ms': { type: 'string', default: '20000' },
+    'back-within-ms': { type: 'string', default: '60000' },
     seed: { type: 'string' },
     programs: { type: 'string', default: '6' },
     'pause-ms': { type: 'string', default: '200' },
@@ -26,7 +27,7 @@ const { values: options } = parseArgs({
 const seed = seedOf(options.seed)
 const rounds = Number(options.rounds)
 const fullForMs = Number(options['full-for-ms'])
-const backWithinMs = 60_000
+const backWithinMs = Number(options['back-within-ms'])
 const bitesWithinMs = 60_000
 const lookEveryMs = 100
 

@@ -222,12 +222,12 @@ async function comeToRest(
   let last = ''
   for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
     const waiting = await query('select message_id, state, attempt from mail.dispatch order by 1, 2, 3')
-    if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count())
-      return { isAtRest: true, hastened }
     const now = JSON.stringify([waiting, reporter.taken(), sink.count()])
     if (now !== last) quietSince = Date.now()
     last = now
     if (Date.now() - quietSince < quietMs) continue
+    if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count())
+      return { isAtRest: true, hastened }
     await reporter.nudge?.()
     if (isHasty) hastened.push(await hasten(stage))
   }
@@ -235,6 +235,7 @@ async function comeToRest(
   return { isAtRest: false, hastened }
 }
 
+/** Longer than a mail is on its way where nobody sees it: the last was handed over, and the reporter has not looked since. */
 const quietMs = 3000
 
 /**
