@@ -50,8 +50,7 @@ function idIn({ reply, transcript }: Brought): string {
   return id
 }
 
-const delivered = (to: string): Promise<Delivery> =>
-  stage.sink.next((delivery) => delivery.to[0] === to, 30_000)
+const delivered = (to: string): Promise<Delivery> => stage.sink.next((delivery) => delivery.to[0] === to)
 
 async function assertAuthentic(delivery: Delivery): Promise<void> {
   const { dkim, spf, dmarc } = await stage.authentication(delivery)
@@ -77,7 +76,7 @@ describe('a program that speaks SMTP', () => {
       const delivery = await delivered(to)
       await assertAuthentic(delivery)
       assert.match(delivery.from, /^bounce-.*@bounces\.shop\.example\.org$/)
-      await stage.settled(id, 'delivered', 30_000)
+      await stage.settled(id, 'delivered')
       const types = (await stage.events(id)).map(({ type }) => type)
       for (const type of ['message.accepted', 'message.sent', 'message.delivered'])
         assert.ok(types.includes(type))
@@ -91,7 +90,7 @@ describe('a program that speaks SMTP', () => {
         ...['--header', 'Cc: carl@example.net', '--header', 'Bcc: dora@example.net'],
       ),
     )
-    const { recipients } = await stage.settled(id, 'delivered', 30_000)
+    const { recipients } = await stage.settled(id, 'delivered')
     assert.deepEqual(
       recipients.map(({ address, kind }) => `${kind} ${address}`),
       ['to bea@example.net', 'cc carl@example.net', 'bcc dora@example.net'],
@@ -162,7 +161,7 @@ describe("the shop's own Postfix", () => {
     const log = await smartHost.log()
     const ids = [...log.matchAll(/250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})/g)].map(([, id = '']) => id)
     assert.equal(new Set(ids).size, mails)
-    for (const id of ids) await stage.settled(id, 'delivered', 30_000)
+    for (const id of ids) await stage.settled(id, 'delivered')
     assert.equal(stage.sink.received.filter(({ to }) => to[0]?.startsWith('fritz')).length, mails)
   })
 })

@@ -93,7 +93,7 @@ describe('SES that will not take a mail now', () => {
     ses.failNext('send', 'too_many_requests')
     ses.failNext('send', 'sending_paused')
     const id = await send(to)
-    await stage.settled(id, 'sent', 40_000)
+    await stage.settled(id, 'sent')
     assert.equal(takenFor(to).length, 1)
     assert.deepEqual(await typesOf(id), ['message.accepted', 'message.sent'])
     assert.ok(stage.processes.worker.lines.some((line) => line.includes('SES takes no mail')))
@@ -167,19 +167,15 @@ describe('a worker that dies in the middle of a call', () => {
       const recipients = Array.from({ length: 20 }, newAddress)
       for (let n = 0; n < recipients.length; n++) ses.failNext('send', { answerDelayMs: 150 })
       await Promise.all(recipients.map(async (to) => ids.set(to, await send(to))))
-      await stage.until(() => recipients.flatMap(takenFor).length > 0, 'SES has some of them', 30_000)
+      await stage.until(() => recipients.flatMap(takenFor).length > 0, 'SES has some of them')
       await stage.replaceWorker(2)
     }
     const recipients = [...ids.keys()]
     // What a dead one had in its hands is awaited; all else is sent.
-    await stage.until(
-      async () => {
-        const { waiting, leaving } = await queue()
-        return waiting === 0 && leaving === 0
-      },
-      'nothing is left to send',
-      60_000,
-    )
+    await stage.until(async () => {
+      const { waiting, leaving } = await queue()
+      return waiting === 0 && leaving === 0
+    }, 'nothing is left to send')
     for (const mail of recipients.flatMap(takenFor)) await told(mail, 'Delivery')
     await stage.replaceWorker(61)
     await isAwaited(0)

@@ -57,7 +57,6 @@ const some = (name: string, count: number) =>
   stage.until(
     () => arrived(name).length >= count && arrived(name),
     `${count} events have arrived at /${name}`,
-    25_000,
   )
 
 describe('the webhooks of a shop', () => {
@@ -146,7 +145,7 @@ describe('the webhooks of a shop', () => {
     await stage.settled(messageId, 'delivered')
     await receiver.up()
     const about = () => arrived('orders').filter((received) => received.body.includes(messageId))
-    await stage.until(() => about().length === 3, 'all that was to be told of it has arrived', 25_000)
+    await stage.until(() => about().length === 3, 'all that was to be told of it has arrived')
   })
 
   it('are delivered once more where that is asked for: one event, or all of a time', async () => {
@@ -172,7 +171,6 @@ describe('the webhooks of a shop', () => {
     const mail = await stage.until(
       () => stage.sink.received.find(({ to }) => to.includes('ada@postern.example.net')),
       'the owner has mail',
-      75_000,
     )
     assert.match(mail.raw.toString(), /410/)
   })

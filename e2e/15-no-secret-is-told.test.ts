@@ -129,7 +129,7 @@ describe('secrets', () => {
       201,
       stage.admin.post(`${project}/members`, { email: 'guest@example.net', role: 'viewer', reason }),
     )
-    const invitation = await stage.sink.next(({ to }) => to[0] === 'guest@example.net', 60_000)
+    const invitation = await stage.sink.next(({ to }) => to[0] === 'guest@example.net')
     const raw = invitation.raw.toString().replaceAll('=\r\n', '')
     const [, token = ''] = /(inv_[\w-]{20,})/.exec(raw) ?? []
     assert.ok(token !== '', raw)
@@ -148,7 +148,7 @@ describe('secrets', () => {
     await submit(stage.secret)
     await submit(`${stage.secret}x`)
     const id = await stage.send({ to: ['anna@example.net'], text: 'The control of the dump' })
-    await stage.settled(id, 'delivered', 60_000)
+    await stage.settled(id, 'delivered')
     await receiver.until(2, '/events')
   })
 
@@ -178,7 +178,6 @@ describe('secrets', () => {
     const told = await stage.until(
       () => receiver.got.find((one) => one.body.includes('/v1/inbound/')),
       'the mail is told of',
-      60_000,
     )
     const [, link = ''] = /\/v1\/inbound\/([\w-]+)/.exec(told.body) ?? []
     assert.equal((await fetch(`${stage.apiUrl}/v1/inbound/${link}`)).status, 200)

@@ -47,7 +47,7 @@ describe('a trace', () => {
       }),
     )
     const id = await send(`00-${traceId}-${shopSpan}-01`, 'anna@example.net')
-    await stage.settled(id, 'delivered', 60_000)
+    await stage.settled(id, 'delivered')
     const names = [
       'webhook',
       'feedback',
@@ -96,13 +96,9 @@ describe('a trace', () => {
   })
 
   it('is not begun by us for a share of 0, nor for a caller who does not record it', async () => {
-    await stage.settled(await stage.send({ to: ['bea@example.net'] }), 'delivered', 60_000)
-    await stage.settled(
-      await send(`00-${'ab'.repeat(16)}-${shopSpan}-00`, 'carl@example.net'),
-      'delivered',
-      60_000,
-    )
-    await stage.settled(await send('00-nonsense-01', 'dora@example.net'), 'delivered', 60_000)
+    await stage.settled(await stage.send({ to: ['bea@example.net'] }), 'delivered')
+    await stage.settled(await send(`00-${'ab'.repeat(16)}-${shopSpan}-00`, 'carl@example.net'), 'delivered')
+    await stage.settled(await send('00-nonsense-01', 'dora@example.net'), 'delivered')
     const stored = await stage.database.query('select from mail.messages where trace is not null')
     assert.equal(stored.length, 1)
     assert.ok(collector.spans().every((span) => span.traceId === traceId))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Authentication, authenticationOf } from '../server/src/testing/authentication.ts'
 import type { DnsRecord } from '../server/src/testing/dns.ts'
+import { patienceMs } from '../server/src/testing/patience.ts'
 import type { Delivery } from '../server/src/testing/sink.ts'
 import { type Answer, Caller } from './caller.ts'
 import { openParts, type PartOptions, type Parts } from './parts.ts'
@@ -16,7 +17,7 @@ export interface Stage extends Parts, Cast {
   message(id: string): Promise<Message>
   events(id: string): Promise<MessageEvent[]>
   /** The message, once what became of every recipient is this. */
-  settled(id: string, status: string, timeoutMs?: number): Promise<Message>
+  settled(id: string, status: string): Promise<Message>
   /** What the sink has of it. */
   received(id: string): Delivery[]
   /** What a receiver makes of it. */
@@ -92,8 +93,8 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const { shop, admin, project } = cast
   const { dns, sink } = parts
   const message = (id: string) => body<Message>(200, shop.get(`/messages/${id}`))
-  const untilTold: typeof until = (look, what, timeoutMs) =>
-    until(look, what, timeoutMs).catch(async (error: Error) => {
+  const untilTold: typeof until = (look, what) =>
+    until(look, what).catch(async (error: Error) => {
       throw new Error(`${error.message}\n${await troubles(parts)}`)
     })
   return {
@@ -112,15 +113,11 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     },
     events: async (id) =>
       (await body<{ data: MessageEvent[] }>(200, shop.get(`/messages/${id}/events`))).data,
-    settled: (id, status, timeoutMs) =>
-      untilTold(
-        async () => {
-          const seen = await message(id)
-          return seen.recipients.every((recipient) => recipient.status === status) && seen
-        },
-        `message ${id} is ${status}`,
-        timeoutMs,
-      ),
+    settled: (id, status) =>
+      untilTold(async () => {
+        const seen = await message(id)
+        return seen.recipients.every((recipient) => recipient.status === status) && seen
+      }, `message ${id} is ${status}`),
     received: (id) => sink.received.filter(({ raw }) => messageIdOf(raw).startsWith(`<${id}@`)),
     authentication: (delivery) => authenticationOf(delivery, dns.server),
   }
@@ -194,13 +191,12 @@ export async function body<Body>(status: number, request: Promise<Answer>): Prom
 export async function until<Seen>(
   look: () => Promise<Seen | false | undefined> | Seen | false | undefined,
   what: string,
-  timeoutMs = 15_000,
 ): Promise<Seen> {
-  for (const end = performance.now() + timeoutMs; performance.now() < end; await sleep(50)) {
+  for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(50)) {
     const seen = await look()
     if (seen !== false && seen !== undefined) return seen
   }
-  throw new Error(`in ${timeoutMs} ms it did not come true that ${what}`)
+  throw new Error(`in ${patienceMs} ms it did not come true that ${what}`)
 }
 
 /** What the parts have to say for themselves. */

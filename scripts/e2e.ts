@@ -15,5 +15,10 @@ if (files.length === 0) {
   process.exit(2)
 }
 if (isConsoleStale()) await buildConsole()
-// Each has half a dozen processes of its own, which wait for most of their time.
-runTests(files, { atOnce: 3, timeoutMs: 120_000 })
+// Each has half a dozen processes of its own. Those of mail wait for most of their time, a browser computes: together they
+// take what there is.
+const isOfConsole = (file: string): boolean => file.startsWith('e2e/console/')
+const [first, ...others] = [files.filter((file) => !isOfConsole(file)), files.filter(isOfConsole)]
+  .filter(({ length }) => length > 0)
+  .map((some, _, { length }) => ({ files: some, atOnce: length > 1 ? 2 : 3, timeoutMs: 300_000 }))
+if (first) await runTests(first, ...others)

@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { gatherPackages } from './gathered.ts'
 import { buildServer, builtProgram, isServerStale } from './server-build.ts'
 
@@ -34,13 +35,30 @@ function compile(): void {
   })
 }
 
-/** Node's own test runner, on a PostgreSQL of its own. Ends this process with its exit code. */
-export function runTests(
-  files: string[],
-  { atOnce, timeoutMs }: { atOnce: number; timeoutMs: number },
-): void {
+export interface TestRun {
+  files: string[]
+  atOnce: number
+  timeoutMs: number
+}
+
+/**
+ * Node's own test runner, on a PostgreSQL of its own, for each of some runs at the same time: what the first says is shown
+ * while it goes on, and then that of the others. Ends this process with an exit code that is theirs.
+ */
+export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> {
   compile()
-  const { status } = spawnSync(
+  const begun = runs.map((run, place) => {
+    const runner = start(run, place === 0 ? 'inherit' : 'pipe')
+    return { ended: codeOf(runner), said: runner.stdout && buffer(runner.stdout) }
+  })
+  for (const { ended, said } of begun) {
+    if (said) process.stdout.write(await said)
+    if ((await ended) !== 0) process.exitCode = 1
+  }
+}
+
+function start({ files, atOnce, timeoutMs }: TestRun, output: 'inherit' | 'pipe'): ChildProcess {
+  return spawn(
     process.execPath,
     [
       '--test',
@@ -49,7 +67,9 @@ export function runTests(
       '--test-global-setup=server/src/testing/global-setup.ts',
       ...files,
     ],
-    { stdio: 'inherit', cwd: root, env: environment },
+    { stdio: ['inherit', output, 'inherit'], cwd: root, env: environment },
   )
-  process.exitCode = status ?? 1
 }
+
+const codeOf = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => child.once('close', resolve))

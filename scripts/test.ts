@@ -8,7 +8,8 @@ const all = [
   'bench/**/*.test.ts',
   'console/src/**/*.test.ts',
 ]
-runTests(files.length > 0 ? files : all, {
+await runTests({
+  files: files.length > 0 ? files : all,
   // Files wait for the database more than they compute. Split, they would wait for one another's cells.
   atOnce: process.env['POSTERN_TEST_SPLIT'] === undefined ? 4 : 1,
   timeoutMs: Number(process.env['POSTERN_TEST_TIMEOUT_MS'] ?? 900_000),

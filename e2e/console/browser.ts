@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { cleanUp } from '../../server/src/testing/cleanup.ts'
+import { patienceMs } from '../../server/src/testing/patience.ts'
 import { totpCode } from '../../server/src/testing/totp.ts'
 
 export interface Person {
@@ -56,7 +57,7 @@ export async function openBrowser(url: string): Promise<Browser> {
     })
     const page = await context.newPage()
     // Of a machine that has other things to do as well.
-    page.setDefaultTimeout(30_000)
+    page.setDefaultTimeout(patienceMs)
     page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('console', (message) => {
       // An answer of 4xx is the server's to give and the page's to show; the browser mentions it here as well.

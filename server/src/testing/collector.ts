@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanUp } from './cleanup.ts'
+import { patienceMs } from './patience.ts'
 
 /** A collector of OpenTelemetry, as far as it takes traces by OTLP over HTTP, in JSON. */
 export interface Collector {
@@ -52,8 +53,6 @@ interface Exported {
   }[]
 }
 
-const waitMs = 30_000
-
 export async function startCollector(): Promise<Collector> {
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
@@ -74,7 +73,7 @@ export async function startCollector(): Promise<Collector> {
     bodies,
     spans,
     async until(isSo, what) {
-      for (const end = Date.now() + waitMs; Date.now() < end; await sleep(50)) {
+      for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(50)) {
         if (isSo(spans())) return spans()
       }
       throw new Error(`never came: ${what}; ${spans().map(({ name }) => name)}`)

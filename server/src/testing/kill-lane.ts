@@ -5,6 +5,7 @@ import { startApi, type TestApi } from './api.ts'
 import { type Answer, Client } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
+import { patienceMs } from './patience.ts'
 import { bareEnvironment, type PosternProcess, startPosternAll } from './postern-process.ts'
 import { type Commit, type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts'
 import { type SesCall, type SesPeer, startSesPeer } from './ses-peer.ts'
@@ -243,9 +244,6 @@ const concernsEdit = (what: string, seen: Seen): boolean =>
 
 export const describePoint = (point: KillPoint | undefined): string =>
   point ? `${point.what} no. ${point.occurrence + 1}, ${point.when}` : 'nothing'
-
-/** For a machine that does much else. */
-export const patienceMs = 60_000
 
 const secrets = {
   POSTERN_PUBLIC_URL: 'http://localhost:8080',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestDatabase } from './database.ts'
+import { patienceMs } from './patience.ts'
 
 /**
  * Two changes that meet: the statement runs in a transaction that commits only once the request waits for its
@@ -28,8 +29,6 @@ export async function holdingBack<Answer>(
     await holder.end()
   }
 }
-
-const patienceMs = 10_000
 
 async function untilSomebodyWaitsFor(database: TestDatabase, pid: number): Promise<void> {
   const end = Date.now() + patienceMs

@@ -42,7 +42,7 @@ interface Report {
 
 /** The next report about the mail, which must name it in every way there is. */
 async function report(name: string): Promise<Report> {
-  const delivery = await feedback.next(to(name), 15_000)
+  const delivery = await feedback.next(to(name))
   const text = delivery.raw.toString()
   const field = (header: string) => new RegExp(`^${header}: ([^\r]*)\r$`, 'm').exec(text)?.[1]
   assert.equal(delivery.from, '')

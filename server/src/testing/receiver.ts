@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from './certificate.ts'
 import { cleanUp } from './cleanup.ts'
+import { patienceMs } from './patience.ts'
 
 /** What a customer runs to hear of events: a real HTTPS server, whose answers a test changes while it runs. */
 export interface Receiver {
@@ -93,8 +94,9 @@ export async function startReceiver(): Promise<Receiver> {
     answer: (reply, path = '') => void replies.set(path, reply),
     async until(count, path) {
       const those = () => (path === undefined ? got : got.filter((one) => one.path === path))
-      for (const deadline = Date.now() + 30_000; those().length < count; await sleep(10)) {
-        if (Date.now() > deadline) throw new Error(`${those().length} of ${count} arrived within 30 s`)
+      for (const deadline = Date.now() + patienceMs; those().length < count; await sleep(10)) {
+        if (Date.now() > deadline)
+          throw new Error(`${those().length} of ${count} arrived in ${patienceMs} ms`)
       }
       return those()
     },

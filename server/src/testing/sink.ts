@@ -6,6 +6,7 @@ import {
   type SMTPServerSession,
 } from 'smtp-server'
 import { cleanUp } from './cleanup.ts'
+import { patienceMs } from './patience.ts'
 
 export interface Delivery {
   /** The envelope's. */
@@ -91,7 +92,7 @@ export class Sink {
   }
 
   /** The first delivery that matches and was not handed out before; waited for if need be. */
-  next(matches: Matches, timeoutMs = 10_000): Promise<Delivery> {
+  next(matches: Matches, timeoutMs = patienceMs): Promise<Delivery> {
     const index = this.#notHandedOut.findIndex(matches)
     const [there] = index < 0 ? [] : this.#notHandedOut.splice(index, 1)
     if (there) return Promise.resolve(there)

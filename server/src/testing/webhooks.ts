@@ -10,6 +10,7 @@ import { cleanUp } from './cleanup.ts'
 import { signedIn } from './client.ts'
 import { openDatabase, type TestDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
+import { patienceMs } from './patience.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 /** Endpoints at a real receiver, events for them, and workers that tell the one of the other. */
@@ -158,7 +159,7 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
         [project_id, id],
       ),
     async untilQuiet(endpoint) {
-      for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(20)) {
+      for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(20)) {
         const [wakes] = await database.query<{ count: number }>(
           'select count(*)::int as count from mail.wakes',
         )
