@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
 import { type Answer, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
-import { dump } from '../testing/dump.ts'
+import { watchRows } from '../testing/dump.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
 import { methodOf, takesIdempotencyKey } from './document.ts'
 import { isMutation, type Mutation } from './operation.ts'
@@ -145,7 +145,7 @@ async function withTrigger(trigger: string, work: () => Promise<void>): Promise<
 }
 
 /** As it is before the first of them, and after each. */
-let untouched: string[] = []
+let kept = await watchRows(database)
 
 async function assertFails(request: Request, { status, logged, message = /\.$/ }: Fault): Promise<void> {
   const answer = await send(request)
@@ -154,7 +154,7 @@ async function assertFails(request: Request, { status, logged, message = /\.$/ }
   assert.deepEqual(Object.keys(answer.body), ['error', 'message'])
   assert.match(answer.body.message, message)
   assert.doesNotMatch(answer.text, new RegExp(`${injected}|terminating|audit|faults`))
-  assert.deepEqual(await dump(database), untouched, `${request.name} left something behind`)
+  await kept.assertUntouched(`${request.name} left something behind`)
   const id = answer.headers.get('x-request-id') ?? assert.fail()
   assert.ok(
     api.logLines.some((line) => line.includes(id) && line.includes(logged)),
@@ -167,7 +167,7 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
     test(fault.what, async () => {
       const concerned = requests.filter(fault.applies ?? (() => true))
       assert.notEqual(concerned.length, 0)
-      untouched = await dump(database)
+      kept = await watchRows(database)
       await withTrigger(fault.trigger, async () => {
         for (const request of concerned) await assertFails(request, fault)
       })
@@ -176,7 +176,7 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
 
   test('any one of the tables that it changes cannot be written, at once or at the commit', async () => {
     const written = await writtenTables()
-    untouched = await dump(database)
+    kept = await watchRows(database)
     const events = 'insert or update or delete'
     for (const [table, concerned] of written) {
       for (const trigger of [early(table, 'fail', events), late(table, 'fail', events)]) {

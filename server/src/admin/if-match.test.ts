@@ -164,7 +164,7 @@ interface Race {
 // biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers with.
 type Resource = any
 
-const moreRounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 10)
+const moreRounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 5)
 
 const named = (configuration: object, rounds = moreRounds): Race => ({
   rounds,
@@ -177,7 +177,7 @@ const named = (configuration: object, rounds = moreRounds): Race => ({
 const always = (body: object): Race => ({ rounds: moreRounds, bodies: () => [body, body] })
 
 const races: Record<string, Race> = {
-  'projects.edit': named({}, Math.max(moreRounds, 250)),
+  'projects.edit': named({}, Math.max(moreRounds, 50)),
   'projects.set-billing': {
     rounds: moreRounds,
     bodies: (round) => {

@@ -16,7 +16,7 @@ import { Chance } from '../testing/random.ts'
  * versions of the resources, which nothing but a change moves; of queues, which have none, by whether they are held, and
  * of messages by the jobs that are there for them.
  */
-const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 1_500)
+const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 600)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 const callers = 12
 

@@ -11,7 +11,7 @@ import { setStage } from '../testing/fuzz/stage.ts'
  * Requests made from the OpenAPI document: valid ones, such as are wrong in one way, hostile ones, and sequences
  * against a model of the service. `npm run prove:requests` makes a million of them.
  */
-const requests = Number(process.env['POSTERN_TEST_REQUESTS'] ?? 3_000)
+const requests = Number(process.env['POSTERN_TEST_REQUESTS'] ?? 1_500)
 const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 // Ten times what it takes on a quiet machine: other files run at the same time.
 const timeout = 120_000 + requests * 36

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { TestDatabase } from './database.ts'
 
 /**
@@ -6,21 +7,50 @@ import type { TestDatabase } from './database.ts'
  * not come back with a rollback.
  */
 export async function dump(database: TestDatabase): Promise<string[]> {
-  // Most are partitions in which nothing is yet.
-  const tables = await database.query<{ name: string }>(
-    `select format('%I.%I', schemas.nspname, tables.relname) as name
-       from pg_class as tables join pg_namespace as schemas on schemas.oid = tables.relnamespace
-      where tables.relkind = 'r' and pg_relation_size(tables.oid) > 0
-        and (schemas.nspname in ('postern', 'control', 'mail')
-             or (schemas.nspname = 'jobs' and tables.relname = 'job_common'))`,
-  )
-  const selects = tables.map(
-    ({ name }) => `select '${name} ' || xmin::text || ' ' || row_::text as line from ${name} as row_`,
+  const selects = (await filledTables(database)).map(
+    (name) => `select '${name} ' || xmin::text || ' ' || row_::text as line from ${name} as row_`,
   )
   const rows = await database.query<{ line: string }>(
     `select line collate "C" as line from (${selects.join(' union all ')}) as rows order by 1`,
   )
   return rows.map(({ line }) => line)
+}
+
+/** Most are partitions in which nothing is yet. */
+async function filledTables(database: TestDatabase): Promise<string[]> {
+  const tables = await database.query<{ name: string }>(
+    `select format('%I.%I', schemas.nspname, tables.relname) as name
+       from pg_class as tables join pg_namespace as schemas on schemas.oid = tables.relnamespace
+      where tables.relkind = 'r' and pg_relation_size(tables.oid) > 0
+        and (schemas.nspname in ('postern', 'control', 'mail')
+             or (schemas.nspname = 'jobs' and tables.relname = 'job_common'))
+      order by 1`,
+  )
+  return tables.map(({ name }) => name)
+}
+
+/** How many rows each table has, and by which transactions: what is written has a later one than what it replaces. */
+async function writersOf(database: TestDatabase): Promise<string[]> {
+  const counts = (await filledTables(database)).map(
+    (name) =>
+      `select '${name} ' || count(*) || ' ' || sum(xmin::text::bigint) as line from ${name} having count(*) > 0`,
+  )
+  return (await database.query<{ line: string }>(counts.join(' union all '))).map(({ line }) => line)
+}
+
+/** For who looks often whether anything was written: the rows themselves are read only when something was. */
+export async function watchRows(
+  database: TestDatabase,
+): Promise<{ assertUntouched(message: string): Promise<void> }> {
+  const [rows, writers] = [await dump(database), (await writersOf(database)).toSorted()]
+  return {
+    async assertUntouched(message) {
+      const now = (await writersOf(database)).toSorted()
+      if (now.join() === writers.join()) return
+      assert.deepEqual(await dump(database), rows, message)
+      assert.deepEqual(now, writers, message)
+    },
+  }
 }
 
 /** Without the rows of one table. */

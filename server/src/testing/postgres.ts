@@ -1,6 +1,6 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, statfs } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,6 +43,13 @@ const settings = {
 // For what does not outlive the run, durability only costs time.
 const fleeting = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
+/** In memory, where a database is made in a twentieth of the time, if there is some to spare for it. */
+async function fleetingPlace(): Promise<string> {
+  const memory = '/dev/shm'
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
+  return bavail * bsize >= 4 * 2 ** 30 ? memory : tmpdir()
+}
+
 /** Without places it is gone when it is stopped. */
 export async function startCluster({
   directory,
@@ -50,7 +57,7 @@ export async function startCluster({
   besides = {},
 }: Partial<ClusterPlaces> & { besides?: Record<string, string> } = {}): Promise<Cluster> {
   const bin = await findBinaries()
-  const home = directory ?? (await mkdtemp(path.join(tmpdir(), 'postern-postgres-')))
+  const home = directory ?? (await mkdtemp(path.join(await fleetingPlace(), 'postern-postgres-')))
   await mkdir(home, { recursive: true })
   const data = path.join(home, 'data')
   const isRoot = userInfo().uid === 0

@@ -30,4 +30,11 @@ export class Chance {
     if (found === undefined) throw new Error('nothing to pick from')
     return found
   }
+
+  /** So many of them, or all if there are fewer. */
+  some<T>(count: number, from: readonly T[]): T[] {
+    const left = [...from]
+    while (left.length > count) left.splice(this.below(left.length), 1)
+    return left
+  }
 }

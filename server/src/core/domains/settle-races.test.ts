@@ -29,9 +29,12 @@ describe('edits and workers at once', () => {
     }
     const deadlocks = await countDeadlocks()
     const { deps: seen, most } = watched(deps)
+    const raced = () => peer.deeds.filter(({ domain }) => domain.startsWith('race'))
+    const isEnough = () => raced().length > edits / 10
     let left = edits
+    // On a busy machine many an edit is overtaken before anybody has told the provider of it.
     const editors = Array.from({ length: 4 }, async () => {
-      while (left-- > 0) await world.change(chance)
+      while (left-- > 0 || (!isEnough() && left > -5 * edits)) await world.change(chance)
     })
     let isOver = false
     const workers = Array.from({ length: 6 }, async () => {
@@ -44,8 +47,7 @@ describe('edits and workers at once', () => {
     peer.hooks.onRequest = () => {}
     peer.hooks.onEffect = () => {}
 
-    const deeds = peer.deeds.filter(({ domain }) => domain.startsWith('race'))
-    report(t, { ...world.tally, calls: peer.calls.length, effective: deeds.length })
+    report(t, { ...world.tally, calls: peer.calls.length, effective: raced().length })
     assert.deepEqual(taken, [], 'names were taken from domains that had them')
     assert.equal(most(), 1, 'two spoke about one name at once')
     assert.equal((await countDeadlocks()) - deadlocks, 0, 'deadlocks')
@@ -57,7 +59,7 @@ describe('edits and workers at once', () => {
     for (const domain of await world.domains()) {
       if (domain.mta_provider === 'ses') assertAliases(peer, domain)
     }
-    assert.ok(deeds.length > edits / 10, 'too little happened to prove anything')
+    assert.ok(isEnough(), 'too little happened to prove anything')
   })
 })
 
