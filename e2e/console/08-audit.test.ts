@@ -216,10 +216,10 @@ async function forge(firstSeq: number, lastSeq: number): Promise<void> {
   await desk.database.query(
     `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id,
                                 resource_type, resource_id, after, xid, prev_hash, hash)
-     select $1::bigint, seq, now(), 1, hash, 'r', 'projects.edit', $1, 'project', $1::text,
+     select $1::bigint, seq, now(), $4, hash, 'r', 'projects.edit', $1, 'project', $1::text,
             jsonb_build_object('name', repeat('x', 1000)), pg_current_xact_id(), hash, hash
        from generate_series($2::int, $3::int) as seq, decode(repeat('00', 32), 'hex') as hash`,
-    [acme.id, firstSeq, lastSeq],
+    [acme.id, firstSeq, lastSeq, desk.ada.id],
   )
 }
 

@@ -28,7 +28,8 @@ export interface WindowOptions {
   scheme?: 'light' | 'dark'
 }
 
-const executable = process.env['POSTERN_CHROMIUM'] ?? '/usr/bin/chromium'
+/** Debian's Chromium without what only somebody who looks at it needs, which takes a third less time. */
+const executable = process.env['POSTERN_CHROMIUM'] ?? '/usr/bin/chromium-headless-shell'
 const flags = [
   '--no-sandbox',
   '--disable-background-networking',

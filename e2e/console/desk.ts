@@ -67,21 +67,25 @@ export async function openDesk(settings: Record<string, string> = {}): Promise<D
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   const [process, browser] = await Promise.all([startPosternAll(env), openBrowser(url)])
-  const appoint = async (id: number, email: string, name: string) =>
-    personOf(id, email, await postern('admin', 'create', '--email', email, '--name', name))
-  const [ada, grace] = await Promise.all([
-    appoint(1, 'ada@example.com', 'Ada'),
-    appoint(2, 'grace@example.com', 'Grace'),
-  ])
-  const admin = new Caller(url, (await postern('token', '--email', ada.email)).trim())
+  const appoint = async (email: string, name: string) => ({
+    email,
+    ...credentialsIn(await postern('admin', 'create', '--email', email, '--name', name)),
+  })
+  const hired = await Promise.all([appoint('ada@example.com', 'Ada'), appoint('grace@example.com', 'Grace')])
+  const admin = new Caller(url, (await postern('token', '--email', hired[0].email)).trim())
   const { data } = await body<{ data: { id: number; email: string }[] }>(200, admin.get('/admin/users'))
-  for (const person of [ada, grace]) person.id = data.find(({ email }) => email === person.email)?.id ?? 0
+  // Who was first is not known.
+  const idOf = (person: { email: string }) => data.find(({ email }) => email === person.email)?.id ?? 0
+  const [ada, grace] = [
+    { ...hired[0], id: idOf(hired[0]) },
+    { ...hired[1], id: idOf(hired[1]) },
+  ]
   return { url, admin, ada, grace, browser, receiver, database, process, postern }
 }
 
-function personOf(id: number, email: string, printed: string): Person {
+function credentialsIn(printed: string): Pick<Person, 'password' | 'otpauth'> {
   const password = /password\s+(\S+)/.exec(printed)?.[1]
   const otpauth = /otpauth:\S+/.exec(printed)?.[0]
   if (!password || !otpauth) throw new Error(`admin create printed no credentials:\n${printed}`)
-  return { id, email, password, otpauth }
+  return { password, otpauth }
 }
