@@ -47,6 +47,8 @@ export interface TestRun {
  */
 export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> {
   compile()
+  // Whoever interrupts this interrupts the runners too, and they have something to clear away first.
+  process.on('SIGINT', () => {})
   const begun = runs.map((run, place) => {
     const runner = start(run, place === 0 ? 'inherit' : 'pipe')
     return { ended: codeOf(runner), said: runner.stdout && buffer(runner.stdout) }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { findings, picture } from './browser.ts'
 import type { Desk } from './desk.ts'
@@ -26,9 +27,19 @@ export async function looks(
       if ((width === 390) === (scheme === 'dark')) {
         assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
       }
-      const over = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
-      assert.ok(Number(over) <= 0, `${name} is ${over} px wider than a window of ${width}`)
+      await assertNothingSticksOut(page, `${name} in a window of ${width}, ${scheme}`)
     }
   }
   await page.context().close()
+}
+
+/** Once the page has taken notice of its window: what it does about it by script comes a frame or two later. */
+async function assertNothingSticksOut(page: Page, what: string): Promise<void> {
+  const over = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+  let px = await over()
+  for (let looks = 0; px > 0 && looks < 20; looks++) {
+    await sleep(100)
+    px = await over()
+  }
+  assert.ok(px <= 0, `${what} is ${px} px too wide`)
 }
