@@ -106,7 +106,6 @@ describe('endpoints', () => {
   it('are changed as a whole, and nobody’s change is lost', async () => {
     const { id } = await only()
     await change('Edit endpoint')
-    await dialog.getByLabel('Name').fill('Orders')
     // Grace is faster.
     const seen = await only()
     await body(
@@ -118,6 +117,7 @@ describe('endpoints', () => {
         is_active: true,
       }),
     )
+    await dialog.getByLabel('Name').fill('Orders')
     await dialog.getByText('This was changed meanwhile').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'endpoint-conflict')
