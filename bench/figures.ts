@@ -18,13 +18,6 @@ export const percentile = (values: number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
   Number.NaN
 
-/**
- * The percentile that samples are compared by: the 99th, or where one has fewer than a hundred values, of which the 99th
- * percentile is the largest, and tells of the machine's worst moment, the 50th.
- */
-export const comparableShare = (samples: number[][]): number =>
-  samples.some(({ length }) => length < 100) ? 0.5 : 0.99
-
 /** `median (least–most)` */
 export function spread(values: number[], digits = 0): string {
   const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map((value) =>

@@ -28,7 +28,7 @@ export interface WindowOptions {
   scheme?: 'light' | 'dark'
 }
 
-/** Debian's Chromium without what only somebody who looks at it needs, which takes a third less time. */
+/** Debian's Chromium without what only somebody who looks at it needs, which takes a quarter less time. */
 const executable = process.env['POSTERN_CHROMIUM'] ?? '/usr/bin/chromium-headless-shell'
 const flags = [
   '--no-sandbox',

@@ -23,8 +23,7 @@ async function filledTables(database: TestDatabase): Promise<string[]> {
        from pg_class as tables join pg_namespace as schemas on schemas.oid = tables.relnamespace
       where tables.relkind = 'r' and pg_relation_size(tables.oid) > 0
         and (schemas.nspname in ('postern', 'control', 'mail')
-             or (schemas.nspname = 'jobs' and tables.relname = 'job_common'))
-      order by 1`,
+             or (schemas.nspname = 'jobs' and tables.relname = 'job_common'))`,
   )
   return tables.map(({ name }) => name)
 }
