@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -90,6 +90,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   const postgresHome = options.data ?? (await mkdtemp(path.join(tmpdir(), 'postern-bench-postgres-')))
   const fleeting = options.data === undefined ? [home, postgresHome] : [home]
   const undo = fleeting.map((directory) => () => rm(directory, { recursive: true, force: true }))
+  undo.push(() => keepLogs(home, postgresHome))
   const undoAll = async (): Promise<void> => {
     for (let step = undo.pop(); step; step = undo.pop()) await step()
   }
@@ -160,6 +161,16 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     await stop()
     throw error
   }
+}
+
+/** For the case that the run fails: scripts/prove-short.ts names a folder, and removes that of a run that passed. */
+async function keepLogs(home: string, postgresHome: string): Promise<void> {
+  const folder = process.env['POSTERN_TEST_LOGS']
+  if (!folder) return
+  await mkdir(folder, { recursive: true })
+  await cp(home, folder, { recursive: true, filter: (file) => path.basename(file) !== 'compiled' })
+  const log = path.join(postgresHome, 'log')
+  if (existsSync(log)) await cp(log, path.join(folder, 'postgresql.log'))
 }
 
 const call = (args: readonly string[], env: Record<string, string>): Promise<Called> =>

@@ -1,31 +1,49 @@
 import { openSync, writeSync } from 'node:fs'
+import type { SinkOrder, SinkState } from './sink.ts'
 import { startSmtpSink } from './smtp-sink.ts'
 
 /**
  * The sink as a process of its own, started by sink.ts: writes down what it received, a line for each mail, before it
- * says so: when (ms), Message-ID, recipient, return path. For recipients of one domain it takes as long as it is told.
+ * says so: when (ms), Message-ID, recipient, return path. For recipients of one domain it takes as long as it is told, or
+ * acknowledges nothing until they are released.
  */
 const ledger = openSync(process.argv[2] ?? '', 'a')
 const paceMs = Number(process.argv[3] ?? 0)
 let slow = { domain: '', ms: 0 }
-let count = 0
+let held = { domain: '', released: Promise.withResolvers<void>() }
+const state: SinkState = { count: 0, pending: 0, givenUp: 0 }
+
+const isAt = (to: string, domain: string): boolean => domain !== '' && to.endsWith(`@${domain}`)
 
 const sink = await startSmtpSink(
   ({ from, to, header }) => {
     const [, messageId = '-'] = /^message-id:\s*(\S+)/im.exec(header) ?? []
     const at = performance.timeOrigin + performance.now()
     writeSync(ledger, `${at.toFixed(2)} ${messageId} ${to} ${from}\n`)
-    count++
+    state.count++
   },
-  (to) => (slow.domain !== '' && to.endsWith(`@${slow.domain}`) ? slow.ms : paceMs),
+  (to, closed) => (isAt(to, held.domain) ? untilReleased(closed) : isAt(to, slow.domain) ? slow.ms : paceMs),
 )
+
+async function untilReleased(closed: Promise<void>): Promise<void> {
+  state.pending++
+  const isGone = await Promise.race([held.released.promise.then(() => false), closed.then(() => true)])
+  state.pending--
+  if (isGone) state.givenUp++
+}
+
 process.send?.({ port: sink.port })
-let told = 0
+let told = ''
 setInterval(() => {
-  if (told !== count) process.send?.({ count })
-  told = count
+  const now = JSON.stringify(state)
+  if (told !== now) process.send?.(state)
+  told = now
 }, 50)
-process.on('message', (told: { slow: typeof slow }) => {
-  slow = told.slow
+process.on('message', (order: SinkOrder) => {
+  if ('slow' in order) slow = order.slow
+  else {
+    held.released.resolve()
+    held = { domain: order.hold, released: Promise.withResolvers<void>() }
+  }
 })
 process.on('disconnect', () => process.exit())

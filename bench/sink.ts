@@ -16,8 +16,24 @@ export interface Sink {
   empty(): Promise<void>
   /** From now on it takes so long from having a mail for somebody there to saying so. */
   slowDown(domain: string, ms: number): void
+  /** From now on it acknowledges no mail for somebody there; what it has of another domain's is released. */
+  hold(domain: string): void
+  /** All mail is acknowledged. */
+  release(): void
+  /** Mails that wait to be acknowledged, and how many clients went away instead. Up to 50 ms old. */
+  held(): Pick<SinkState, 'pending' | 'givenUp'>
   stop(): void
 }
+
+/** What its process tells. */
+export interface SinkState {
+  count: number
+  pending: number
+  givenUp: number
+}
+
+/** What its process is told. Nothing is held at the domain ''. */
+export type SinkOrder = { slow: { domain: string; ms: number } } | { hold: string }
 
 export interface Delivery {
   /** By the clock of this machine, in ms. */
@@ -30,13 +46,14 @@ export interface Delivery {
 /** `paceMs`: how long it takes from having a mail to saying so. */
 export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
   const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger, String(paceMs)])
-  let counted = 0
+  let state: SinkState = { count: 0, pending: 0, givenUp: 0 }
   let emptiedAt = 0
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-  child.on('message', ({ count }: { count: number }) => {
-    counted = count
+  child.on('message', (told: SinkState) => {
+    state = told
   })
-  const count = (): number => counted - emptiedAt
+  const order = (what: SinkOrder): void => void child.send(what)
+  const count = (): number => state.count - emptiedAt
   return {
     port,
     pid: child.pid ?? 0,
@@ -63,10 +80,13 @@ export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
     async empty() {
       // What came last may not have been told yet.
       await sleep(100)
-      emptiedAt = counted
+      emptiedAt = state.count
       await truncate(ledger)
     },
-    slowDown: (domain, ms) => void child.send({ slow: { domain, ms } }),
+    slowDown: (domain, ms) => order({ slow: { domain, ms } }),
+    hold: (domain) => order({ hold: domain }),
+    release: () => order({ hold: '' }),
+    held: () => state,
     stop: () => child.disconnect(),
   }
 }

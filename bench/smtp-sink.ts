@@ -12,18 +12,21 @@ export interface Received {
   header: string
 }
 
+export type Pace = (to: string, closed: Promise<void>) => number | Promise<void>
+
 export interface SmtpSink {
   port: number
   close(): void
 }
 
 /**
- * `onMail` is called before the mail is acknowledged, which takes the sink so long. `refuse` says what a recipient is
- * answered instead of yes, if anything.
+ * `onMail` is called before the mail is acknowledged. `paceOf` says how long that takes: so many ms, or until a promise is
+ * fulfilled; `closed` is fulfilled when the client is gone. `refuse` says what a recipient is answered instead of yes, if
+ * anything.
  */
 export async function startSmtpSink(
   onMail: (mail: Received) => void,
-  paceOf: (to: string) => number,
+  paceOf: Pace,
   refuse: (recipient: string) => string | undefined = () => undefined,
 ): Promise<SmtpSink> {
   const sockets = new Set<Socket>()
@@ -55,7 +58,8 @@ const endOfHeader = Buffer.from('\r\n\r\n')
 class Session {
   readonly #socket: Socket
   readonly #onMail: (mail: Received) => void
-  readonly #paceOf: (to: string) => number
+  readonly #paceOf: Pace
+  readonly #closed: Promise<void>
   readonly #refuse: (recipient: string) => string | undefined
   #envelope = { from: '', to: '' }
   #isData = false
@@ -64,9 +68,10 @@ class Session {
   constructor(
     socket: Socket,
     onMail: (mail: Received) => void,
-    paceOf: (to: string) => number,
+    paceOf: Pace,
     refuse: (recipient: string) => string | undefined,
   ) {
+    this.#closed = new Promise((resolve) => socket.once('close', () => resolve()))
     this.#socket = socket
     this.#onMail = onMail
     this.#paceOf = paceOf
@@ -118,9 +123,10 @@ class Session {
     this.#isData = false
     this.#onMail({ ...this.#envelope, header })
     const say = () => this.#socket.write('250 2.0.0 Ok: queued as SINK\r\n')
-    const paceMs = this.#paceOf(this.#envelope.to)
-    if (paceMs === 0) say()
-    else setTimeout(say, paceMs)
+    const pace = this.#paceOf(this.#envelope.to, this.#closed)
+    if (typeof pace === 'object') void pace.then(say)
+    else if (pace === 0) say()
+    else setTimeout(say, pace)
     return true
   }
 }

@@ -39,10 +39,10 @@ describe('an address that does not exist', () => {
 
   it('leaves the other recipients of a mail alone', async () => {
     const id = await stage.send({ to: ['nobody@example.net', 'bea@example.net'] })
-    const message = await stage.until(async () => {
+    const message = await stage.eventually('the other one is delivered', async () => {
       const seen = await stage.message(id)
       return seen.recipients.some(({ status }) => status === 'delivered') && seen
-    }, 'the other one is delivered')
+    })
     assert.deepEqual(Object.fromEntries(message.recipients.map(({ address, status }) => [address, status])), {
       'nobody@example.net': 'suppressed',
       'bea@example.net': 'delivered',
@@ -50,10 +50,10 @@ describe('an address that does not exist', () => {
   })
 
   it("counts in the project's figures", async () => {
-    const figures = await stage.until(async () => {
+    const figures = await stage.eventually('the project has heard of it', async () => {
       const { body: project } = await stage.admin.get(`/admin/projects/${stage.project.id}`)
       return project.bounced > 0 && project
-    }, 'the project has heard of it')
+    })
     assert.equal(figures.bounced, 1)
     assert.equal(figures.failed, 0)
     assert.equal(figures.complained, 0)

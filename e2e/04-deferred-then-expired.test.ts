@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import { body, openStage } from './stage.ts'
 
 /**
- * The other end never has the time. Postfix, which tries for four seconds here and for days elsewhere, gives up and
- * says so: the mail has failed. It has not bounced, for nobody said that the address is wrong, so the address stays
- * as good as it was.
+ * The other end never takes the mail. Postfix, which tries for days, here until the scenario expires the mail, gives up and
+ * reports that: the mail has failed. It has not bounced, because no reply says that the address is wrong, so the address
+ * is not suppressed.
  */
-const stage = await openStage({ lifetimeSeconds: 4 })
+const stage = await openStage()
 
 describe('a mail that is never taken', () => {
   it('is deferred, then fails, and suppresses nobody', async () => {
@@ -15,6 +15,7 @@ describe('a mail that is never taken', () => {
 
     const id = await stage.send({ to: ['never@example.net'] })
     await stage.settled(id, 'deferred')
+    await stage.postfix.expire()
     const failed = await stage.settled(id, 'failed')
     assert.match(failed.recipients[0]?.reply ?? '', /4\.3\.2/)
     assert.deepEqual((await stage.events(id)).map(({ type }) => type).sort(), [

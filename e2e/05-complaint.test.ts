@@ -19,10 +19,10 @@ describe('a complaint', () => {
     const report = { port: stage.intakePort, to: `fbl@${returnPathHost}` }
     await complainAbout(delivery, report)
 
-    const message = await stage.until(async () => {
+    const message = await stage.eventually('somebody complained', async () => {
       const seen = await stage.message(id)
       return seen.recipients.some(({ status }) => status === 'complained') && seen
-    }, 'somebody complained')
+    })
     assert.deepEqual(Object.fromEntries(message.recipients.map(({ address, status }) => [address, status])), {
       'anna@example.net': 'complained',
       'bea@example.net': 'delivered',

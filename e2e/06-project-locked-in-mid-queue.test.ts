@@ -29,17 +29,25 @@ const inQueue = async (): Promise<{ leased: number; waiting: number }> => {
 
 describe('a project that is locked with mail in its queue', () => {
   it('hands nothing over while it is locked, loses nothing and sends nothing twice', async () => {
+    const recipients = Array.from({ length: mails }, (_, n) => `reader${n}@example.net`)
+    await body(200, stage.admin.post(`${project}/queue/hold`, { reason: 'Until all of it is there' }))
+    const ids = await inTurns(recipients, (to) => stage.send({ to: [to] }))
     // Some 200 ms per mail and connection, so that the queue does not empty at once.
     stage.line.latencyMs = 50
-    const recipients = Array.from({ length: mails }, (_, n) => `reader${n}@example.net`)
-    const ids = await inTurns(recipients, (to) => stage.send({ to: [to] }))
-    await stage.until(async () => (await handedOver()).length >= mails / 10, 'a tenth is handed over')
+    await body(200, stage.admin.post(`${project}/queue/release`, { reason: 'All of it is there' }))
+    await stage.eventually('a tenth is handed over', async () => (await handedOver()).length >= mails / 10)
 
+    // While the line passes nothing on, no mail leaves, however long the lock takes.
+    stage.line.isSilent = true
     await body(200, stage.admin.patch(project, { is_locked: true, reason: 'Complaints about the list' }))
     const atLock = await inQueue()
-    await stage.until(async () => (await inQueue()).leased === 0, 'nothing is in hand any more')
-    await sleep(500)
-    const whileLocked = (await handedOver()).length
+    stage.line.isSilent = false
+    await stage.eventually('nothing is in hand any more', async () => (await inQueue()).leased === 0)
+    const whileLocked = mails - (await inQueue()).waiting
+    await stage.eventually(
+      'Postfix has logged what was handed over',
+      async () => (await handedOver()).length >= whileLocked,
+    )
     await sleep(2000)
     assert.equal((await handedOver()).length, whileLocked)
     assert.ok(atLock.waiting > 0, 'the lock came too late to be of use')
@@ -57,7 +65,7 @@ describe('a project that is locked with mail in its queue', () => {
 
     stage.line.latencyMs = 0
     await body(200, stage.admin.patch(project, { is_locked: false, reason: 'It was a mistake' }))
-    await stage.until(() => stage.sink.received.length >= mails, 'everything has arrived')
+    await stage.eventually('everything has arrived', () => stage.sink.received.length >= mails)
     await inTurns(ids, (id) => stage.settled(id, 'delivered'))
     assert.equal(stage.sink.received.length, mails)
     assert.equal(new Set(stage.sink.received.map(({ raw }) => messageIdOf(raw))).size, mails)

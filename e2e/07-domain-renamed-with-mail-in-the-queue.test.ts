@@ -47,9 +47,8 @@ describe('a domain that is renamed with mail in its queue', () => {
       assert.ok(delivery)
       assert.ok(delivery.from.endsWith(`@bounces.${domain.name}`), delivery.from)
       const { dkim, spf, dmarc } = await stage.authentication(delivery)
-      const { selector } = await stage.until(
-        () => selectorOf(domain),
-        `${domain.name} was told a record for its key`,
+      const { selector } = await stage.eventually(`${domain.name} was told a record for its key`, () =>
+        selectorOf(domain),
       )
       assert.deepEqual(dkim, [{ result: 'pass', domain: domain.name, selector }])
       assert.equal(spf.result, 'pass')

@@ -145,11 +145,11 @@ describe("the shop's own Postfix", () => {
         execFile('swaks', [...local, ...mail], (error) => (error ? reject(error) : resolve(undefined)))
       })
     }
-    await stage.until(
+    await stage.eventually(
+      'all of it waits',
       async () =>
         (await smartHost.queue()).filter(({ recipients }) => recipients[0]?.delay_reason !== undefined)
           .length === mails,
-      'all of it waits',
     )
     await stage.startIntake()
     for (let n = 0; n < mails; n++) {
@@ -157,7 +157,7 @@ describe("the shop's own Postfix", () => {
       await assertAuthentic(delivery)
       assert.match(delivery.raw.toString(), new RegExp(`^Subject: Mail ${n}\r$`, 'm'))
     }
-    await stage.until(async () => (await smartHost.queue()).length === 0, 'nothing waits any more')
+    await stage.eventually('nothing waits any more', async () => (await smartHost.queue()).length === 0)
     const log = await smartHost.log()
     const ids = [...log.matchAll(/250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})/g)].map(([, id = '']) => id)
     assert.equal(new Set(ids).size, mails)

@@ -19,10 +19,10 @@ const domain = await openDomain()
 async function openDomain(): Promise<Domain> {
   const path = `/admin/projects/${stage.project.id}/domains`
   const { id } = await body<Domain>(201, stage.admin.post(path, { name, mta_provider: 'ses' }))
-  const registered = await stage.until(async () => {
+  const registered = await stage.eventually(`${name} is registered with SES`, async () => {
     const now = await body<Domain>(200, stage.admin.get(`${path}/${id}`))
     return now.identity.state === 'registered' && now
-  }, `${name} is registered with SES`)
+  })
   await stage.dns.publish(registered.dns_records)
   assert.ok(await ses.checkDns(name, resolverAt(stage.dns.server)), 'SES sees its records')
   return stage.verify({ ...registered, dns_records: [] })
@@ -32,7 +32,7 @@ let numbered = 0
 const newAddress = () => `reader${++numbered}@example.net`
 const send = (to: string) => stage.send({ from: `News <news@${name}>`, to: [to] })
 const takenFor = (to: string): OutboundMail[] => ses.mails.filter((mail) => mail.to === to)
-const oneTaken = (to: string) => stage.until(() => takenFor(to)[0], `SES has the mail to ${to}`)
+const oneTaken = (to: string) => stage.eventually(`SES has the mail to ${to}`, () => takenFor(to)[0])
 
 const told = (mail: OutboundMail, type: SesEventType, changes: object = {}) =>
   publishSns(apiUrl, sns.notification(sesEvent(mail, type, changes)))
@@ -40,7 +40,7 @@ const told = (mail: OutboundMail, type: SesEventType, changes: object = {}) =>
 const typesOf = async (id: string) => (await stage.events(id)).map(({ type }) => type)
 const queue = async () => (await stage.admin.get(`/admin/projects/${stage.project.id}/queue`)).body
 const isAwaited = (count: number) =>
-  stage.until(async () => (await queue()).awaiting === count, `${count} mails are awaited`)
+  stage.eventually(`${count} mails are awaited`, async () => (await queue()).awaiting === count)
 
 describe('a domain of SES', () => {
   it('is verified, and its mail is given to SES unsigned by us', async () => {
@@ -167,15 +167,15 @@ describe('a worker that dies in the middle of a call', () => {
       const recipients = Array.from({ length: 20 }, newAddress)
       for (let n = 0; n < recipients.length; n++) ses.failNext('send', { answerDelayMs: 150 })
       await Promise.all(recipients.map(async (to) => ids.set(to, await send(to))))
-      await stage.until(() => recipients.flatMap(takenFor).length > 0, 'SES has some of them')
+      await stage.eventually('SES has some of them', () => recipients.flatMap(takenFor).length > 0)
       await stage.replaceWorker(2)
     }
     const recipients = [...ids.keys()]
     // What a dead one had in its hands is awaited; all else is sent.
-    await stage.until(async () => {
+    await stage.eventually('nothing is left to send', async () => {
       const { waiting, leaving } = await queue()
       return waiting === 0 && leaving === 0
-    }, 'nothing is left to send')
+    })
     for (const mail of recipients.flatMap(takenFor)) await told(mail, 'Delivery')
     await stage.replaceWorker(61)
     await isAwaited(0)

@@ -83,7 +83,7 @@ const got = (to: string): Received[] =>
     .filter(({ envelope }) => envelope.to === to)
 
 const told = (to: string): Promise<Received> =>
-  stage.until(() => got(to)[0], `the endpoint has mail to ${to}`)
+  stage.eventually(`the endpoint has mail to ${to}`, () => got(to)[0])
 
 await route('support', { action: 'endpoint', endpoint_id: endpoint.id })
 await route('sales', { action: 'forward', forward_to: 'team@example.net' })
@@ -157,13 +157,11 @@ describe("a customer's own Postfix", () => {
       })
     await body(200, stage.admin.patch(project, { is_locked: true, reason }))
     await send(at('support+postfix'))
-    await stage.until(
-      async () =>
-        (await peer.queue()).some(({ recipients }) => /450 4\.3\.0/.test(recipients[0]?.delay_reason ?? '')),
-      'it was told to come again',
+    await stage.eventually('it was told to come again', async () =>
+      (await peer.queue()).some(({ recipients }) => /450 4\.3\.0/.test(recipients[0]?.delay_reason ?? '')),
     )
     await body(200, stage.admin.patch(project, { is_locked: false, reason }))
-    await stage.until(() => got(at('support+postfix'))[0], 'it came again')
+    await stage.eventually('it came again', () => got(at('support+postfix'))[0])
 
     await body(
       200,

@@ -10,6 +10,7 @@ import { CookieJar } from '../server/src/testing/cookie-jar.ts'
 import { startReceiver } from '../server/src/testing/receiver.ts'
 import { SmtpClient } from '../server/src/testing/smtp-client.ts'
 import { totpCode } from '../server/src/testing/totp.ts'
+import { patienceMs } from '../server/src/testing/waiting.ts'
 import { type Canary, Search } from './canaries.ts'
 import { body, openStage } from './stage.ts'
 
@@ -175,9 +176,8 @@ describe('secrets', () => {
       client.write(`${line}\r\n`)
       await client.reply()
     }
-    const told = await stage.until(
-      () => receiver.got.find((one) => one.body.includes('/v1/inbound/')),
-      'the mail is told of',
+    const told = await stage.eventually('the mail is told of', () =>
+      receiver.got.find((one) => one.body.includes('/v1/inbound/')),
     )
     const [, link = ''] = /\/v1\/inbound\/([\w-]+)/.exec(told.body) ?? []
     assert.equal((await fetch(`${stage.apiUrl}/v1/inbound/${link}`)).status, 200)
@@ -345,7 +345,7 @@ const rawRequest = (text: string): Promise<string> =>
   new Promise((resolve) => {
     let heard = ''
     const socket = connect(Number(new URL(stage.apiUrl).port), '127.0.0.1', () => socket.write(text))
-    socket.setTimeout(5_000, () => socket.destroy())
+    socket.setTimeout(patienceMs, () => socket.destroy())
     socket.on('data', (chunk) => {
       heard += chunk.toString()
     })

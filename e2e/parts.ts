@@ -1,6 +1,7 @@
+import pg from 'pg'
 import { BadLine } from '../server/src/testing/bad-line.ts'
 import { makeCertificate } from '../server/src/testing/certificate.ts'
-import { emptyDatabase, type TestDatabase } from '../server/src/testing/database.ts'
+import { type TestDatabase, testDatabase } from '../server/src/testing/database.ts'
 import { type DnsRecord, startDns } from '../server/src/testing/dns.ts'
 import {
   bareEnvironment,
@@ -55,8 +56,8 @@ export interface Dns {
 }
 
 export interface PartOptions {
-  /** How long Postfix tries to deliver a mail. */
-  lifetimeSeconds?: number
+  /** What the database's clock shows when the processes start, in UTC, such as `06:00`; the machine's time by default. */
+  timeOfDay?: string
   /** Settings of every process besides those that all scenarios have. */
   settings?: Record<string, string> | ((usual: Record<string, string>) => Record<string, string>)
 }
@@ -65,19 +66,19 @@ export interface PartOptions {
 export const returnPathHost = 'return.postern.example.net'
 export const mxHost = 'mx.postern.example.net'
 
-export async function openParts({ settings = {}, ...options }: PartOptions): Promise<Parts> {
+export async function openParts({ settings = {}, timeOfDay }: PartOptions): Promise<Parts> {
   const intakePort = await steadyPort()
   const submissionPorts = { startTls: await steadyPort(), tls: await steadyPort() }
   const inboundPort = await steadyPort()
   const { files } = makeCertificate()
   const [database, dns, sink, ses, sns] = await Promise.all([
-    emptyDatabase(),
+    testDatabase(),
     openDns(),
     Sink.open(),
     startSesPeer(),
     startSnsPeer(),
   ])
-  const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort, ...options })
+  const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort })
   const line = await BadLine.open(postfix.port)
   const usual: Record<string, string> = {
     ...bareEnvironment,
@@ -108,7 +109,7 @@ export async function openParts({ settings = {}, ...options }: PartOptions): Pro
   }
   const env = { ...usual, ...(typeof settings === 'function' ? settings(usual) : settings) }
   const postern = (...args: string[]) => runPostern(env, ...args)
-  await postern('migrate')
+  let aheadSeconds = timeOfDay === undefined ? 0 : await startClockAt(timeOfDay, database)
   const [api, worker, intake] = await Promise.all([
     startPostern('api', env, ['serving']),
     startPostern('worker', env, ['working']),
@@ -118,19 +119,39 @@ export async function openParts({ settings = {}, ...options }: PartOptions): Pro
   const startIntake = async () => {
     processes.intake = await startPostern('intake', env, intakeIsUp)
   }
-  let later = 0
   const replaceWorker = async (laterMinutes = 0) => {
     processes.worker.kill()
     await processes.worker.exited
-    later += laterMinutes
-    // Whoever is connected keeps the time of before; the new worker is not.
-    const name = new URL(database.url).pathname.slice(1)
-    await database.query(`alter database ${name} set postern.clock_offset = '${later} minutes'`)
+    aheadSeconds += 60 * laterMinutes
+    await database.query(setClock(database, aheadSeconds))
     processes.worker = await startPostern('worker', env, ['working'])
   }
   return {
     ...{ apiUrl: api.url, postern, processes, replaceWorker, database, dns, line, postfix, sink, ses, sns },
     ...{ intakePort, submissionPorts, inboundPort, startIntake },
+  }
+}
+
+/** For sessions that begin after it: one that is open keeps the clock that it began with. */
+function setClock({ url }: TestDatabase, aheadSeconds: number): string {
+  const name = new URL(url).pathname.slice(1)
+  return `alter database ${name} set postern.clock_offset = '${aheadSeconds} seconds'`
+}
+
+/** Forward or back, on the same day. Returns by how many seconds the clock is ahead. */
+async function startClockAt(timeOfDay: string, database: TestDatabase): Promise<number> {
+  const client = new pg.Client({ connectionString: database.superuserUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ seconds: string }>(
+      `select extract(epoch from date_trunc('day', now(), 'UTC') + $1::interval - now()) as seconds`,
+      [timeOfDay],
+    )
+    const aheadSeconds = Number(rows[0]?.seconds)
+    await client.query(setClock(database, aheadSeconds))
+    return aheadSeconds
+  } finally {
+    await client.end()
   }
 }
 

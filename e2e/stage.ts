@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Authentication, authenticationOf } from '../server/src/testing/authentication.ts'
 import type { DnsRecord } from '../server/src/testing/dns.ts'
-import { patienceMs } from '../server/src/testing/patience.ts'
 import type { Delivery } from '../server/src/testing/sink.ts'
+import { eventually } from '../server/src/testing/waiting.ts'
 import { type Answer, Caller } from './caller.ts'
 import { openParts, type PartOptions, type Parts } from './parts.ts'
 
@@ -24,7 +23,8 @@ export interface Stage extends Parts, Cast {
   authentication(delivery: Delivery): Promise<Authentication>
   /** Publishes what the API told, and has it looked at until the domain is verified. */
   verify(domain: Domain): Promise<Domain>
-  until: typeof until
+  /** A failure tells as well what the parts have logged. */
+  eventually: typeof eventually
 }
 
 interface Cast {
@@ -93,15 +93,15 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const { shop, admin, project } = cast
   const { dns, sink } = parts
   const message = (id: string) => body<Message>(200, shop.get(`/messages/${id}`))
-  const untilTold: typeof until = (look, what) =>
-    until(look, what).catch(async (error: Error) => {
+  const eventuallyHere: typeof eventually = (...args) =>
+    eventually(...args).catch(async (error: Error) => {
       throw new Error(`${error.message}\n${await troubles(parts)}`)
     })
   return {
     ...parts,
     ...cast,
     message,
-    until: untilTold,
+    eventually: eventuallyHere,
     verify: (domain) => verify(parts, admin, project.id, domain),
     async send(mail) {
       const whole = {
@@ -114,10 +114,10 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     events: async (id) =>
       (await body<{ data: MessageEvent[] }>(200, shop.get(`/messages/${id}/events`))).data,
     settled: (id, status) =>
-      untilTold(async () => {
+      eventuallyHere(`message ${id} is ${status}`, async () => {
         const seen = await message(id)
         return seen.recipients.every((recipient) => recipient.status === status) && seen
-      }, `message ${id} is ${status}`),
+      }),
     received: (id) => sink.received.filter(({ raw }) => messageIdOf(raw).startsWith(`<${id}@`)),
     authentication: (delivery) => authenticationOf(delivery, dns.server),
   }
@@ -171,10 +171,10 @@ export async function verify(
   await dns.publish(domain.dns_records)
   const path = `/admin/projects/${projectId}/domains/${domain.id}`
   const seen = (isSo: (domain: Domain) => boolean, what: string) =>
-    until(async () => {
+    eventually(`${domain.name} is ${what}`, async () => {
       const now = await body<Domain>(200, admin.get(path))
       return isSo(now) && now
-    }, `${domain.name} is ${what}`)
+    })
   await seen(({ identity }) => identity.state === 'registered', 'registered')
   await body(200, admin.post(`${path}/verify`, { reason: 'The records are there' }))
   return seen(({ status }) => status === 'verified', 'verified')
@@ -185,18 +185,6 @@ export async function body<Body>(status: number, request: Promise<Answer>): Prom
   const answer = await request
   assert.equal(answer.status, status, JSON.stringify(answer.body))
   return answer.body
-}
-
-/** What is looked at again and again until it is neither false nor absent. */
-export async function until<Seen>(
-  look: () => Promise<Seen | false | undefined> | Seen | false | undefined,
-  what: string,
-): Promise<Seen> {
-  for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(50)) {
-    const seen = await look()
-    if (seen !== false && seen !== undefined) return seen
-  }
-  throw new Error(`in ${patienceMs} ms it did not come true that ${what}`)
 }
 
 /** What the parts have to say for themselves. */

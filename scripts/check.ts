@@ -6,6 +6,7 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['types', 'node_modules/.bin/tsc', '--project', '.'],
   ['types of the console', 'node_modules/.bin/tsc', '--project', 'console'],
   ['boundaries', process.execPath, 'scripts/check-boundaries.ts'],
+  ['no wall clock', process.execPath, 'scripts/check-clock.ts'],
   ['dead code', 'node_modules/.bin/knip', '--no-progress'],
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],

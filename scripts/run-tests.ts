@@ -2,13 +2,16 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gatherPackages } from './gathered.ts'
+import { prepareKeys } from './prepared-keys.ts'
 import { buildServer, builtProgram, isServerStale } from './server-build.ts'
+import { commandFor, makeResults, type Results, reportFailures, seed, slowestFiles } from './test-results.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
 const withUnwatchedPromises = `--import=${import.meta.resolve('./unwatched-promises.ts')}`
 
 if (isServerStale()) await buildServer()
+const keys = await prepareKeys()
 
 /**
  * Every process of a run loads the same few hundred modules. What was compiled once is kept, which takes a third off
@@ -17,9 +20,13 @@ if (isServerStale()) await buildServer()
 export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
   ...process.env,
-  NODE_OPTIONS: [process.env['NODE_OPTIONS'], await gatherPackages(), withUnwatchedPromises].join(' ').trim(),
+  ...keys.variables,
+  NODE_OPTIONS: [process.env['NODE_OPTIONS'], await gatherPackages(), keys.option, withUnwatchedPromises]
+    .join(' ')
+    .trim(),
   // Processes that tests start are what operators start.
   POSTERN_TEST_PROGRAM: builtProgram,
+  POSTERN_TEST_SEED: String(seed),
 }
 
 /** A process that is killed, as many are, leaves nothing of what it compiled. One that ends does it for all. */
@@ -41,25 +48,49 @@ export interface TestRun {
   timeoutMs: number
 }
 
+/** After so many failed files the fault is a common one, and repeating each shows nothing. */
+const repeatedAtMost = 10
+
 /**
- * Node's own test runner, on a PostgreSQL of its own, for each of some runs at the same time: what the first says is shown
- * while it goes on, and then that of the others. Ends this process with an exit code that is theirs.
+ * Node's own test runner, on a PostgreSQL of its own, for each of some runs at the same time: the output of the first is
+ * shown while it goes on, and then that of the others. Files that failed are repeated once, alone: a test that passes then
+ * is reported as unsteady. It has failed all the same: this process ends with 1.
  */
 export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> {
   compile()
-  // Whoever interrupts this interrupts the runners too, and they have something to clear away first.
+  // An interrupt reaches the runners too, and they have something to clear away first.
   process.on('SIGINT', () => {})
-  const begun = runs.map((run, place) => {
-    const runner = start(run, place === 0 ? 'inherit' : 'pipe')
-    return { ended: codeOf(runner), said: runner.stdout && buffer(runner.stdout) }
-  })
-  for (const { ended, said } of begun) {
-    if (said) process.stdout.write(await said)
-    if ((await ended) !== 0) process.exitCode = 1
-  }
+  const first = await runAll(runs)
+  process.stdout.write(slowestFiles(first.records))
+  if (first.isGreen) return first.remove()
+  process.exitCode = 1
+  const failed = first.failedFiles()
+  const repeated = failed.length <= repeatedAtMost ? failed : []
+  const timeoutMs = Math.max(...runs.map((run) => run.timeoutMs))
+  if (repeated.length > 0) process.stdout.write('\nRepeating what failed.\n')
+  const again = repeated.length > 0 ? await runAll([{ files: repeated, atOnce: 1, timeoutMs }]) : undefined
+  reportFailures(first, again, commandFor)
 }
 
-function start({ files, atOnce, timeoutMs }: TestRun, output: 'inherit' | 'pipe'): ChildProcess {
+async function runAll(runs: readonly TestRun[]): Promise<Results> {
+  const results = makeResults()
+  const started = runs.map((run, index) => {
+    const runner = start(run, index === 0 ? 'inherit' : 'pipe', results)
+    return { ended: codeOf(runner), output: runner.stdout && buffer(runner.stdout) }
+  })
+  for (const { ended, output } of started) {
+    if (output) process.stdout.write(await output)
+    results.noteExit(await ended)
+  }
+  await results.read()
+  return results
+}
+
+function start(
+  { files, atOnce, timeoutMs }: TestRun,
+  output: 'inherit' | 'pipe',
+  results: Results,
+): ChildProcess {
   return spawn(
     process.execPath,
     [
@@ -67,9 +98,17 @@ function start({ files, atOnce, timeoutMs }: TestRun, output: 'inherit' | 'pipe'
       `--test-concurrency=${atOnce}`,
       `--test-timeout=${timeoutMs}`,
       '--test-global-setup=server/src/testing/global-setup.ts',
+      '--test-reporter=spec',
+      '--test-reporter-destination=stdout',
+      '--test-reporter=./scripts/test-recorder.ts',
+      `--test-reporter-destination=${results.newRecordFile()}`,
       ...files,
     ],
-    { stdio: ['inherit', output, 'inherit'], cwd: root, env: environment },
+    {
+      stdio: ['inherit', output, 'inherit'],
+      cwd: root,
+      env: { ...environment, POSTERN_TEST_LOGS: results.logs },
+    },
   )
 }
 

@@ -5,22 +5,18 @@ export interface Step {
   title: string
   command: string
   args: string[]
-}
-
-export interface Manner {
-  atOnce: number
   env?: NodeJS.ProcessEnv
 }
 
 const root = path.resolve(import.meta.dirname, '..')
 
 /** Runs all of them, a few at a time. What each says is shown when it ends. Gives back the titles of those that failed. */
-export async function sideBySide(steps: Step[], { atOnce, env = process.env }: Manner): Promise<string[]> {
+export async function sideBySide(steps: Step[], { atOnce }: { atOnce: number }): Promise<string[]> {
   const failed: string[] = []
   const waiting = steps.values()
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
-      for (const { title, command, args } of waiting) {
+      for (const { title, command, args, env = process.env } of waiting) {
         const startedAt = performance.now()
         const { code, said } = await run(command, args, env)
         const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)

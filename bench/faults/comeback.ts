@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Stage } from './run.ts'
+import { type Stage, waitMs } from './run.ts'
 
 /** How long it took until mail was accepted again, and until a mail that was accepted then was with the MTA. */
 export interface Comeback {
@@ -8,16 +8,21 @@ export interface Comeback {
 }
 
 const lookEveryMs = 20
-const patienceMs = 120_000
+const usualPatienceMs = 120_000
+
+/** Mail is accepted and sent again. */
+export const isBack = ({ acceptedMs, dispatchedMs }: Comeback): boolean =>
+  Number.isFinite(acceptedMs) && Number.isFinite(dispatchedMs)
 
 /**
  * Waits for it, from a moment on by the clock of this machine. What was on its way before says nothing, so the mail that
  * counts for both is one that was promised after that moment. Not back at all is endless.
  */
-export function comebacks({
-  spoken,
-  sink,
-}: Pick<Stage, 'spoken' | 'sink'>): (sinceMs: number) => Promise<Comeback> {
+export function comebacks(
+  { spoken, sink }: Pick<Stage, 'spoken' | 'sink'>,
+  isCountsOnly = false,
+): (sinceMs: number) => Promise<Comeback> {
+  const patienceMs = waitMs(usualPatienceMs, isCountsOnly)
   return async (sinceMs) => {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(lookEveryMs)) {
       const promised = new Map(

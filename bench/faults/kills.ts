@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import type { PartName } from '../postern.ts'
 import type { Promised } from './check.ts'
 import { killOnAndOn } from './killer.ts'
-import { leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
 
 /**
  * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed in moments of chance while mail goes through
@@ -15,6 +15,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     programs: { type: 'string', default: '8' },
     'pause-ms': { type: 'string', default: '150' },
+    ...countsOnlyOption,
   },
 })
 const kills = Number(options.kills)
@@ -25,6 +26,7 @@ await prove({
   title: `${kills} kills`,
   seed,
   load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
+  isCountsOnly: options['counts-only'],
   goWrong: killAll,
 })
 

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { BadLine } from '../../server/src/testing/bad-line.ts'
 import { median, percentile, table } from '../figures.ts'
+import type { Sender } from '../senders.ts'
 import type { Promised } from './check.ts'
-import { leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { proveIsolation } from './isolation.ts'
+import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
 
 /**
  * `npm run prove:lines`: an MTA that is slow for one project's recipients, bad lines to one of two MTAs, and bad lines
@@ -18,11 +20,13 @@ const { values: options } = parseArgs({
     programs: { type: 'string', default: '8' },
     'pause-ms': { type: 'string', default: '300' },
     hasty: { type: 'boolean', default: false },
+    ...countsOnlyOption,
   },
 })
 const seed = seedOf(options.seed)
 const phaseMs = Number(options['phase-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
+const isCountsOnly = options['counts-only']
 /** What is compared. A hasty run has a few mails of each kind, whose 99th percentile is the one that took longest. */
 const share = options.hasty ? 0.5 : 0.99
 /** A lease is a minute; nobody is to be left with one for twice as long. */
@@ -41,6 +45,8 @@ interface Phase {
   name: string
   isOfOne: boolean
   worsen(lines: Lines, stage: Stage): () => void
+  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  prove?(stage: Stage): Promise<string[]>
 }
 
 const onLine = (of: keyof Lines, what: string, worsen: (line: BadLine) => () => void): Phase => ({
@@ -65,6 +71,7 @@ const phases: Phase[] = [
       sink.slowDown(slowDomain, slowMs)
       return () => sink.slowDown('', 0)
     },
+    prove: othersAreNotHeld,
   },
   ...(['mta', 'database'] as const).flatMap((of) =>
     badWays.map(([what, worsen]) => onLine(of, what, worsen)),
@@ -82,6 +89,8 @@ function every(ms: number, act: () => void): () => void {
   return () => clearInterval(timer)
 }
 
+const isSlow = ({ domain }: Sender): boolean => domain.startsWith('sender1.')
+
 const open: BadLine[] = []
 try {
   await prove({
@@ -90,10 +99,11 @@ try {
     load: {
       programs: Number(options.programs),
       pauseMs: Number(options['pause-ms']),
-      recipientsOf: ({ domain }) => (domain.startsWith('sender1.') ? slowDomain : 'example.net'),
+      recipientsOf: (sender) => (isSlow(sender) ? slowDomain : 'example.net'),
     },
     parts: ['api', 'worker', 'intake'],
     isHasty: options.hasty,
+    isCountsOnly,
     drainMs: 300_000,
     async lay({ sink }) {
       const line = await BadLine.keep(sink.port)
@@ -114,13 +124,18 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
   const inFlight: Promised[][] = []
   const leased = leaseBook(stage)
   const times: { phase: Phase; from: number; to: number }[] = []
+  const faults: string[] = []
   for (const phase of phases) {
     inFlight.push(await leased())
     const from = now()
-    const undo = phase.worsen({ mta, database }, stage)
     const stopNoting = every(250, () => void leased().then((some) => inFlight.push(some)))
-    await sleep(phaseMs)
-    undo()
+    if (isCountsOnly && phase.prove) {
+      faults.push(...(await phase.prove(stage)))
+    } else {
+      const undo = phase.worsen({ mta, database }, stage)
+      await sleep(phaseMs)
+      undo()
+    }
     stopNoting()
     times.push({ phase, from, to: now() })
     say(phase.name)
@@ -152,8 +167,55 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
       table(['what is wrong', 'mails', 'p50', 'p99', `of the usual p${share * 100}`], rows),
     ],
     inFlight,
-    faults: [...late, ...(oldest <= oldestLeaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`])],
+    faults,
+    late: [...late, ...(oldest <= oldestLeaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`])],
   }
+}
+
+/**
+ * The MTA acknowledges no mail of one project. Once the project has all the places of the workers that it may have, and
+ * more of its mail waits, mail of the others that is promised from then on arrives.
+ */
+function othersAreNotHeld({ query, senders, spoken, sink }: Stage): Promise<string[]> {
+  const projectId = senders.find((sender) => isSlow(sender))?.projectId
+  const waiting = async (): Promise<number> => {
+    const [row] = await query<{ count: number }>(
+      `select count(*)::int as count from mail.dispatch where project_id = $1 and state = 'ready'`,
+      [projectId],
+    )
+    return row?.count ?? 0
+  }
+  let promisedBefore = 0
+  let pendingBefore = 0
+  return proveIsolation({
+    patienceMs: waitMs(0, true),
+    enough: 20,
+    // More of its mail waits than all workers take at once.
+    async prepare(deadline) {
+      const statement = 'insert into control.queue_holds (project_id) values ($1) on conflict do nothing'
+      await query(statement, [projectId])
+      while ((await waiting()) < 100 && Date.now() < deadline) await sleep(500)
+    },
+    async hold() {
+      sink.hold(slowDomain)
+      promisedBefore = spoken.promised.length
+      await query('delete from control.queue_holds where project_id = $1', [projectId])
+    },
+    release: () => sink.release(),
+    held: () => sink.held(),
+    // It has more mail, and gets no more places.
+    async isFull(pending) {
+      const isSame = pending > 0 && pending === pendingBefore
+      pendingBefore = pending
+      return isSame && (await waiting()) > 0
+    },
+    async arrived() {
+      const received = new Set((await sink.read()).map(({ recipient }) => recipient))
+      return spoken.promised
+        .slice(promisedBefore)
+        .filter(({ recipient }) => !recipient.endsWith(`@${slowDomain}`) && received.has(recipient)).length
+    },
+  })
 }
 
 function now(): number {

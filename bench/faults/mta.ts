@@ -6,7 +6,7 @@ import { Chance } from './chance.ts'
 import type { Promised } from './check.ts'
 import { comebacks } from './comeback.ts'
 import { mailsInQueue, postfixAsReporter } from './postfix-queue.ts'
-import { leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
 
 /**
  * `npm run prove:mta`: a real Postfix stands between the worker and the sink and reports to the intake. It is killed and
@@ -22,12 +22,14 @@ const { values: options } = parseArgs({
     programs: { type: 'string', default: '4' },
     'pause-ms': { type: 'string', default: '800' },
     hasty: { type: 'boolean', default: false },
+    ...countsOnlyOption,
   },
 })
 const seed = seedOf(options.seed)
 const faults = Number(options.faults)
 const listenerDownMs = 1000 * Number(options['listener-down'])
 const longestStopMs = Number(options['longest-stop-ms'])
+const isCountsOnly = options['counts-only']
 
 /** What happens to it. `noted` is called in the worst moment. */
 type Mishap = (postfix: Postfix, noted: () => Promise<void>, chance: Chance) => Promise<void>
@@ -76,6 +78,7 @@ try {
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']), bytes: 60_000 },
     isHasty: options.hasty,
+    isCountsOnly,
     drainMs: 300_000,
     async lay({ sink, intakePort }) {
       postfix = await Postfix.keep({
@@ -123,7 +126,7 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
     if (count % 10 === 0) say(`${count} mishaps`)
   }
   // It has mail again: otherwise it would have nothing to report.
-  await comebacks(stage)(Date.now())
+  await comebacks(stage, isCountsOnly)(Date.now())
   const kept = await withoutListener(stage, mta)
   return {
     lines: [
@@ -135,11 +138,17 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
   }
 }
 
-/** How many reports waited in the end. */
+/** How many reports waited in the end. Where time decides nothing, the end does not come before the first of them. */
 async function withoutListener({ parts, start }: Stage, mta: Postfix): Promise<number> {
+  const reports = async () => (await mta.queue()).filter(({ sender }) => sender === 'MAILER-DAEMON').length
   await parts.intake?.kill()
   await sleep(listenerDownMs)
-  const kept = (await mta.queue()).filter(({ sender }) => sender === 'MAILER-DAEMON').length
+  let kept = await reports()
+  const deadline = Date.now() + waitMs(0, isCountsOnly)
+  while (kept === 0 && Date.now() < deadline) {
+    await sleep(500)
+    kept = await reports()
+  }
   await start('intake')
   return kept
 }

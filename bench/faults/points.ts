@@ -5,7 +5,7 @@ import { Chance } from './chance.ts'
 import { examine, type Findings } from './points/examine.ts'
 import { describePoint, keyOf, Lane, type Point } from './points/lane.ts'
 import { Life, type Variant, variants } from './points/variants.ts'
-import { say, seedOf } from './run.ts'
+import { countsOnlyOption, say, seedOf } from './run.ts'
 
 /**
  * `npm run prove:points`: a process dies at every point of a mail's life: before each statement, each COMMIT, each word of
@@ -26,6 +26,7 @@ const { values: options } = parseArgs({
     /** So many points of each variant, chosen by the seed; all by default. */
     sample: { type: 'string', default: 'Infinity' },
     list: { type: 'boolean', default: false },
+    ...countsOnlyOption,
   },
 })
 const seed = seedOf(options.seed)
@@ -72,7 +73,9 @@ try {
   say(
     `${sum((tally) => tally.survived)} of ${of} points survived${of < sum((tally) => tally.found) ? `, chosen from ${sum((tally) => tally.found)}` : ''}; not met ${unmet}.`,
   )
-  if (faults.length > 0 || unmet > 0 || of === 0) process.exitCode = 1
+  // Whether a point is met depends on what comes first, which a busy machine changes. One that is not proves nothing.
+  const isProved = options['counts-only'] ? sum((tally) => tally.survived) > 0 : unmet === 0 && of > 0
+  if (faults.length > 0 || !isProved) process.exitCode = 1
 } finally {
   await Promise.all(lanes.map((lane) => lane.close()))
 }

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { median, percentile, table } from '../figures.ts'
 import { type HookReceiver, startHookReceiver } from './hook-receiver.ts'
-import { prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { proveIsolation } from './isolation.ts'
+import { countsOnlyOption, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
 
 /**
  * `npm run prove:receivers`: most endpoints are slow, reset, silent, or take a byte a second, and the others are not to
@@ -18,23 +19,27 @@ const { values: options } = parseArgs({
     'pause-ms': { type: 'string', default: '600' },
     'bad-endpoints': { type: 'string', default: '5' },
     hasty: { type: 'boolean', default: false },
+    ...countsOnlyOption,
   },
 })
 const seed = seedOf(options.seed)
 const phaseMs = Number(options['phase-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
+const isCountsOnly = options['counts-only']
 /** What is compared. A hasty run has a few events of each kind, whose 99th percentile is the one that took longest. */
 const share = options.hasty ? 0.5 : 0.99
 /** A lease is a minute; nobody is to be left with one for twice as long. */
 const leaseSeconds = 60
 /** Shorter than a worker's patience with a receiver. */
 const slowMs = 10_000
-const drainMs = 300_000
+const drainMs = waitMs(300_000, isCountsOnly)
 
 /** What is wrong for a while; undone by what `worsen` gives back. */
 interface Phase {
   name: string
   worsen(receiver: HookReceiver): () => void
+  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  prove?(stage: Stage): Promise<string[]>
 }
 
 const nothing: Phase = { name: 'nothing', worsen: () => () => {} }
@@ -45,6 +50,7 @@ const bad: Phase[] = [
       receiver.slowDown('/bad', slowMs)
       return () => receiver.slowDown('', 0)
     },
+    prove: othersAreNotHeld,
   },
   { name: 'half a second for everything', worsen: ({ line }) => setting(line, { latencyMs: 500 }) },
   { name: 'resets', worsen: ({ line }) => every(1000, () => line.reset()) },
@@ -87,6 +93,7 @@ try {
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
     environment: receiver.settings,
     isHasty: options.hasty,
+    isCountsOnly,
     goWrong,
     findFaults: untold,
   })
@@ -101,15 +108,21 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
   await sleep(phaseMs / 2)
   const leases = watchLeases(stage)
   const times: { phase: Phase; from: number; to: number }[] = []
+  const faults: string[] = []
   for (const phase of phases) {
     // What the one before left behind is not to be taken for the fault of this one.
     await caughtUp(stage, 5)
     await allWell(stage)
     const from = now()
-    const undo = phase.worsen(receiver)
-    await sleep(phaseMs)
-    times.push({ phase, from, to: now() })
-    undo()
+    if (isCountsOnly && phase.prove) {
+      faults.push(...(await phase.prove(stage)))
+      times.push({ phase, from, to: now() })
+    } else {
+      const undo = phase.worsen(receiver)
+      await sleep(phaseMs)
+      times.push({ phase, from, to: now() })
+      undo()
+    }
     // Whoever is on the line is in the middle of something that may not end.
     receiver.line.reset()
     say(phase.name)
@@ -132,7 +145,8 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
       ),
     ],
     inFlight: [],
-    faults: [
+    faults,
+    late: [
       ...times.flatMap(({ phase }, place) =>
         phase === nothing || ratio(place) <= ratioAtMost
           ? []
@@ -141,6 +155,21 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
       ...(oldest <= 2 * leaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`]),
     ],
   }
+}
+
+/** The bad receivers answer nothing. While a request waits at each of them, events arrive at the good ones. */
+function othersAreNotHeld(stage: Stage): Promise<string[]> {
+  const bad = stage.senders.length * Number(options['bad-endpoints'])
+  return proveIsolation({
+    patienceMs: drainMs,
+    enough: 20,
+    prepare: () => allWell(stage),
+    hold: async () => receiver.hold('/bad'),
+    release: () => receiver.release(),
+    held: () => receiver.held(),
+    isFull: async () => receiver.held().paths === bad,
+    arrived: async () => receiver.taken.filter(({ path }) => path.startsWith('/good')).length,
+  })
 }
 
 function now(): number {

@@ -60,6 +60,8 @@ export interface FaultRun {
   findFaults?(stage: Stage, verdict: Verdict): Promise<string[]>
   /** After that time something is stuck. */
   drainMs?: number
+  /** `--counts-only`: nothing about time is a fault. */
+  isCountsOnly?: boolean
   /** In the end, leases and waiting times that nothing but time would end are ended at once. */
   isHasty?: boolean
 }
@@ -93,12 +95,31 @@ export interface Wrongs {
   /** Mails that may come twice: a list for each time that something went wrong. */
   inFlight: readonly (readonly Promised[])[]
   faults?: string[]
+  /** What took too long, as a time or compared with another: faults too, but not of a run that goes by counts only. */
+  late?: string[]
 }
 
 export const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
+/** Of a run that goes by counts only. */
+export function sayLate(lines: readonly string[]): void {
+  for (const line of lines) say(`Not counted, as it is about time: ${line}`)
+}
+
 /** The one that is given, for a second run like the first; otherwise another one each time. */
 export const seedOf = (given: string | undefined): number => Number(given ?? Date.now() % 1_000_000_000)
+
+/**
+ * For `parseArgs` of every run that gives a verdict about time. With it times and ratios are printed as always, and do not
+ * decide how the run ends: lost mail is lost on every machine, and late mail is not.
+ */
+export const countsOnlyOption = { 'counts-only': { type: 'boolean', default: false } } as const
+
+/** How long a run waits for something: its usual limit, or without haste where time decides nothing. */
+export const waitMs = (usualMs: number, isCountsOnly: boolean): number =>
+  isCountsOnly ? Math.max(usualMs, unhurriedMs) : usualMs
+
+const unhurriedMs = 600_000
 
 const allParts: readonly PartName[] = ['api', 'worker', 'intake']
 // A worker's lease is a minute; what it held is sent by another after that.
@@ -158,10 +179,12 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   await ledger.close()
 
   const verdict = await judge(stage, inFlight)
+  const late = wrongs.late ?? []
   const faults = [
     ...(isAtRest ? [] : ['it did not come to rest']),
     ...faultsOf(verdict),
     ...(wrongs.faults ?? []),
+    ...(run.isCountsOnly ? [] : late),
     ...reporter.refused.map((line) => `report refused: ${line}`),
     ...(await miscounts(stage)),
     ...((await run.findFaults?.(stage, verdict)) ?? []),
@@ -169,6 +192,7 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   say(`\n${await circumstances(ground.pool)};`)
   say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
   say(summary(load.spoken, verdict, inFlight))
+  if (run.isCountsOnly) sayLate(late)
   for (const fault of faults) say(`FAULT: ${fault}`)
   if (verdict.wrongAnswers.length > 0) say(await internalErrors(ground.postern.directory))
   say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
@@ -213,8 +237,9 @@ export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
 /** Nothing is to be sent, and a report was brought for everything that was received; or that takes too long. */
 async function comeToRest(
   stage: Stage,
-  { drainMs = usualDrainMs, isHasty }: FaultRun,
+  { drainMs: givenMs = usualDrainMs, isHasty, isCountsOnly = false }: FaultRun,
 ): Promise<{ isAtRest: boolean; hastened: Promised[][] }> {
+  const drainMs = waitMs(givenMs, isCountsOnly)
   const { query, spoken, reporter, sink } = stage
   const hastened: Promised[][] = []
   say(`${spoken.promised.length} mails were promised; waiting for the last of them`)

@@ -180,7 +180,7 @@ describe('a session that ends in the middle of something', () => {
     await picture(hers, 'session-ended')
     assert.deepEqual(await findings(hers), [])
     await hers.keyboard.press('Escape')
-    await signIn(hers, grace, Date.now() + 30_000)
+    await signIn(hers, grace, 30_000)
     // It is not done by itself: who knows when they came back.
     await dialogOf(hers).getByText('Look at it again, and press once more.').waitFor()
     assert.equal((await show())['is_locked'], false)

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startDns } from '../../server/src/testing/dns.ts'
 import { startSesPeer } from '../../server/src/testing/ses-peer.ts'
-import { body, makePlan, until } from '../stage.ts'
+import { eventually } from '../../server/src/testing/waiting.ts'
+import { body, makePlan } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
@@ -321,9 +322,9 @@ describe('the end of a domain', () => {
     await confirm(page, 'Delete domain', 'They gave it up')
     await audited(admin, projectId, 'domains.delete', 'They gave it up')
     await page.waitForURL(`**${address}`)
-    await until(
-      async () => (await page.getByRole('link', { name: 'news.example.org' }).count()) === 0,
+    await eventually(
       'the deleted domain is gone from the list',
+      async () => (await page.getByRole('link', { name: 'news.example.org' }).count()) === 0,
     )
     assert.deepEqual(
       (await domains()).map(({ name }) => name),

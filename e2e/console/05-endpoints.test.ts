@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { verified } from '../../server/src/testing/verified.ts'
-import { body, until } from '../stage.ts'
+import { eventually } from '../../server/src/testing/waiting.ts'
+import { body } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
@@ -132,19 +133,19 @@ describe('endpoints', () => {
   })
 
   it('have events delivered once more, one or those of a time, and say how many have arrived since', async () => {
-    const from = new Date(Date.now() - 60_000)
+    const from = new Date(Date.now() - 3_600_000)
     receiver.answer({ status: 503, body: 'Out for lunch' }, '/orders')
     for (const is_locked of [true, false]) {
       await body(200, admin.patch(`/admin/projects/${projectId}`, { is_locked, reason: 'For a try' }))
     }
     const { id } = await only()
-    await until(async () => {
+    await eventually('an attempt has failed', async () => {
       const { data } = await body<{ data: unknown[] }>(
         200,
         admin.get(`${endpoints}/${id}/attempts?outcome=failed`),
       )
       return data.length > 0
-    }, 'an attempt has failed')
+    })
     await page.reload()
     await page.getByRole('combobox', { name: 'Outcome' }).click()
     await page.getByRole('option', { name: 'Failed, tried again' }).click()
@@ -189,7 +190,7 @@ describe('endpoints', () => {
     const { id } = await only()
     receiver.answer({ status: 410 }, '/orders')
     await body(202, admin.post(`${endpoints}/${id}/test`, {}))
-    await until(async () => !(await only()).is_active, 'it is switched off')
+    await eventually('it is switched off', async () => !(await only()).is_active)
     await page.goto(`/console/projects/${projectId}/endpoints/${id}`)
     await page.getByText('This endpoint is switched off').waitFor()
     await page.getByRole('alert').getByText(/410/).waitFor()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { body, until } from '../stage.ts'
+import { eventually } from '../../server/src/testing/waiting.ts'
+import { body } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
@@ -34,11 +35,11 @@ const statusesOf = async (id: string): Promise<string[]> => {
   const { recipients } = (await desk.admin.get(`${acme.path}/messages/${id}`)).body
   return recipients.map(({ status }: { status: string }) => status)
 }
-await until(
-  async () => (await statusesOf(delivered)).join() === 'delivered,delivered,bounced',
+await eventually(
   'the first mail has arrived, but for one copy',
+  async () => (await statusesOf(delivered)).join() === 'delivered,delivered,bounced',
 )
-await until(async () => (await statusesOf(nasty)).join() === 'delivered', 'the last mail has arrived')
+await eventually('the last mail has arrived', async () => (await statusesOf(nasty)).join() === 'delivered')
 
 let page: Page
 before(async () => {
@@ -63,7 +64,7 @@ describe('messages', () => {
   it('are found by recipient, status and tag, which stand in the address', async () => {
     await page.getByLabel('Recipient').fill('BO@example.net')
     await page.getByLabel('Recipient').press('Enter')
-    await until(async () => (await subjects()).join() === 'Your order', 'the recipient’s is found')
+    await eventually('the recipient’s is found', async () => (await subjects()).join() === 'Your order')
     await page.getByRole('combobox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'complained' }).click()
     await page.getByText('No message fits').waitFor()
@@ -71,12 +72,12 @@ describe('messages', () => {
     assert.deepEqual(await findings(page), [])
 
     await page.goto(`${messages}?tag=receipt`)
-    await until(async () => (await subjects()).join() === 'Your order', 'the tag’s is found')
+    await eventually('the tag’s is found', async () => (await subjects()).join() === 'Your order')
     assert.equal(await page.getByLabel('Tag').inputValue(), 'receipt')
     await page.goto(`${messages}?status=scheduled&cursor=%3Cscript%3E`)
     await page.getByText('This did not work').waitFor()
     await page.goto(`${messages}?status=nonsense`)
-    await until(async () => (await subjects()).length === 3, 'nonsense is left out')
+    await eventually('nonsense is left out', async () => (await subjects()).length === 3)
   })
 
   it('are opened by keyboard, and tell what happened to them in words', async () => {
@@ -102,7 +103,10 @@ describe('messages', () => {
     await page.getByText('4711').waitFor()
     assert.deepEqual(await findings(page), [])
     await page.getByRole('link', { name: 'receipt' }).click()
-    await until(async () => (await subjects()).join() === 'Your order', 'a tag leads to all that have it')
+    await eventually(
+      'a tag leads to all that have it',
+      async () => (await subjects()).join() === 'Your order',
+    )
   })
 
   it('show what customers wrote as text', async () => {
@@ -127,7 +131,10 @@ describe('messages', () => {
     await picture(page, 'message-cancel')
     await confirm(page, 'Do not send it', 'Sent to the wrong list')
     await dialog.waitFor({ state: 'detached' })
-    await until(async () => (await statusesOf(scheduled)).join() === 'canceled', 'the worker has canceled it')
+    await eventually(
+      'the worker has canceled it',
+      async () => (await statusesOf(scheduled)).join() === 'canceled',
+    )
     await page.getByRole('button', { name: 'Do not send' }).waitFor({ state: 'detached' })
     const { resource_id } = await audited(
       desk.admin,
@@ -157,7 +164,7 @@ describe('suppressed addresses', () => {
     assert.equal(new URL(page.url()).search, '?view=suppressed')
     assert.deepEqual(await findings(page), [])
     await table.getByRole('link', { name: 'bounce-1@example.net' }).click()
-    await until(async () => (await subjects()).join() === 'Your order', 'the mail to it is shown')
+    await eventually('the mail to it is shown', async () => (await subjects()).join() === 'Your order')
   })
 
   it('and messages are none in a new project', async () => {

@@ -5,8 +5,9 @@ import path from 'node:path'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { cleanUp } from '../../server/src/testing/cleanup.ts'
+import { eventually } from '../../server/src/testing/waiting.ts'
 import { Caller } from '../caller.ts'
-import { body, makePlan, until } from '../stage.ts'
+import { body, makePlan } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
 import { audited } from './dialog.ts'
@@ -54,9 +55,9 @@ describe('the audit of a project', () => {
   it('is told in sentences, with reasons and exceptions, and is found intact as the page opens', async () => {
     await page.goto(projectAudit)
     await rows().filter({ hasText: 'Card testing' }).waitFor()
-    await until(
-      async () => (await told())[0] === 'Ada locked Acme and set its score to 20: Card testing',
+    await eventually(
       'names are found',
+      async () => (await told())[0] === 'Ada locked Acme and set its score to 20: Card testing',
     )
     assert.deepEqual((await told()).slice(1), [
       'Grace rotated the secret of endpoint Orders of Acme: Leaked in a log',
@@ -112,7 +113,7 @@ describe('the whole audit', () => {
     await page.goto('/console/audit')
     await page.getByRole('combobox', { name: 'Who' }).fill('grace')
     await page.getByRole('option', { name: 'Grace <grace@example.com>' }).click()
-    await until(async () => (await told()).length === 2, 'only what Grace did is shown')
+    await eventually('only what Grace did is shown', async () => (await told()).length === 2)
     await page.getByRole('combobox', { name: 'Project' }).fill('acm')
     await page.getByRole('option', { name: `Acme (${acme.id})` }).click()
     await page.getByRole('combobox', { name: 'Operation' }).fill('rotate')
@@ -121,7 +122,7 @@ describe('the whole audit', () => {
     await page.getByRole('option', { name: 'endpoint' }).click()
     await page.getByLabel('Which endpoint').fill(String(endpoint.id))
     await page.getByLabel('Which endpoint').press('Enter')
-    await until(async () => (await told()).length === 1, 'one row fits all of it')
+    await eventually('one row fits all of it', async () => (await told()).length === 1)
     const today = new Date().toISOString().slice(0, 10)
     await page.getByLabel('To', { exact: true }).fill(today)
     await page.waitForURL(/to=/)
@@ -137,7 +138,7 @@ describe('the whole audit', () => {
     await page.getByText('Nobody did such a thing').waitFor()
     assert.deepEqual(await findings(page), [])
     await page.goto('/console/audit?resource=%3Cscript%3E&from=yesterday&actor=x')
-    await until(async () => (await told()).length > 10, 'nonsense is left out')
+    await eventually('nonsense is left out', async () => (await told()).length > 10)
   })
 
   it('shows what customers and operators wrote as text', async () => {

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { cleanUp } from '../../server/src/testing/cleanup.ts'
-import { patienceMs } from '../../server/src/testing/patience.ts'
 import { totpCode } from '../../server/src/testing/totp.ts'
+import { patienceMs } from '../../server/src/testing/waiting.ts'
 
 export interface Person {
   id: number
@@ -89,16 +89,15 @@ export async function openBrowser(url: string): Promise<Browser> {
   }
 }
 
-/** Through the form that is on the page. A code opens one session: who comes again shows the next. */
-export async function signIn(
-  page: Page,
-  { email, password, otpauth }: Person,
-  at = Date.now(),
-): Promise<void> {
+/** Through the form that is on the page. A code opens one session: who comes again shows the next, 30 s ahead. */
+export async function signIn(page: Page, { email, password, otpauth }: Person, aheadMs = 0): Promise<void> {
   await page.getByLabel('Email').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByLabel('Code of your authenticator').fill(totpCode(otpauth, at))
+  const field = page.getByLabel('Code of your authenticator')
+  await field.waitFor()
+  // As late as possible: a code is good for a minute.
+  await field.fill(totpCode(otpauth, Date.now() + aheadMs))
   await page.getByRole('button', { name: 'Confirm' }).click()
 }
 

@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
+import { eventually } from '../../server/src/testing/waiting.ts'
 import type { Caller } from '../caller.ts'
-import { body, until } from '../stage.ts'
+import { body } from '../stage.ts'
 
 /** The dialog in which everything is changed. */
 export const dialogOf = (page: Page): Locator => page.getByRole('dialog')
@@ -28,10 +29,10 @@ export const audited = (
   operation: string,
   reason: string | null,
 ): Promise<Entry> =>
-  until(async () => {
+  eventually(`the audit says ${operation}: ${reason}`, async () => {
     const { data } = await body<{ data: Entry[] }>(
       200,
       admin.get(`/admin/audit?project_id=${projectId}&limit=1`),
     )
     return data[0]?.operation === operation && data[0].reason === reason && data[0]
-  }, `the audit says ${operation}: ${reason}`)
+  })

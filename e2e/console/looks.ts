@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
+import { eventually } from '../../server/src/testing/waiting.ts'
 import { findings, picture } from './browser.ts'
 import type { Desk } from './desk.ts'
 
@@ -36,10 +36,12 @@ export async function looks(
 /** Once the page has taken notice of its window: what it does about it by script comes a frame or two later. */
 async function assertNothingSticksOut(page: Page, what: string): Promise<void> {
   const over = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
-  let px = await over()
-  for (let looks = 0; px > 0 && looks < 20; looks++) {
-    await sleep(100)
+  let px = 0
+  const fits = async (): Promise<boolean> => {
     px = await over()
+    return px <= 0
   }
-  assert.ok(px <= 0, `${what} is ${px} px too wide`)
+  await eventually(`${what} fits`, fits).catch((error: Error) => {
+    throw new Error(`${error.message}. It is ${px} px too wide`)
+  })
 }

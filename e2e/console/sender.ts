@@ -1,5 +1,6 @@
+import { eventually } from '../../server/src/testing/waiting.ts'
 import { Caller } from '../caller.ts'
-import { body, until } from '../stage.ts'
+import { body } from '../stage.ts'
 import type { Desk } from './desk.ts'
 import { furnish } from './furnish.ts'
 
@@ -24,10 +25,10 @@ export async function makeSender(desk: Desk, host = 'acme.example'): Promise<Sen
     201,
     admin.post(`${path}/domains`, { name: host, mta_provider: 'service' }),
   )
-  await until(async () => {
+  await eventually(`${host} is registered`, async () => {
     const { identity } = (await admin.get(`${path}/domains/${domain.id}`)).body
     return identity.state === 'registered'
-  }, `${host} is registered`)
+  })
   await declareVerified(database, domain.id)
   const { secret } = await body<{ secret: string }>(
     201,

@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
+import type { KeyTiming } from './core/access/keys.ts'
 import { SignIn } from './core/access/sign-in.ts'
 import { KeyLookUps } from './core/api-keys/look-ups.ts'
 import { UseNotes } from './core/api-keys/use-notes.ts'
@@ -85,7 +86,12 @@ interface Sending {
   uses: UseNotes
 }
 
-export function createContext(config: Config, log: Logger, applicationName: string): Context {
+export function createContext(
+  config: Config,
+  log: Logger,
+  applicationName: string,
+  { keyTiming }: { keyTiming?: KeyTiming | undefined } = {},
+): Context {
   const onError = (error: unknown, what: string) => log.error({ err: error }, what)
   const open = (url: string) =>
     new Database({ url, applicationName, poolSize: config.databasePoolSize, onError })
@@ -99,8 +105,9 @@ export function createContext(config: Config, log: Logger, applicationName: stri
     database,
     log,
   })
-  const issuer = ownIssuer(config.publicUrl, identity)
-  const authenticate = createAuthenticate([issuer, ...config.oidcIssuers.map(outsideIssuer)], identity)
+  const issuer = ownIssuer(config.publicUrl, identity, keyTiming)
+  const outside = config.oidcIssuers.map((options) => outsideIssuer(options, keyTiming))
+  const authenticate = createAuthenticate([issuer, ...outside], identity)
   const statements = database.statementsAsAdmin()
   const jobs = new JobSender({ db: statements, onError })
   const vault = new Vault(config.masterKeys)

@@ -15,6 +15,7 @@ import { receivers } from './testing/receivers.ts'
 import { Sink } from './testing/sink.ts'
 import { SmtpClient } from './testing/smtp-client.ts'
 import { submit } from './testing/submission.ts'
+import { eventually } from './testing/waiting.ts'
 import { Dispatcher } from './worker/dispatch.ts'
 
 /** Mail that comes in and is sent on, to a real SMTP server at the other end. */
@@ -54,13 +55,8 @@ const statusOf = async (messageId: string) =>
     ])
   )[0]?.status
 
-async function becomes(messageId: string, status: string): Promise<void> {
-  for (let n = 0; n < 100; n++) {
-    if ((await statusOf(messageId)) === status) return
-    await sleep(50)
-  }
-  assert.equal(await statusOf(messageId), status)
-}
+const becomes = (messageId: string, status: string): Promise<boolean> =>
+  eventually(`the message is ${status}`, async () => (await statusOf(messageId)) === status)
 
 describe('mail that is forwarded', () => {
   test('arrives as it came but for what is added, from a return path of the domain, sealed', async () => {

@@ -10,6 +10,7 @@ import { testDatabase } from './testing/database.ts'
 import { senders } from './testing/senders.ts'
 import { SmtpPeer } from './testing/smtp-peer.ts'
 import { idIn, openSubmission, plainOf, someText, submit } from './testing/submission.ts'
+import { eventually } from './testing/waiting.ts'
 import { Dispatcher } from './worker/dispatch.ts'
 
 /**
@@ -107,9 +108,9 @@ const messages = async (): Promise<number> => {
   return row?.count ?? 0
 }
 
-/** What the peer has, once it has as many mails as were accepted, or would have by now. */
+/** What the peer has, once it has as many mails as were accepted, and a moment later, in which more might come. */
 async function handedOver(): Promise<typeof peer.mails> {
-  for (let attempt = 0; attempt < 600 && peer.mails.length < accepted.length; attempt++) await sleep(50)
+  await eventually('every accepted mail is handed over', () => peer.mails.length >= accepted.length)
   await sleep(300)
   return peer.mails
 }

@@ -37,12 +37,7 @@ export class Amazon {
   }
 
   /** Under a certificate of a new name each time, because one that is known is not asked for again. */
-  async tell(
-    apiUrl: string,
-    mail: OutboundMail,
-    types: readonly SesEventType[],
-    patienceMs: number,
-  ): Promise<void> {
+  async tell(apiUrl: string, mail: OutboundMail, types: readonly SesEventType[]): Promise<void> {
     await sleep(Math.max(0, this.#toldAt + betweenCertificatesMs - performance.now()))
     this.#toldAt = performance.now()
     const path = `/SimpleNotificationService-${randomUUID().replaceAll('-', '')}.pem`
@@ -51,7 +46,7 @@ export class Amazon {
       const message = this.sns.notification(sesEvent(mail, type))
       // Where the certificate is, is not signed.
       const address = new URL(path, message['SigningCertURL']).href
-      await publishSns(apiUrl, { ...message, SigningCertURL: address }, patienceMs)
+      await publishSns(apiUrl, { ...message, SigningCertURL: address })
     }
   }
 

@@ -36,8 +36,8 @@ export interface Received extends Promised {
 export const describePoint = ({ step, part, what, when, occurrence }: Point): string =>
   `${step}: ${part}, ${when} ${what}${occurrence > 0 ? ` no. ${occurrence + 1}` : ''}`
 
-/** For a machine that does much else. */
-export const patienceMs = 90_000
+/** For a machine that does much else: what takes longer is stuck. */
+export const patienceMs = 300_000
 
 type Read = Parameters<typeof openTap>[2]
 

@@ -321,7 +321,7 @@ export class Life {
   async beTold(types: readonly SesEventType[]): Promise<void> {
     this.#lane.step('being told')
     for (const { ses } of [...this.#lane.received]) {
-      if (ses) await this.#lane.amazon.tell(this.#lane.url, ses, types, patienceMs)
+      if (ses) await this.#lane.amazon.tell(this.#lane.url, ses, types)
     }
   }
 

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../platform/errors.ts'
 import { startApi } from '../testing/api.ts'
 import { type Answer, Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
-import { dump, without } from '../testing/dump.ts'
+import { dump, watchRows } from '../testing/dump.ts'
 import { endpointConfiguration, fixtures, planConfiguration } from '../testing/fixtures.ts'
 import { holdingBack } from '../testing/lock-queue.ts'
 import { mutationScenarios, reason } from '../testing/mutations.ts'
@@ -62,14 +62,14 @@ describe('Idempotency-Key', () => {
       const key = newKey()
       const first = await admin.post(path, body, key)
       assert.ok(first.status < 300 && !isReplayed(first), first.text)
-      const written = await dump(database)
+      const rows = await watchRows(database)
       const otherOrder = Object.fromEntries(Object.entries(body).reverse())
       for (const again of [await admin.post(path, body, key), await admin.post(path, otherOrder, key)]) {
         assert.ok(isReplayed(again))
         assert.deepEqual(essence(again), essence(first))
         assert.notEqual(again.headers.get('x-request-id'), first.headers.get('x-request-id'))
       }
-      assert.deepEqual(await dump(database), written)
+      await rows.assertUntouched()
     })
   }
 
@@ -80,18 +80,15 @@ describe('Idempotency-Key', () => {
       const first = await admin.post(path, body, key)
       assert.ok(first.status < 300, first.text)
       const { resource, secret } = first.body
-      const written = await dump(database)
+      const rows = await watchRows(database, { except: ['control.denials'] })
       const again = await admin.post(path, body, key)
       assertRefused(again, 409, 'secret_already_revealed')
       const location = again.headers.get('location') ?? assert.fail('no Location')
       assert.equal(location, first.headers.get('location'))
       assert.deepEqual((await admin.get(location.replace('/v1/admin', ''))).body, resource)
-      assert.ok(!again.text.includes(secret) && !written.join().includes(secret), 'the secret was kept')
-      assert.deepEqual(
-        without('control.denials', await dump(database)),
-        without('control.denials', written),
-        'the repetition wrote something',
-      )
+      const kept = (await dump(database)).join()
+      assert.ok(!again.text.includes(secret) && !kept.includes(secret), 'the secret was kept')
+      await rows.assertUntouched()
     })
   }
 
@@ -119,7 +116,7 @@ describe('Idempotency-Key', () => {
     const key = newKey()
     const body = { email: 'grace@example.net', role: 'developer' }
     assert.equal((await admin.post(`/projects/${a.id}/members`, body, key)).status, 201)
-    const before = without('control.denials', await dump(database))
+    const rows = await watchRows(database, { except: ['control.denials'] })
     for (const [projectId, other] of [
       [a.id, { ...body, role: 'viewer' }],
       [a.id, { ...body, email: 'Grace@example.net' }],
@@ -129,7 +126,7 @@ describe('Idempotency-Key', () => {
       const refused = await admin.post(`/projects/${projectId}/members`, other, key)
       assertRefused(refused, 422, 'idempotency_key_reused')
     }
-    assert.deepEqual(without('control.denials', await dump(database)), before)
+    await rows.assertUntouched()
   })
 
   test('of another administrator, of another operation, or in another case is another key', async () => {
@@ -165,7 +162,7 @@ describe('Idempotency-Key', () => {
   })
 
   test('that is no key is refused, on every mutation', async () => {
-    const before = await dump(database)
+    const rows = await watchRows(database)
     for (const bad of ['', 'two words', 'x'.repeat(256), 'tab\there', 'schlüssel']) {
       for (const operation of ['POST', 'PATCH']) {
         const path = operation === 'POST' ? '/plans' : '/plans/1'
@@ -177,7 +174,7 @@ describe('Idempotency-Key', () => {
         )
       }
     }
-    assert.deepEqual(await dump(database), before)
+    await rows.assertUntouched()
     const longest = { 'idempotency-key': `${'x'.repeat(254)}~` }
     assert.equal((await admin.post('/plans', planConfiguration, longest)).status, 201)
   })
@@ -244,7 +241,7 @@ describe('Idempotency-Key in time', () => {
   })
 })
 
-/** A hundred at a time: what waits for a database connection for more than five seconds is told to come again. */
+/** Forty at a time: a request that waits five seconds for a database connection is refused, and a slow machine must not get there. */
 async function times(count: number, send: () => Promise<Answer>): Promise<Answer[]> {
   const answers: Promise<Answer>[] = []
   const caller = async () => {
@@ -254,7 +251,7 @@ async function times(count: number, send: () => Promise<Answer>): Promise<Answer
       await answer
     }
   }
-  await Promise.all(Array.from({ length: 100 }, caller))
+  await Promise.all(Array.from({ length: 40 }, caller))
   return Promise.all(answers)
 }
 

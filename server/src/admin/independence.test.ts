@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
@@ -27,12 +26,10 @@ describe('two administrators', () => {
         return edited
       },
       async () => {
-        for (let n = 0; n < 20; n++) {
-          const quick = await Promise.race([
-            grace.patch(`/projects/${free.id}`, { name: `Quick ${n}` }),
-            sleep(4_000),
-          ])
-          assert.equal(quick?.status, 200, 'an edit of another project did not come through')
+        // Few enough to be done before the database gives up Ada's wait for the lock, on a slow machine too.
+        for (let n = 0; n < 5; n++) {
+          const edited = await grace.patch(`/projects/${free.id}`, { name: `Edited ${n}` })
+          assert.equal(edited.status, 200, 'an edit of another project did not come through')
         }
         assert.equal(isHeldDone, false)
       },
@@ -45,7 +42,7 @@ describe('two administrators', () => {
       rows.map(({ chain, rows }) => [Number(chain), Number(rows)]),
       [
         [held.id, 1],
-        [free.id, 20],
+        [free.id, 5],
       ],
     )
   })

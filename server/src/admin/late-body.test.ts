@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, type TestContext, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
+import { untilCallerIsDoubted } from '../testing/late-body.ts'
 import { holdingBack } from '../testing/lock-queue.ts'
 
 /** Who may do something is looked up before the body is read, and bodies can be sent slowly. */
@@ -14,22 +14,23 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 
 /** The head of a request now; the body, and with it the answer, when it is called. */
-function sendHead(
+async function sendHead(
+  t: TestContext,
   method: string,
   path: string,
   headers: object,
-): (body: object) => Promise<{ status: number; body: string }> {
+): Promise<(body: object) => Promise<{ status: number; body: string }>> {
   const sent = request(`${api.url}/v1/admin${path}`, {
     method,
     headers: { ...headers, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
   })
-  sent.flushHeaders()
   const answer = new Promise<{ status: number; body: string }>((resolve, reject) => {
     sent.on('error', reject)
     sent.on('response', async (response) =>
       resolve({ status: response.statusCode ?? 0, body: await text(response) }),
     )
   })
+  await untilCallerIsDoubted(t, () => sent.flushHeaders())
   return (body) => {
     sent.end(JSON.stringify(body))
     return answer
@@ -48,10 +49,9 @@ const roleOf = async (id: number) =>
   )[0]
 
 describe('an administrator who is one no more when the body arrives', () => {
-  test('is refused, and cannot give back to themselves what was taken', async () => {
+  test('is refused, and cannot give back to themselves what was taken', async (t) => {
     const leaver = await signedIn(api)
-    const finish = sendHead('PATCH', `/users/${leaver.userId}`, leaver.headers)
-    await sleep(1_200)
+    const finish = await sendHead(t, 'PATCH', `/users/${leaver.userId}`, leaver.headers)
     assert.equal((await admin.patch(`/users/${leaver.userId}`, out)).status, 200)
     assert.equal((await finish(comeBack)).status, 401)
     assert.deepEqual(await roleOf(leaver.userId), { role: 'user', is_active: false })
@@ -68,10 +68,9 @@ describe('an administrator who is one no more when the body arrives', () => {
     assert.equal((await roleOf(leaver.userId))?.role, 'user')
   })
 
-  test('is served as ever when nothing was taken', async () => {
+  test('is served as ever when nothing was taken', async (t) => {
     const slow = await signedIn(api)
-    const finish = sendHead('PATCH', `/users/${slow.userId}`, slow.headers)
-    await sleep(1_200)
+    const finish = await sendHead(t, 'PATCH', `/users/${slow.userId}`, slow.headers)
     assert.equal((await finish({ end_sessions: true, reason: 'Lost my laptop' })).status, 200)
   })
 })

@@ -8,7 +8,7 @@ import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { fixtures, planConfiguration } from '../testing/fixtures.ts'
 import { mailRows } from '../testing/mail-rows.ts'
-import { Chance } from '../testing/random.ts'
+import { Chance, seed } from '../testing/random.ts'
 
 /**
  * As many audit rows as committed changes, whatever goes wrong: random acts by many callers at once, while
@@ -17,7 +17,6 @@ import { Chance } from '../testing/random.ts'
  * of messages by the jobs that are there for them.
  */
 const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 600)
-const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 const callers = 12
 
 const database = await testDatabase()

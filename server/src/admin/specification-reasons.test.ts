@@ -4,7 +4,7 @@ import { startApi } from '../testing/api.ts'
 import { auditRowOf } from '../testing/audit-row.ts'
 import { type Answer, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
-import { dump, without } from '../testing/dump.ts'
+import { watchRows } from '../testing/dump.ts'
 import {
   apiKeyConfiguration,
   endpointConfiguration,
@@ -33,11 +33,11 @@ const heirs = [await makeUser(), await makeUser()].map(({ id }) => id)
 type Body = Record<string, unknown>
 
 async function assertReasonRequired(ask: () => Promise<Answer>): Promise<Answer> {
-  const before = without('control.denials', await dump(database))
+  const rows = await watchRows(database, { except: ['control.denials'] })
   const answer = await ask()
   assertProblem(answer, 422, 'reason_required')
   assert.match(answer.body.message, /"reason"/)
-  assert.deepEqual(without('control.denials', await dump(database)), before)
+  await rows.assertUntouched()
   return answer
 }
 

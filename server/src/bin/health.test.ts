@@ -5,11 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { cleanUp } from '../testing/cleanup.ts'
 import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import { patienceMs } from '../testing/waiting.ts'
 
-/** An API that is ready when a test says so. */
-let status = 200
+/** An API that says so many times that it is not ready. */
+let refusals = 0
 const api = http.createServer((request, response) => {
-  response.statusCode = request.url === '/readyz' ? status : 404
+  response.statusCode = request.url !== '/readyz' ? 404 : refusals > 0 ? 503 : 200
+  if (refusals > 0) refusals--
   response.end()
 })
 api.listen(0, '127.0.0.1')
@@ -25,12 +27,11 @@ const env = {
 
 describe('postern health', () => {
   it('says that the API is ready', async () => {
-    status = 200
     assert.deepEqual(await callPostern(env, 'health'), { status: 0, stdout: 'ready\n', stderr: '' })
   })
 
   it('says that it is not, and why', async () => {
-    status = 503
+    refusals = 1
     const answer = await callPostern(env, 'health')
     assert.equal(answer.status, 1)
     assert.match(answer.stdout, /^not ready: http:\S+\/readyz answers 503$/m)
@@ -40,11 +41,9 @@ describe('postern health', () => {
   })
 
   it('waits for it', async () => {
-    status = 503
-    setTimeout(() => {
-      status = 200
-    }, 1500)
-    assert.equal((await callPostern(env, 'health', '--wait', '30')).status, 0)
+    refusals = 3
+    assert.equal((await callPostern(env, 'health', '--wait', String(patienceMs / 1000))).status, 0)
+    assert.equal(refusals, 0)
     assert.equal((await callPostern(env, 'health', '--wait', 'long')).status, 2)
   })
 })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../testing/api.ts'
 import { Client } from '../testing/client.ts'
 import { customers } from '../testing/customers.ts'
 import { testDatabase } from '../testing/database.ts'
+import { untilCallerIsDoubted } from '../testing/late-body.ts'
 import { holdingBack } from '../testing/lock-queue.ts'
 import { assertProblem } from '../testing/problem.ts'
 
@@ -85,20 +85,19 @@ describe('refusals come in their order', () => {
 })
 
 describe('whoever was let in', () => {
-  test('and is a member no more when the body arrives is refused', async () => {
+  test('and is a member no more when the body arrives is refused', async (t) => {
     const leaver = await member(project.id, 'developer')
     const sent = request(`${api.url}/v1${path}`, {
       method: 'POST',
       headers: { ...leaver.headers, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
     })
-    sent.flushHeaders()
     const answer = new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
       sent.on('error', reject)
       sent.on('response', async (response) =>
         resolve({ status: response.statusCode, body: await text(response) }),
       )
     })
-    await sleep(1_200)
+    await untilCallerIsDoubted(t, () => sent.flushHeaders())
     await admin.patch(`/projects/${project.id}/members/${leaver.memberId}`, { role: 'viewer' })
     sent.end(JSON.stringify({ name: 'Events', url: 'https://example.com', events: [] }))
     const { status, body } = await answer

@@ -4,7 +4,7 @@ import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
 import { openInbound, someMail } from '../testing/inbound.ts'
-import { startPostgresProxy } from '../testing/postgres-proxy.ts'
+import { losingConnection, startPostgresProxy } from '../testing/postgres-proxy.ts'
 import { receivers } from '../testing/receivers.ts'
 import type { SmtpClient } from '../testing/smtp-client.ts'
 import { submit } from '../testing/submission.ts'
@@ -15,7 +15,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeReceiver } = receivers(database, admin)
 const proxy = await startPostgresProxy(database.url)
-const db = openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }).as('mail')
+const db = openDatabase({ ...database, url: proxy.urlOf(database.url) }).as('mail')
 const { open, inboundOf, eventsOf } = await openInbound(api, database, { routes: db, mailOf: () => db })
 const shop = await makeReceiver()
 await shop.route(null, shop.toEndpoint)
@@ -34,11 +34,11 @@ describe('a database that goes away', () => {
       const before = await there()
       const client = await open()
       await client.begin(target.at('x'))
-      proxy.hooks[moment] = () => true
-      client.write(`${someMail()}\r\n.\r\n`)
-      assert.match((await client.reply()) ?? '', /^451 4\.3\.0/, moment)
-      delete proxy.hooks[moment]
-      await proxy.cut()
+      const reply = await losingConnection(proxy, moment, () => {
+        client.write(`${someMail()}\r\n.\r\n`)
+        return client.reply()
+      })
+      assert.match(reply ?? '', /^451 4\.3\.0/, moment)
       assert.equal(await there(), before + left, moment)
       assert.match(await submit(await open(), someMail(), { to: [target.at('x')] }), /^250/)
       assert.equal(await there(), before + left + 1)

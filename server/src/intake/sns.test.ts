@@ -9,8 +9,8 @@ import { createLogger } from '../platform/log.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
-import { startPostgresProxy } from '../testing/postgres-proxy.ts'
-import { Chance } from '../testing/random.ts'
+import { losingConnection, startPostgresProxy } from '../testing/postgres-proxy.ts'
+import { Chance, seed } from '../testing/random.ts'
 import { type SesEventType, sesEvent } from '../testing/ses-events.ts'
 import { sesConfigurationSet } from '../testing/ses-outbound.ts'
 import { snsForgeries } from '../testing/sns-forgeries.ts'
@@ -26,7 +26,7 @@ const log = createLogger('debug', { write: (line) => void logLines.push(line) })
 const otherTopic = 'arn:aws:sns:eu-west-1:111122223333:postern-other'
 const app = createHttpServer({ log, trustedProxies: ['127.0.0.1'], isHttps: false })
 snsRoute(app, {
-  cells: openCells({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 }),
+  cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
   ...{ keys, log, suppressOn: new Set(['5.1.1']), endpoint: peer.url },
   topicArns: [peer.topicArn, otherTopic],
 })
@@ -227,7 +227,7 @@ describe('what SES tells', () => {
   })
 
   test('ends as some order of it would, doubled, late and in any order', async () => {
-    const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+    const chance = new Chance(seed)
     const message = `seed ${chance.seed}`
     for (let round = 0; round < 25; round++) {
       const mail = await newMail({ status: 'queued', dispatch: 'awaiting' })
@@ -250,9 +250,7 @@ describe('what SES tells', () => {
     test(`comes again when the database is lost (${when}), and is taken in once`, async () => {
       const mail = await newMail()
       const fields = peer.notification(eventOf(mail, 'Delivery'))
-      proxy.hooks[when] = () => true
-      assert.equal(await post(fields), 503)
-      delete proxy.hooks[when]
+      assert.equal(await losingConnection(proxy, when, () => post(fields)), 503)
       await publishSns(url, fields)
       assert.equal((await stateOf(mail)).events.length, 1)
     })

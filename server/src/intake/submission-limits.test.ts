@@ -10,10 +10,11 @@ import { startApi } from '../testing/api.ts'
 import { makeCertificate } from '../testing/certificate.ts'
 import { signedIn } from '../testing/client.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
-import { startPostgresProxy } from '../testing/postgres-proxy.ts'
+import { losingConnection, startPostgresProxy } from '../testing/postgres-proxy.ts'
 import { senders } from '../testing/senders.ts'
 import { SmtpClient } from '../testing/smtp-client.ts'
 import { idIn, openSubmission, plainOf, someText, submit } from '../testing/submission.ts'
+import { eventually, patienceMs } from '../testing/waiting.ts'
 import { followCertificate } from './certificate.ts'
 
 /** How much anybody may bring, and what is said when something is wrong with us. */
@@ -90,8 +91,14 @@ describe('all sessions together', () => {
     const [slow, other] = [await openSmall(sender.secret), await openSmall(secret)]
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await slow.say(command)
     slow.write(`${someText(name)}\r\n${line.repeat(150)}`)
-    await sleep(300)
     const large = someText(name, { body: line.repeat(150) })
+    /** Whether there is room for another. */
+    const hasRoom = async () => {
+      const reply = await other.say(`MAIL FROM:<> SIZE=${large.length}`)
+      await other.say('RSET')
+      return /^250/.test(reply ?? '')
+    }
+    await eventually('the slow mail takes up its memory', async () => !(await hasRoom()))
     assert.match(await submit(other, large, { parameters: `SIZE=${large.length}` }), /^452 4\.3\.1/)
     assert.match(await submit(other, large), /^452 4\.3\.1/)
     idIn(await submit(other, someText(name)))
@@ -103,9 +110,9 @@ describe('all sessions together', () => {
     // Whoever goes away in the middle gives it back, too.
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await slow.say(command)
     slow.write(`${someText(name)}\r\n${line.repeat(150)}`)
-    await sleep(300)
+    await eventually('the slow mail takes up its memory', async () => !(await hasRoom()))
     slow.close()
-    await sleep(300)
+    await eventually('its memory is free again', hasRoom)
     idIn(await submit(other, large, { parameters: `SIZE=${large.length}` }))
   })
 
@@ -114,8 +121,8 @@ describe('all sessions together', () => {
     const clients = [await openFew(), await openFew(), await openFew()]
     await assert.rejects(openFew(), 'a fourth was let in')
     for (const client of clients) client.close()
-    await sleep(300)
-    idIn(await submit(await openFew(sender.secret), someText(name)))
+    const next = await eventually('another is let in', () => openFew(sender.secret).catch(() => undefined))
+    idIn(await submit(next, someText(name)))
   })
 })
 
@@ -150,7 +157,7 @@ describe('a session', () => {
     const ending = await openSubmission(api)
     const [busy, idle] = [await ending.open(sender.secret), await ending.open(sender.secret)]
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await busy.say(command)
-    const stopped = ending.stop()
+    const stopped = ending.stop(patienceMs)
     assert.match((await idle.reply()) ?? '', /^421 4\.3\.2/)
     busy.write(`${someText(name)}\r\n.\r\n`)
     idIn((await busy.reply()) ?? '')
@@ -174,16 +181,14 @@ describe('a database that is away', () => {
   })
 
   test('is answered with 451 to a mail, before the commit and when its answer is lost', async () => {
-    const db = openDatabase({ ...database, url: proxy.urlOf(database.url) }, { queryTimeoutMs: 1000 })
+    const db = openDatabase({ ...database, url: proxy.urlOf(database.url) })
     const acceptance = new Acceptance(db.as('mail'), ['service'])
     const { open: openCut } = await openSubmission(api, { acceptance })
     const client = await openCut(sender.secret)
     for (const moment of ['onStatement', 'onDone'] as const) {
       const before = await messages()
-      proxy.hooks[moment] = () => true
-      assert.match(await submit(client, someText(name)), /^451 4\.3\.0/, moment)
-      delete proxy.hooks[moment]
-      await proxy.cut()
+      const reply = await losingConnection(proxy, moment, () => submit(client, someText(name)))
+      assert.match(reply, /^451 4\.3\.0/, moment)
       // Nobody can know: it may come again, and there are two.
       assert.equal(await messages(), before + (moment === 'onDone' ? 1 : 0))
       idIn(await submit(client, someText(name)))
@@ -195,8 +200,9 @@ describe('a certificate that is renewed on disk', () => {
   test('is taken without a restart, and one that cannot be used is not', async () => {
     const [own, next] = [makeCertificate(), makeCertificate()]
     const { tls, startTls, open: openNow } = await openSubmission(api, { tls: own })
+    const logLines: string[] = []
     const end = followCertificate(own.files, own, {
-      log: createLogger('silent'),
+      log: createLogger('info', { write: (entry) => void logLines.push(entry) }),
       everyMs: 50,
       onRenewed: (certificate) => [tls, startTls].forEach((listener) => void listener.renew(certificate)),
     })
@@ -210,12 +216,11 @@ describe('a certificate that is renewed on disk', () => {
     const first = await seen()
     // Half of it: the key is still the old one.
     cpSync(next.files.certificate, own.files.certificate)
-    await sleep(300)
+    await eventually('it is read', () => logLines.some((entry) => /cannot be used/.test(entry)))
     assert.equal(await seen(), first)
     const client = await openNow(sender.secret)
     cpSync(next.files.key, own.files.key)
-    await sleep(300)
-    assert.notEqual(await seen(), first)
+    await eventually('the whole of it is used', async () => (await seen()) !== first)
     idIn(await submit(client, someText(name)))
     end()
   })

@@ -7,6 +7,7 @@ import { testDatabase } from '../testing/database.ts'
 import { senders } from '../testing/senders.ts'
 import { SmtpClient } from '../testing/smtp-client.ts'
 import { idIn, openSubmission, plainOf, someText, submit } from '../testing/submission.ts'
+import { eventually } from '../testing/waiting.ts'
 
 /** Mail that customers bring by SMTP. */
 const database = await testDatabase()
@@ -120,11 +121,10 @@ describe('a mail', () => {
     const client = await open(secret)
     const id = idIn(await submit(client, someText(sender.domain.name)))
     assert.equal((await sender.program.get(`/messages/${id}`)).body.is_test, true)
-    for (let attempt = 0; ; attempt++) {
+    await eventually('the use is written down', async () => {
       const { body } = await admin.get(`/projects/${sender.id}/api-keys/${resource.id}`)
-      if (body.last_used_at !== null) break
-      assert.ok(attempt < 100)
-    }
+      return body.last_used_at !== null
+    })
   })
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mutated, ponderousMails } from '../testing/hostile-mail.ts'
 import { Quickness } from '../testing/quick.ts'
-import { Chance } from '../testing/random.ts'
+import { Chance, seed } from '../testing/random.ts'
 import * as reports from '../testing/reports.ts'
 import { readDsn } from './dsn.ts'
 
@@ -125,7 +125,7 @@ describe('a delivery status notification', () => {
 })
 
 test('any mail is read or passed over, quickly, and nothing in it gets out of hand', async (t) => {
-  const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+  const chance = new Chance(seed)
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 1000)
   const samples = [
     reports.postfixBounce,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Quickness } from '../testing/quick.ts'
-import { Chance } from '../testing/random.ts'
+import { Chance, seed } from '../testing/random.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
 
 test('the status stands behind the digits of a reply, as the MTAs of this world write it', () => {
@@ -43,7 +43,7 @@ test('a reply is kept in one line', () => {
 })
 
 test('any text is read quickly', (t) => {
-  const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+  const chance = new Chance(seed)
   const pieces = ['5', '50', '550', '.', '5.1.1', ' ', '-', '#', '(', ';', ':', '\n', '\t', 'x', '999']
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 100_000)
   const quickness = new Quickness()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Quickness } from '../testing/quick.ts'
-import { Chance } from '../testing/random.ts'
+import { Chance, seed } from '../testing/random.ts'
 import type { Mailbox } from './content.ts'
 import { readMailbox } from './mailbox.ts'
 
@@ -177,7 +177,7 @@ describe('an address outside of ASCII', () => {
 })
 
 test('any text is read or refused, quickly, and what was read is read as the same again', (t) => {
-  const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+  const chance = new Chance(seed)
   const pieces = [
     'a',
     'Z',

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Quickness } from '../testing/quick.ts'
-import { Chance } from '../testing/random.ts'
+import { Chance, seed } from '../testing/random.ts'
 import { makeVerp, readVerp, type VerpKeys, type VerpToken } from './verp.ts'
 
-const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+const chance = new Chance(seed)
 const octets = (count: number) => Buffer.from(Array.from({ length: count }, () => chance.below(256)))
 const keys: VerpKeys = [octets(32)]
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Standing } from '../core/standing/standing.ts'
 import { startApi } from '../testing/api.ts'
 import { signedIn } from '../testing/client.ts'
@@ -8,6 +7,7 @@ import { testDatabase } from '../testing/database.ts'
 import { startReceiver } from '../testing/receiver.ts'
 import { senders } from '../testing/senders.ts'
 import { Sink } from '../testing/sink.ts'
+import { eventually } from '../testing/waiting.ts'
 import { withWorker } from '../testing/worker.ts'
 import { exposition, onScrape } from './metrics.ts'
 
@@ -34,11 +34,10 @@ interface Shown {
 /** Once the answers of so many receivers have been counted, which is a moment after they were given. */
 async function shownAfter(webhooks: number): Promise<Shown> {
   await receiver.until(webhooks)
-  for (const startedAt = performance.now(); performance.now() - startedAt < 5_000; await sleep(20)) {
+  return eventually(`${webhooks} attempts are counted`, async () => {
     const now = await shown()
-    if (now.values.get('postern_webhook_attempts_total{outcome="delivered"}') === webhooks) return now
-  }
-  assert.fail(`${webhooks} attempts were not counted`)
+    return now.values.get('postern_webhook_attempts_total{outcome="delivered"}') === webhooks && now
+  })
 }
 
 async function shown(): Promise<Shown> {

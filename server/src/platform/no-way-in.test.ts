@@ -8,6 +8,7 @@ import { cleanUp } from '../testing/cleanup.ts'
 import { type DnsRecord, resolverAt, startDns } from '../testing/dns.ts'
 import { embedding, insideLiterals, insideNames, insideV4, insideV6 } from '../testing/inside-hosts.ts'
 import { startShiftyDns } from '../testing/shifty-dns.ts'
+import { patienceMs } from '../testing/waiting.ts'
 import { createNetGuard, type NetGuard, NotAllowed } from './net-guard.ts'
 
 /**
@@ -35,9 +36,9 @@ async function startCounter(host: string, port = 0): Promise<Counter> {
 /** Without a look at the spelling first: what decides is the look at the connection. */
 async function tryAll(guard: NetGuard, urls: readonly string[]): Promise<unknown[]> {
   const agent = guard.agent({
-    connectTimeoutMs: 2000,
-    headersTimeoutMs: 2000,
-    bodyTimeoutMs: 2000,
+    connectTimeoutMs: patienceMs,
+    headersTimeoutMs: patienceMs,
+    bodyTimeoutMs: patienceMs,
     connectionsPerOrigin: 2,
   })
   const attempt = (url: string) =>

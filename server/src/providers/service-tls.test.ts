@@ -5,6 +5,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { makeCertificate } from '../testing/certificate.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { someMail } from '../testing/mail-samples.ts'
+import { patienceMs } from '../testing/waiting.ts'
 import { ServiceProvider, smtpAddressOf } from './service.ts'
 
 interface Seen {
@@ -38,7 +39,7 @@ async function startServer(options: SMTPServerOptions): Promise<{ port: number; 
 }
 
 function serviceFor(url: string): ServiceProvider {
-  const timeouts = { openMs: 2000, silenceMs: 2000, mailMs: 4000 }
+  const timeouts = { openMs: patienceMs, silenceMs: patienceMs, mailMs: patienceMs }
   const service = new ServiceProvider({
     hosts: [smtpAddressOf(new URL(url))],
     name: 'postern.example',

@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanUp } from '../testing/cleanup.ts'
 import { someMail } from '../testing/mail-samples.ts'
-import { SmtpPeer } from '../testing/smtp-peer.ts'
+import { type Script, SmtpPeer } from '../testing/smtp-peer.ts'
+import { eventually, patienceMs } from '../testing/waiting.ts'
 import { queueIdOf, type ServiceOptions, ServiceProvider, smtpAddressOf } from './service.ts'
+import type { SmtpTimeouts } from './smtp-session.ts'
 
+/** None of these is over before the test has failed. */
+const neverMs = 10 * patienceMs
+const ordinary = { openMs: neverMs, silenceMs: neverMs, mailMs: neverMs, idleMs: neverMs }
+
+/** A test that is about a time-out brings its own, and one that is about rests its own clock. */
 function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions> = {}): ServiceProvider {
   const service = new ServiceProvider({
     hosts: peers.map(({ url }) => smtpAddressOf(new URL(url))),
     name: 'postern.example',
     ...options,
-    timeouts: { openMs: 400, silenceMs: 400, mailMs: 1500, idleMs: 1000, ...options.timeouts },
+    timeouts: { ...ordinary, ...options.timeouts },
     limits: { firstRestMs: 200, longestRestMs: 800, ...options.limits },
   })
   cleanUp(async () => service.close())
@@ -19,6 +25,7 @@ function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions>
 }
 
 const hostOf = ({ url }: SmtpPeer) => url.replace('smtp://', '')
+const mailCommandsOf = ({ commands }: SmtpPeer) => commands.filter((line) => line.startsWith('MAIL')).length
 
 test('the own fleet takes every name, keeps it nowhere, and gives no tokens', async () => {
   const service = serviceFor([])
@@ -92,7 +99,7 @@ describe('a mail handed over', () => {
     const peer = await SmtpPeer.start({ extensions: ['SIZE 1000'] })
     const handover = await serviceFor([peer]).send(someMail({ raw: Buffer.alloc(2000, 'x') }))
     assert.equal(handover.kind === 'refused' && handover.isLasting && handover.status, '5.3.4')
-    assert.equal(peer.commands.filter((line) => line.startsWith('MAIL')).length, 0)
+    assert.equal(mailCommandsOf(peer), 0)
   })
 
   test('is never handed over with an envelope that is more than two addresses', async () => {
@@ -152,7 +159,6 @@ describe('a mail handed over', () => {
 
     peer.script = { extensions: ['PIPELINING', '8BITMIME'] }
     peer.cutOff()
-    await sleep(20)
     const refused = await service.send(someMail({ envelope }))
     assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.7')
     assert.equal((await service.send(someMail())).kind, 'sent')
@@ -168,7 +174,6 @@ describe('a mail handed over', () => {
 
     peer.script = { extensions: ['PIPELINING'] }
     peer.cutOff()
-    await sleep(20)
     const refused = await service.send(someMail({ raw }))
     assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.3')
     assert.equal(peer.mails.length, 1)
@@ -176,16 +181,17 @@ describe('a mail handed over', () => {
 })
 
 describe('a host that cannot be reached', () => {
-  test('is told of, whatever it does instead of answering, in time', async () => {
-    for (const [script, mayBeSent, detail] of [
-      [{ greeting: 'silence' }, false, /greeting/i],
+  test('is told of, whatever it does instead of answering', { timeout: 2 * patienceMs }, async () => {
+    const noGreeting = /^no greeting within 400 ms$|Greeting never received/
+    const cases: [Script, mayBeSent: boolean, detail: RegExp, limits?: Partial<SmtpTimeouts>][] = [
+      [{ greeting: 'silence' }, false, noGreeting, { openMs: 400 }],
       [{ greeting: 'close' }, false, /closed/],
       [{ greeting: 'reset' }, false, /ECONNRESET|closed/],
       [{ greeting: '554 5.3.2 No service' }, false, /554 5\.3\.2/],
       [{ greeting: '421 4.3.2 Later' }, false, /421/],
-      [{ octetMs: 60 }, false, /greeting/i],
-      [{ answers: { EHLO: 'silence' } }, false, /within|Timeout/],
-      [{ answers: { MAIL: 'silence' } }, false, /Timeout/],
+      [{ octetMs: 60 }, false, noGreeting, { openMs: 400 }],
+      [{ answers: { EHLO: 'silence' } }, false, noGreeting, { openMs: 400 }],
+      [{ answers: { MAIL: 'silence' } }, false, /Timeout/, { silenceMs: 400 }],
       [{ answers: { RCPT: 'reset' } }, false, /ECONNRESET|closed/],
       [{ answers: { RCPT: '421 4.3.2 Shutting down' } }, false, /421/],
       [{ answers: { DATA: 'close' } }, false, /closed/],
@@ -193,30 +199,30 @@ describe('a host that cannot be reached', () => {
       [{ answers: { BODY: 'close' } }, true, /closed/],
       [{ answers: { '.': 'reset' } }, true, /ECONNRESET|closed/],
       [{ answers: { '.': 'close' } }, true, /closed/],
-      [{ answers: { '.': 'silence' } }, true, /Timeout/],
+      // Long enough for all answers that come before it.
+      [{ answers: { '.': 'silence' } }, true, /Timeout/, { silenceMs: 2000 }],
       [{ answers: { '.': '421 4.3.0 Not taken' } }, false, /421/],
-    ] as const) {
+    ]
+    for (const [script, mayBeSent, detail, limits = {}] of cases) {
       const peer = await SmtpPeer.start(script)
-      const start = performance.now()
-      const handover = await serviceFor([peer]).send(someMail())
+      const handover = await serviceFor([peer], { timeouts: limits }).send(someMail())
       const what = JSON.stringify(script)
       assert.ok(handover.kind === 'unreachable', `${what}: ${JSON.stringify(handover)}`)
       assert.equal(handover.mayBeSent, mayBeSent, what)
       assert.match(handover.detail, detail, what)
       assert.equal(handover.host, hostOf(peer))
-      assert.ok(performance.now() - start < 2000, what)
     }
   })
 
   test('is told of when it answers one octet at a time and would take for ever', async () => {
     const peer = await SmtpPeer.start()
-    const service = serviceFor([peer], { timeouts: { mailMs: 600 } })
-    await service.send(someMail())
+    const service = serviceFor([peer], { timeouts: { mailMs: 2000 } })
+    assert.equal((await service.send(someMail())).kind, 'sent')
+    // The answers to one mail take ten seconds and more.
     peer.script = { octetMs: 100 }
-    const start = performance.now()
     const handover = await service.send(someMail())
-    assert.match(handover.kind === 'unreachable' ? handover.detail : '', /^no end within \d+ ms$/)
-    assert.ok(performance.now() - start < 900)
+    const [, limit] = /^no end within (\d+) ms$/.exec('detail' in handover ? handover.detail : '') ?? []
+    assert.ok(Number(limit) <= 2000, JSON.stringify(handover))
   })
 
   test('may end a session that nobody uses, without being thought ill of', async () => {
@@ -227,10 +233,16 @@ describe('a host that cannot be reached', () => {
       peer.cutOff()
     }
     assert.equal((await service.send(someMail())).kind, 'sent')
-    peer.script = { answers: { MAIL: '421 4.4.2 Idle for too long' }, delayMs: { greeting: 50 } }
+    const greeting = Promise.withResolvers<void>()
+    const { sessions } = peer
+    peer.script = {
+      answers: { MAIL: '421 4.4.2 Idle for too long' },
+      waitsFor: { greeting: greeting.promise },
+    }
     const begun = service.send(someMail())
-    await sleep(25)
+    await eventually('a new session is opened', () => peer.sessions > sessions)
     peer.script = {}
+    greeting.resolve()
     assert.equal((await begun).kind, 'sent')
     assert.equal(service.isOpen, false)
     assert.equal(peer.mails.length, 5)
@@ -238,7 +250,9 @@ describe('a host that cannot be reached', () => {
 
   test('is left alone for a growing while, then tried with one mail, and then is back', async () => {
     const peer = await SmtpPeer.start()
-    const service = serviceFor([peer], { limits: { firstRestMs: 400, longestRestMs: 800 } })
+    let clock = 0
+    const limits = { firstRestMs: 400, longestRestMs: 800 }
+    const service = serviceFor([peer], { limits, now: () => clock })
     await service.send(someMail())
     await peer.stop()
     const [sessions] = [peer.sessions]
@@ -251,18 +265,29 @@ describe('a host that cannot be reached', () => {
       detail: 'no MTA can be reached; the next try is not due yet',
       mayBeSent: false,
     })
-    await sleep(520)
+    // A rest is up to a fifth shorter or longer.
+    clock += 319
+    assert.equal(service.isOpen, true, 'its first rest is not over')
+    clock += 162
     assert.equal(service.isOpen, false, 'its first rest is over')
     assert.equal((await service.send(someMail())).kind, 'unreachable')
-    await sleep(350)
+    clock += 639
     assert.equal(service.isOpen, true, 'the second rest is longer')
-    await sleep(650)
+    clock += 322
     assert.equal(service.isOpen, false)
 
-    peer.script = { delayMs: { greeting: 100 } }
+    const greeting = Promise.withResolvers<void>()
+    peer.script = { waitsFor: { greeting: greeting.promise } }
     await peer.listen()
-    const handovers = await Promise.all(Array.from({ length: 10 }, () => service.send(someMail())))
-    assert.equal(handovers.filter(({ kind }) => kind === 'sent').length, 1, 'one mail tries it')
+    const kinds: string[] = []
+    const sending = Array.from({ length: 10 }, async () => {
+      kinds.push((await service.send(someMail())).kind)
+    })
+    await eventually('all but one have come back', () => kinds.length === 9)
+    assert.ok(kinds.every((kind) => kind === 'unreachable'))
+    greeting.resolve()
+    await Promise.all(sending)
+    assert.equal(kinds.at(-1), 'sent', 'one mail tries it')
     assert.equal(peer.sessions, sessions + 1)
     assert.equal(service.isOpen, false)
     const then = await Promise.all(Array.from({ length: 10 }, () => service.send(someMail())))
@@ -270,14 +295,16 @@ describe('a host that cannot be reached', () => {
   })
 
   test('rests once for one failure, however many mails it took with it', async () => {
-    const peer = await SmtpPeer.start({ delayMs: { MAIL: 50 } })
-    const service = serviceFor([peer], { limits: { longestRestMs: 10_000 } })
+    const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
+    let clock = 0
+    const service = serviceFor([peer], { limits: { longestRestMs: 10_000 }, now: () => clock })
     const begun = Array.from({ length: 10 }, () => service.send(someMail()))
-    await sleep(25)
+    await eventually('all wait for an answer', () => mailCommandsOf(peer) === 10)
     await peer.stop()
     for (const { kind } of await Promise.all(begun)) assert.equal(kind, 'unreachable')
     assert.equal(service.isOpen, true)
-    await sleep(300)
+    // The longest that a first rest may be; a second would be 320 at least.
+    clock += 241
     assert.equal(service.isOpen, false)
   })
 
@@ -305,16 +332,18 @@ describe('several hosts', () => {
     )
   })
 
-  test('go on when one of them is gone, and no mail notices', async () => {
+  test('go on when one of them is gone, and no mail notices', async (t) => {
     const [alive, dead] = [await SmtpPeer.start(), await SmtpPeer.start({ greeting: 'silence' })]
-    const service = serviceFor([dead, alive], { limits: { firstRestMs: 5000, longestRestMs: 5000 } })
-    const start = performance.now()
-    const handovers = await Promise.all(Array.from({ length: 40 }, () => service.send(someMail())))
+    const openMs = 8000
+    const service = serviceFor([dead, alive], { timeouts: { openMs }, now: () => 0 })
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const sending = Promise.all(Array.from({ length: 40 }, () => service.send(someMail())))
+    await eventually('one half is sent while the other waits for a greeting', () => alive.mails.length === 20)
+    t.mock.timers.tick(openMs)
+    const handovers = await sending
     assert.ok(handovers.every((handover) => handover.kind === 'sent' && handover.host === hostOf(alive)))
-    assert.ok(performance.now() - start < 1500)
-    const sessions = dead.sessions
     for (let n = 0; n < 20; n++) await service.send(someMail())
-    assert.equal(dead.sessions, sessions, 'it is left alone')
+    assert.equal(dead.sessions, 20, 'it is left alone')
     assert.equal(alive.mails.length, 60)
   })
 
@@ -334,7 +363,7 @@ describe('several hosts', () => {
 
 describe('many mails at once', () => {
   test('wait for a session, and each gets one', async () => {
-    const peer = await SmtpPeer.start({ delayMs: { '.': 5 } })
+    const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { limits: { sessions: 4 } })
     const handovers = await Promise.all(Array.from({ length: 100 }, () => service.send(someMail())))
     assert.ok(handovers.every(({ kind }) => kind === 'sent'))
@@ -343,36 +372,42 @@ describe('many mails at once', () => {
 
   test('are all told when the host is lost under them, and nobody waits for nothing', async () => {
     const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
-    const service = serviceFor([peer], { limits: { sessions: 2 } })
-    const start = performance.now()
-    const handovers = await Promise.all(Array.from({ length: 50 }, () => service.send(someMail())))
-    assert.ok(handovers.every(({ kind }) => kind === 'unreachable'))
-    assert.ok(performance.now() - start < 1000)
+    const service = serviceFor([peer], { limits: { sessions: 2 }, now: () => 0 })
+    const kinds: string[] = []
+    for (let n = 0; n < 50; n++) void service.send(someMail()).then(({ kind }) => kinds.push(kind))
+    await eventually('two wait for an answer', () => mailCommandsOf(peer) === 2)
+    peer.cutOff()
+    await eventually('all have come back', () => kinds.length === 50)
+    assert.ok(kinds.every((kind) => kind === 'unreachable'))
+    assert.equal(peer.sessions, 2, 'those that waited did not try it')
   })
 
-  test('are told when there is no room for too long', async () => {
-    const peer = await SmtpPeer.start({ delayMs: { '.': 500 } })
-    const service = serviceFor([peer], {
-      limits: { sessions: 1 },
-      timeouts: { mailMs: 300, silenceMs: 1000 },
-    })
-    const [first, second] = await Promise.all([service.send(someMail()), service.send(someMail())])
+  test('are told when there is no room for too long', async (t) => {
+    const peer = await SmtpPeer.start({ answers: { '.': 'silence' } })
+    const mailMs = 40_000
+    const service = serviceFor([peer], { limits: { sessions: 1 }, timeouts: { mailMs } })
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const sending = Promise.all([service.send(someMail()), service.send(someMail())])
+    await eventually('the first is handed over', () => peer.mails.length === 1)
+    t.mock.timers.tick(mailMs)
+    const [first, second] = await sending
     assert.equal(first.kind === 'unreachable' && first.mayBeSent, true)
     assert.equal(second.kind === 'unreachable' && second.mayBeSent, false)
   })
 
   test('end with the provider', async () => {
-    const peer = await SmtpPeer.start({ delayMs: { '.': 100 } })
+    const answer = Promise.withResolvers<void>()
+    const peer = await SmtpPeer.start({ waitsFor: { '.': answer.promise } })
     const service = serviceFor([peer], { limits: { sessions: 1 } })
     const [underWay, waiting] = [service.send(someMail()), service.send(someMail())]
-    await sleep(50)
+    await eventually('the first waits for its answer', () => peer.mails.length === 1)
     service.close()
-    assert.equal((await underWay).kind, 'sent', 'what is under way is finished')
     assert.equal((await waiting).kind, 'unreachable')
+    answer.resolve()
+    assert.equal((await underWay).kind, 'sent', 'what is under way is finished')
     assert.equal((await service.send(someMail())).kind, 'unreachable')
     assert.equal(service.isOpen, true)
-    await sleep(50)
-    assert.equal(peer.open, 0)
+    await eventually('the session is over', () => peer.open === 0)
     assert.equal(peer.commands.at(-1), 'QUIT')
   })
 })

@@ -23,6 +23,8 @@ export interface ServiceOptions {
   name: string
   timeouts?: Partial<SmtpTimeouts>
   limits?: Partial<SmtpLimits>
+  /** The clock by which hosts rest, in milliseconds. */
+  now?: () => number
 }
 
 // Whoever sends has a lease of 60 s on the mail.
@@ -54,11 +56,11 @@ export class ServiceProvider implements MtaProvider, Carrier {
   #count = 0
   #isClosed = false
 
-  constructor({ hosts, name, timeouts, limits }: ServiceOptions) {
+  constructor({ hosts, name, timeouts, limits, now = () => performance.now() }: ServiceOptions) {
     this.#timeouts = { ...ordinaryTimeouts, ...timeouts }
     const bounds = { ...ordinaryLimits, ...limits }
     this.#sessions = bounds.sessions
-    this.#hosts = hosts.map((address) => new SmtpHost(address, name, this.#timeouts, bounds))
+    this.#hosts = hosts.map((address) => new SmtpHost(address, name, this.#timeouts, bounds, now))
   }
 
   async register(): Promise<Registration> {

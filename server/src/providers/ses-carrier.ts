@@ -31,6 +31,8 @@ export interface SesCarrierOptions extends SesAccess {
   /** SES takes nothing for so long, and why. */
   onRest?: (why: string, restMs: number) => void
   limits?: Partial<SesLimits>
+  /** The clock by which SES rests, in milliseconds. */
+  now?: () => number
 }
 
 export interface SesLimits {
@@ -60,6 +62,7 @@ export class SesCarrier implements Carrier {
   readonly atMostOnce: { withinSeconds: number }
   readonly #options: SesCarrierOptions
   readonly #limits: SesLimits
+  readonly #now: () => number
   readonly #host: string
   readonly #connections: Connections
   #client: Promise<SESv2> | undefined
@@ -72,6 +75,7 @@ export class SesCarrier implements Carrier {
   constructor(options: SesCarrierOptions) {
     this.#options = options
     this.#limits = { ...ordinaryLimits, ...options.limits }
+    this.#now = options.now ?? (() => performance.now())
     const { connectMs, sendMs } = this.#limits
     this.atMostOnce = { withinSeconds: sendMs / 1000 + 1 }
     this.#host =
@@ -85,7 +89,7 @@ export class SesCarrier implements Carrier {
   }
 
   get isOpen(): boolean {
-    const isResting = this.#failures > 0 && (this.#isTried || performance.now() < this.#restsUntil)
+    const isResting = this.#failures > 0 && (this.#isTried || this.#now() < this.#restsUntil)
     return this.#isClosed || isResting
   }
 
@@ -95,7 +99,7 @@ export class SesCarrier implements Carrier {
     if (this.isOpen) return this.#unreachable('SES takes nothing; the next try is not due yet')
     const isTrial = this.#failures > 0
     if (isTrial) this.#isTried = true
-    const startedAt = performance.now()
+    const startedAt = this.#now()
     try {
       const handover = await this.#handOver(mail)
       if (handover.kind === 'sent' || handover.kind === 'refused') {
@@ -203,7 +207,7 @@ export class SesCarrier implements Carrier {
     const { firstRestMs, longestRestMs } = this.#limits
     this.#failures++
     const restMs = Math.min(longestRestMs, firstRestMs * 2 ** Math.min(this.#failures - 1, 16))
-    this.#restedAt = performance.now()
+    this.#restedAt = this.#now()
     this.#restsUntil = this.#restedAt + restMs
     this.#options.onRest?.(why, restMs)
   }

@@ -26,6 +26,7 @@ export class SmtpHost {
   readonly #ehlo: string
   readonly #timeouts: SmtpTimeouts
   readonly #limits: SmtpLimits
+  readonly #now: () => number
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
   #busy = 0
   #failures = 0
@@ -33,12 +34,19 @@ export class SmtpHost {
   #isTried = false
   #isClosed = false
 
-  constructor(address: SmtpAddress, ehlo: string, timeouts: SmtpTimeouts, limits: SmtpLimits) {
+  constructor(
+    address: SmtpAddress,
+    ehlo: string,
+    timeouts: SmtpTimeouts,
+    limits: SmtpLimits,
+    now: () => number,
+  ) {
     this.name = `${address.host}:${address.port}`
     this.#address = address
     this.#ehlo = ehlo
     this.#timeouts = timeouts
     this.#limits = limits
+    this.#now = now
   }
 
   get isUp(): boolean {
@@ -55,7 +63,7 @@ export class SmtpHost {
 
   /** It rested long enough, and nobody is trying it yet. */
   get isDue(): boolean {
-    return !this.isUp && !this.#isTried && performance.now() >= this.#restsUntil
+    return !this.isUp && !this.#isTried && this.#now() >= this.#restsUntil
   }
 
   async hand(mail: Mail, until: number): Promise<Told> {
@@ -127,7 +135,7 @@ export class SmtpHost {
     const { firstRestMs, longestRestMs } = this.#limits
     const restMs = Math.min(firstRestMs * 2 ** this.#failures++, longestRestMs)
     // Spread, so that not every process comes back in the same moment.
-    this.#restsUntil = performance.now() + restMs * (0.8 + 0.4 * Math.random())
+    this.#restsUntil = this.#now() + restMs * (0.8 + 0.4 * Math.random())
   }
 
   #closeIdle(): void {

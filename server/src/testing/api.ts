@@ -2,9 +2,11 @@ import { createApi } from '../api.ts'
 import { loadConfig } from '../config.ts'
 import { type Context, createContext } from '../context.ts'
 import { appoint, createAdministrator, type Enrolment } from '../core/access/enrol.ts'
+import type { KeyTiming } from '../core/access/keys.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from './cleanup.ts'
 import type { TestDatabase } from './database.ts'
+import { newPartLog } from './part-logs.ts'
 
 /** A whole API on a free port, as `postern api` builds it, with its log kept for a look. */
 export interface TestApi {
@@ -26,7 +28,11 @@ const newEmail = (): string => `admin${++administrators}@example.com`
 export async function startApi(
   database: TestDatabase,
   environment: Record<string, string> = {},
-  { waitsForJobs = true, consoleFolder }: { waitsForJobs?: boolean; consoleFolder?: string } = {},
+  {
+    waitsForJobs = true,
+    consoleFolder,
+    keyTiming,
+  }: { waitsForJobs?: boolean; consoleFolder?: string; keyTiming?: KeyTiming } = {},
 ): Promise<TestApi> {
   const logLines: string[] = []
   const config = loadConfig({
@@ -51,7 +57,7 @@ export async function startApi(
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })
-  const context = createContext(config, log, 'postern test')
+  const context = createContext(config, log, 'postern test', { keyTiming })
   const { app } = createApi(context, consoleFolder)
   const ready = context.jobs.start()
   if (waitsForJobs) await ready
@@ -60,6 +66,7 @@ export async function startApi(
     await app.close()
     await context.jobs.stop(1000)
     await context.close()
+    newPartLog('api').append(logLines.join(''))
   })
   const deps = { auth: context.auth, adminDb: context.db.admin, identityDb: context.db.identity }
   return {

@@ -14,6 +14,7 @@ export class BadLine {
   isSilent = false
   readonly #server: Server
   readonly #open: Set<Socket>
+  readonly #closing = new AbortController()
 
   private constructor(server: Server, port: number, open: Set<Socket>) {
     this.#server = server
@@ -55,22 +56,24 @@ export class BadLine {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort()
     for (const socket of this.#open) socket.destroy()
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
   async #carry(from: Socket, to: Socket, latencyMs: () => number): Promise<void> {
+    const pause = (ms: number) => sleep(ms, undefined, { signal: this.#closing.signal })
     try {
       for await (const chunk of from) {
-        await sleep(latencyMs())
+        await pause(latencyMs())
         for (let rest: Buffer = chunk; rest.length > 0 && !to.destroyed; ) {
-          while (this.isSilent && !to.destroyed) await sleep(20)
+          while (this.isSilent && !to.destroyed) await pause(20)
           const piece = rest.subarray(
             0,
             Math.max(1, Math.min(rest.length, this.bytesPerSecond * tickSeconds)),
           )
           await new Promise((resolve) => to.write(piece, resolve))
-          await sleep((piece.length / this.bytesPerSecond) * 1000)
+          await pause((piece.length / this.bytesPerSecond) * 1000)
           rest = rest.subarray(piece.length)
         }
       }

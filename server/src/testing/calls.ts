@@ -10,6 +10,8 @@ import type { Sent } from './wire.ts'
 /** A request to the administrative plane, and what an administrator gets for it. */
 export interface Call extends Sent {
   about: string
+  /** There is no operation at that address. */
+  isToNowhere?: boolean
   /** Whether it is what the operation is there for, done for good. */
   isGood: boolean
   status: number
@@ -144,6 +146,6 @@ export function callsToNowhere(routes: readonly string[]): Call[] {
     .filter((route) => !known.includes(route) && !patterns.some((pattern) => pattern.test(route)))
     .map((route) => {
       const [method = '', path = ''] = route.split(' ')
-      return { about: `${route}, where nothing is`, method, path, ...refusals.absent }
+      return { about: `${route}, where nothing is`, isToNowhere: true, method, path, ...refusals.absent }
     })
 }

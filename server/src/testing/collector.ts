@@ -1,8 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanUp } from './cleanup.ts'
-import { patienceMs } from './patience.ts'
+import { eventually } from './waiting.ts'
 
 /** A collector of OpenTelemetry, as far as it takes traces by OTLP over HTTP, in JSON. */
 export interface Collector {
@@ -72,12 +71,13 @@ export async function startCollector(): Promise<Collector> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bodies,
     spans,
-    async until(isSo, what) {
-      for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(50)) {
-        if (isSo(spans())) return spans()
-      }
-      throw new Error(`never came: ${what}; ${spans().map(({ name }) => name)}`)
-    },
+    until: (isSo, what) =>
+      eventually(`the collector has ${what}`, () => {
+        const all = spans()
+        return isSo(all) && all
+      }).catch((error: Error) => {
+        throw new Error(`${error.message}. It has: ${spans().map(({ name }) => name)}`)
+      }),
   }
 }
 

@@ -14,7 +14,6 @@ describe('a complaint', () => {
         from: 'p-abc@bounces.shop.example.org',
         to: ['anna@example.net'],
         raw: Buffer.from(raw),
-        receivedAtMs: 0,
         ip: '127.0.0.1',
         helo: 'mta.test',
       },

@@ -72,6 +72,13 @@ export function openDatabase(
   return database
 }
 
+/** By the database's own clock, so that it can be compared with the times that the database writes. */
+export async function databaseNow({ query }: TestDatabase): Promise<Date> {
+  const [row] = await query<{ now: Date }>('select postern.now()')
+  if (!row) throw new Error('a select without from returned no row')
+  return row.now
+}
+
 /** Where the mail of a test database is. */
 export function openCells(database: TestDatabase, options: Partial<DatabaseOptions> = {}): Cells {
   const opened = openDatabase(database, options)

@@ -9,7 +9,9 @@ import { promisify } from 'node:util'
 import { createResolver } from '../platform/dns.ts'
 import { cleanUp } from './cleanup.ts'
 import { endWithUs } from './end-with-us.ts'
+import { newPartLog } from './part-logs.ts'
 import { steadyPort } from './steady-port.ts'
+import { patienceMs } from './waiting.ts'
 
 /**
  * A private authoritative DNS server (Knot) on a free loopback port. On Debian: apt-get install knot.
@@ -128,6 +130,7 @@ async function startKnot(configuration: string): Promise<ChildProcess> {
   const knot = spawn('knotd', ['-c', configuration], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   endWithUs(knot)
   const log: string[] = []
+  const kept = newPartLog('knot')
   await new Promise<void>((resolve, reject) => {
     knot.once('error', (error: NodeJS.ErrnoException) => {
       const isMissing = error.code === 'ENOENT'
@@ -136,6 +139,7 @@ async function startKnot(configuration: string): Promise<ChildProcess> {
     knot.once('exit', () => reject(new Error(`Knot DNS did not start:\n${log.join('\n')}`)))
     createInterface(knot.stderr as NodeJS.ReadableStream).on('line', (line) => {
       log.push(line)
+      kept.append(`${line}\n`)
       // The last thing it does; from then on it can be told things.
       if (line.includes('control, binding to')) resolve()
     })
@@ -200,4 +204,5 @@ ${zones.map((zone) => `  - domain: "${zone}"\n    file: ${zoneFile(zone)}`).join
 `
 
 /** Somebody else who looks there, Amazon for one. */
-export const resolverAt = (server: string) => createResolver({ servers: [server], timeoutMs: 2000, tries: 2 })
+export const resolverAt = (server: string) =>
+  createResolver({ servers: [server], timeoutMs: patienceMs, tries: 2 })

@@ -2,7 +2,9 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type JWK, type JWTPayload, SignJWT } from 'jose'
+import type { KeyTiming } from '../core/access/keys.ts'
 import { cleanUp } from './cleanup.ts'
+import { patienceMs } from './waiting.ts'
 
 /**
  * An outside issuer: a real HTTP server with a key set, whose keys and health change when a test says so.
@@ -119,6 +121,18 @@ const published = (keys: Record<Algorithm, IssuerKey>): JWK[] =>
     kid,
     use: 'sig',
   }))
+
+/** Keys age only when a test moves this clock, and a fetch of keys ends early only where a test says so. */
+export class KeyClock implements KeyTiming {
+  #nowMs = 0
+  fetchTimeoutMs = patienceMs
+
+  readonly nowMs = (): number => this.#nowMs
+
+  advance(ms: number): void {
+    this.#nowMs += ms
+  }
+}
 
 /** A segment of a token made by hand: an object to be written as JSON, or the very text or bytes. */
 export type Part = Record<string, unknown> | string | Buffer

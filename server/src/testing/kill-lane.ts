@@ -5,10 +5,10 @@ import { startApi, type TestApi } from './api.ts'
 import { type Answer, Client } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
-import { patienceMs } from './patience.ts'
 import { bareEnvironment, type PosternProcess, startPosternAll } from './postern-process.ts'
 import { type Commit, type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts'
 import { type SesCall, type SesPeer, startSesPeer } from './ses-peer.ts'
+import { eventually, patienceMs } from './waiting.ts'
 
 /**
  * A `postern all` in a process of its own that can be killed at any point of a domain edit and of what follows it: its
@@ -125,13 +125,13 @@ export class KillLane {
 
   /** Those of the preparation are no part of what follows: they go, or end if the process has them already. */
   async #dropJobs(): Promise<void> {
-    do {
+    await eventually('the jobs of the preparation are gone', async () => {
       await this.database.query(
         `delete from jobs.job where name = $1 and state not in ('active', 'completed')`,
         [queue],
       )
-      await sleep(20)
-    } while (await this.hasJobs(`state <> 'completed'`))
+      return !(await this.hasJobs(`state <> 'completed'`))
+    })
     await sleep(50)
   }
 
@@ -142,7 +142,7 @@ export class KillLane {
 
   /** What the dead process had begun stays as it is while the next one works, and goes then. */
   async forgetJobs(): Promise<void> {
-    while (await this.hasJobs(`state in ('created', 'retry')`)) await sleep(20)
+    await eventually('no job waits', async () => !(await this.hasJobs(`state in ('created', 'retry')`)))
     await sleep(100)
     await this.database.query('delete from jobs.job where name = $1', [queue])
   }
@@ -151,13 +151,13 @@ export class KillLane {
   async edit({ project_id, id, etag }: Subject, body: object): Promise<Answer | undefined> {
     const { url } = this.#postern ?? assert.fail('nobody is there')
     const client = new Client(url, await this.api.tokenOf(this.#email))
-    for (;;) {
+    // Its job queue is ready a moment after it serves.
+    const { answer } = await eventually('the process takes the edit', async () => {
       const request = client.patch(`/projects/${project_id}/domains/${id}`, body, { 'if-match': etag })
       const answer = await request.catch(() => undefined)
-      // Its job queue is ready a moment after it serves.
-      if (answer?.status !== 503) return answer
-      await sleep(50)
-    }
+      return answer?.status !== 503 && { answer }
+    })
+    return answer
   }
 
   /** From now on points are counted, and the process dies at the one that is given. */

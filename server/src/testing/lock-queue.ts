@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestDatabase } from './database.ts'
-import { patienceMs } from './patience.ts'
+import { eventually } from './waiting.ts'
 
 /**
  * Two changes that meet: the statement runs in a transaction that commits only once the request waits for its
@@ -21,7 +20,7 @@ export async function holdingBack<Answer>(
     await holder.query('begin')
     await holder.query(statement)
     const answer = request()
-    await untilSomebodyWaitsFor(database, rows[0]?.pid ?? 0)
+    await blockedBy(database, rows[0]?.pid ?? 0)
     await meanwhile()
     await holder.query('commit')
     return await answer
@@ -30,15 +29,14 @@ export async function holdingBack<Answer>(
   }
 }
 
-async function untilSomebodyWaitsFor(database: TestDatabase, pid: number): Promise<void> {
-  const end = Date.now() + patienceMs
-  while (Date.now() < end) {
+/** Resolves once a session waits for a lock that the session with this process id holds. */
+export async function blockedBy(database: TestDatabase, pid: number): Promise<void> {
+  const isBlocked = async (): Promise<boolean> => {
     const waiting = await database.query(
       `select from pg_stat_activity where datname = current_database() and $1 = any (pg_blocking_pids(pid))`,
       [pid],
     )
-    if (waiting.length > 0) return
-    await sleep(5)
+    return waiting.length > 0
   }
-  throw new Error('the request did not wait for the lock')
+  await eventually('a session waits for the lock', isBlocked, { everyMs: 5 })
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
 import { endWithUs } from './end-with-us.ts'
+import { newPartLog } from './part-logs.ts'
 
 /** A `postern` of its own, as an operator runs it. */
 export interface PosternProcess {
@@ -59,12 +60,14 @@ export async function startPostern(
   cleanUp(async () => void child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const lines: string[] = []
+  const log = newPartLog(`postern-${command}`)
   const awaited = new Set(messages)
   const url = await new Promise<string>((resolve, reject) => {
     let served = ''
     void exited.then(() => reject(new Error(`postern ${command} ended: ${lines.join('\n')}`)))
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line)
+      log.append(`${line}\n`)
       const { msg, addresses } = JSON.parse(line)
       if (msg === 'serving') served = `http://127.0.0.1:${addresses[0].port}`
       awaited.delete(msg)

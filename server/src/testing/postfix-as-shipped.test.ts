@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { promisify } from 'node:util'
 import { createTransport } from 'nodemailer'
 import { insideV4, insideV6 } from './inside-hosts.ts'
 import { Postfix, production } from './postfix.ts'
@@ -14,14 +12,10 @@ import { SmtpClient } from './smtp-client.ts'
 const [sink, feedback] = [await Sink.open(), await Sink.open()]
 const ports = { sinkPort: sink.port, feedbackPort: feedback.port }
 const postfix = await Postfix.open(ports)
-const run = promisify(execFile)
 
-/** What a table says to a key; empty if it says nothing. */
+/** What a table answers for a key; empty if it has no entry. */
 const look = (table: string, key: string): Promise<string> =>
-  run('/usr/sbin/postmap', ['-q', key, `regexp:${path.join(production, table)}`]).then(
-    ({ stdout }) => stdout.trim(),
-    () => '',
-  )
+  postfix.lookUp(`regexp:${path.join(production, table)}`, key)
 
 const publicV4 = [
   '1.1.1.1',

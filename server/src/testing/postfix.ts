@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, type ExecFileException, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFile, chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
 import { endWithUs } from './end-with-us.ts'
+import { newPartLog } from './part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
@@ -87,6 +88,7 @@ export class Postfix {
 
   async remove(): Promise<void> {
     await this.kill()
+    newPartLog('postfix').copyFrom(path.join(this.#home, 'log'))
     await rm(this.#home, { recursive: true, force: true })
   }
 
@@ -144,9 +146,27 @@ export class Postfix {
     await this.flush()
   }
 
+  /** What is queued now has reached the end of its lifetime: Postfix gives it up, and reports so. */
+  async expire(): Promise<void> {
+    await this.#tell('postsuper', '-f', 'ALL')
+    await this.flush()
+  }
+
   /** What was deferred is tried now. */
   async flush(): Promise<void> {
     await this.#tell('postqueue', '-f')
+  }
+
+  /** What a table answers for a key; empty if it has no entry. Read under this configuration, not that of the host. */
+  async lookUp(table: string, key: string): Promise<string> {
+    try {
+      return (await this.#tell('postmap', '-q', key, table)).stdout.trim()
+    } catch (error) {
+      // postmap(1): exit status 1 without a word means that there is no entry.
+      const { code, stderr } = error as ExecFileException & { stderr: string }
+      if (code === 1 && stderr === '') return ''
+      throw error
+    }
   }
 
   /** Everything that it logged so far. */

@@ -61,6 +61,28 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   }
 }
 
+/** The answer to a request whose connection to the database is lost at that moment of a commit. */
+export async function losingConnection<T>(
+  { hooks, cut }: PostgresProxy,
+  moment: keyof CommitHooks,
+  request: () => Promise<T>,
+): Promise<T> {
+  const reached = Promise.withResolvers<void>()
+  hooks[moment] = () => {
+    reached.resolve()
+    return true
+  }
+  try {
+    const answer = request()
+    await Promise.race([reached.promise, answer])
+    delete hooks[moment]
+    await cut()
+    return await answer
+  } finally {
+    delete hooks[moment]
+  }
+}
+
 class Connection {
   readonly closed: Promise<unknown>
   readonly #client: Socket

@@ -5,6 +5,7 @@ import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { newPartLog } from './part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
@@ -76,6 +77,7 @@ export async function startCluster({
   const pid = () => postmasterPid(data)
   const stop = async () => {
     await pg('pg_ctl', '-D', data, '-m', directory ? 'fast' : 'immediate', 'stop')
+    newPartLog('postgresql').copyFrom(path.join(home, 'log'))
     if (!directory) await rm(home, { recursive: true, force: true })
   }
 

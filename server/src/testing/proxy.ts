@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
+import { newPartLog } from './part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
@@ -48,6 +49,7 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
   })
   cleanUp(async () => {
     await nginx('-s', 'stop')
+    newPartLog('nginx').copyFrom(path.join(home, 'error.log'))
     await rm(home, { recursive: true, force: true })
   })
   return {

@@ -1,3 +1,6 @@
+/** The seed of this run. `POSTERN_TEST_SEED` repeats a run, and gives all files of a run the same seed. */
+export const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
+
 /** Chance that can be had again: the same seed gives the same run. (Mulberry32: small, and good enough for tests.) */
 export class Chance {
   readonly seed: number

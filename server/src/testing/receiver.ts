@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from './certificate.ts'
 import { cleanUp } from './cleanup.ts'
-import { patienceMs } from './patience.ts'
+import { eventually } from './waiting.ts'
 
 /** What a customer runs to hear of events: a real HTTPS server, whose answers a test changes while it runs. */
 export interface Receiver {
@@ -21,6 +20,10 @@ export interface Receiver {
   answer(reply: Reply, path?: string): void
   /** Resolves once so many have arrived, at a path if one is named. */
   until(count: number, path?: string): Promise<Received[]>
+  /** How many requests at this path wait for their answer at this moment. */
+  pending(path: string): number
+  /** Closes every connection. Requests that wait for an answer fail. */
+  disconnect(): void
   /** Nobody listens any more, and whoever is connected is cut off; and back again, at the same port. */
   down(): Promise<void>
   up(): Promise<void>
@@ -30,12 +33,11 @@ export interface Received {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** By this process's clock. */
-  at: number
 }
 
 export type Reply =
-  | { status: number; headers?: Record<string, string>; body?: string | Buffer; afterMs?: number }
+  /** With `after`, the answer is sent once that promise is fulfilled. */
+  | { status: number; headers?: Record<string, string>; body?: string | Buffer; after?: Promise<unknown> }
   /** The connection is ended without a word; no answer ever comes; the answer begins and never ends. */
   | 'reset'
   | 'hang'
@@ -48,14 +50,16 @@ export async function startReceiver(): Promise<Receiver> {
   const certificate = makeCertificate()
   const replies = new Map<string, Reply>()
   const got: Received[] = []
+  const pending = new Map<string, number>()
+  const pendingAt = (path: string): number => pending.get(path) ?? 0
   const respond = async (received: Received, request: IncomingMessage, response: ServerResponse) => {
     let reply: Reply = replies.get(received.path) ?? replies.get('') ?? { status: 204 }
     while (typeof reply === 'function') reply = reply(received)
     if (reply === 'reset') return void request.socket.destroy()
     if (reply === 'hang') return
     if (reply === 'endless') return void response.writeHead(200).write('and so on')
-    const { status, headers = {}, body = '', afterMs = 0 } = reply
-    if (afterMs > 0) await sleep(afterMs)
+    const { status, headers = {}, body = '', after } = reply
+    await after
     response.writeHead(status, headers).end(body)
   }
   const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
@@ -64,8 +68,10 @@ export async function startReceiver(): Promise<Receiver> {
     request.on('error', () => {})
     request.on('end', () => {
       const { url: path = '', headers } = request
-      const received = { path, headers, body: Buffer.concat(chunks).toString(), at: Date.now() }
+      const received = { path, headers, body: Buffer.concat(chunks).toString() }
       got.push(received)
+      pending.set(path, pendingAt(path) + 1)
+      response.once('close', () => pending.set(path, pendingAt(path) - 1))
       void respond(received, request, response)
     })
   })
@@ -94,12 +100,12 @@ export async function startReceiver(): Promise<Receiver> {
     answer: (reply, path = '') => void replies.set(path, reply),
     async until(count, path) {
       const those = () => (path === undefined ? got : got.filter((one) => one.path === path))
-      for (const deadline = Date.now() + patienceMs; those().length < count; await sleep(10)) {
-        if (Date.now() > deadline)
-          throw new Error(`${those().length} of ${count} arrived in ${patienceMs} ms`)
-      }
+      const what = `${count} requests have arrived${path === undefined ? '' : ` at ${path}`}`
+      await eventually(what, () => those().length >= count, { everyMs: 10 })
       return those()
     },
+    pending: pendingAt,
+    disconnect: () => server.closeAllConnections(),
     down,
     up: () => listen(port),
   }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   SMTPServer,
   type SMTPServerDataStream,
@@ -6,7 +5,7 @@ import {
   type SMTPServerSession,
 } from 'smtp-server'
 import { cleanUp } from './cleanup.ts'
-import { patienceMs } from './patience.ts'
+import { patienceMs } from './waiting.ts'
 
 export interface Delivery {
   /** The envelope's. */
@@ -14,7 +13,6 @@ export interface Delivery {
   to: string[]
   /** As it came over the wire, but for the dots of transparency. */
   raw: Buffer
-  receivedAtMs: number
   /** Who brought it. */
   ip: string
   helo: string
@@ -23,7 +21,6 @@ export interface Delivery {
 export interface Refusal {
   to: string
   answer: string
-  refusedAtMs: number
 }
 
 /** At RCPT, or once the whole message is there. An answer is a reply such as `550 5.1.1 No such user`. */
@@ -50,8 +47,6 @@ export class Sink {
   readonly received: Delivery[] = []
   /** What was not, in order. */
   readonly refused: Refusal[] = []
-  /** How long it thinks over each message before it answers. */
-  paceMs = 0
   readonly #server: SMTPServer
   readonly #treatments = new Map<string, { treatment: Treatment; left: number }>()
   readonly #notHandedOut: Delivery[] = []
@@ -124,7 +119,7 @@ export class Sink {
       if (treated?.treatment.at !== at || treated.left === 0) continue
       treated.left--
       const { answer } = treated.treatment
-      this.refused.push({ to, answer, refusedAtMs: Date.now() })
+      this.refused.push({ to, answer })
       if (answer === 'close') this.#disconnect(session)
       else if (answer !== 'hang') callback(asError(answer))
       return
@@ -146,14 +141,12 @@ export class Sink {
     }
     const { mailFrom, rcptTo } = session.envelope
     const to = rcptTo.map(({ address }) => address)
-    if (this.paceMs > 0) await sleep(this.paceMs)
     this.#meet(to, 'data', session, (error) => {
       if (error) return callback(error)
       this.#keep({
         from: mailFrom ? mailFrom.address : '',
         to,
         raw: Buffer.concat(chunks),
-        receivedAtMs: Date.now(),
         ip: session.remoteAddress,
         helo: session.hostNameAppearsAs,
       })

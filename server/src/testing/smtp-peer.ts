@@ -8,7 +8,8 @@ export interface Script {
   greeting?: Answer
   /** By verb, in capitals; `.` is the end of the data, `BODY` its first octets. */
   answers?: Record<string, Answer>
-  delayMs?: Record<string, number>
+  /** By verb, or `greeting`: what the answer waits for. */
+  waitsFor?: Record<string, Promise<unknown>>
   /** Every octet of an answer takes this long. */
   octetMs?: number
   extensions?: string[]
@@ -179,9 +180,8 @@ class Session {
   }
 
   async answer(verb: string, answer: Answer): Promise<void> {
-    const { delayMs, octetMs } = this.#peer.script
-    const delay = delayMs?.[verb] ?? 0
-    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay))
+    const { waitsFor, octetMs } = this.#peer.script
+    await waitsFor?.[verb]
     if (answer === 'silence') return
     if (answer === 'reset') this.#socket.resetAndDestroy()
     if (answer === 'close') this.#socket.end()

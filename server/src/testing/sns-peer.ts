@@ -5,10 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
 import { sesConfigurationSet } from './ses-outbound.ts'
+import { eventually } from './waiting.ts'
 
 /**
  * Amazon SNS as a subscriber sees it: messages that are really signed, the certificate they are signed with, the call
@@ -200,15 +200,12 @@ export const postSns = (
     body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
   })
 
-/** Posted until somebody says 200, as SNS does after failures of the server's. Says how often it took. */
-export async function publishSns(apiUrl: string, fields: SnsFields, patienceMs = 20_000): Promise<number> {
-  for (let tries = 1, end = Date.now() + patienceMs; ; tries++) {
-    const status = await postSns(apiUrl, fields).then(
-      (response) => response.status,
-      () => 0,
+/** Posts a message until the answer is 200, as SNS does after failures of the server. */
+export async function publishSns(apiUrl: string, fields: SnsFields): Promise<void> {
+  const isTaken = () =>
+    postSns(apiUrl, fields).then(
+      ({ status }) => status === 200,
+      () => false,
     )
-    if (status === 200) return tries
-    if (Date.now() > end) throw new Error(`the message was not taken: status ${status}`)
-    await sleep(50)
-  }
+  await eventually('a message of SNS is taken', isTaken, { everyMs: 50 })
 }

@@ -24,8 +24,9 @@ export async function openSubmission(api: TestApi, changes: Partial<SubmissionDe
   })
   const [startTls, tls] = listeners
   assert.ok(startTls && tls)
-  const stop = async () => void (await Promise.all(listeners.map((listener) => listener.stop(1000))))
-  cleanUp(stop)
+  const stop = async (graceMs: number) =>
+    void (await Promise.all(listeners.map((listener) => listener.stop(graceMs))))
+  cleanUp(() => stop(1000))
 
   /** Past EHLO, under TLS, and signed in if there is a key. */
   async function open(secret?: string): Promise<SmtpClient> {

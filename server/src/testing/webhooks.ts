@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type NewEvent, writeEvents } from '../core/messages/events.ts'
 import { createResolver } from '../platform/dns.ts'
 import { createLogger } from '../platform/log.ts'
@@ -8,10 +7,10 @@ import { type WebhookDeps, Webhooks } from '../worker/webhooks.ts'
 import { startApi, type TestApi } from './api.ts'
 import { cleanUp } from './cleanup.ts'
 import { signedIn } from './client.ts'
-import { openDatabase, type TestDatabase } from './database.ts'
+import { databaseNow, openDatabase, type TestDatabase } from './database.ts'
 import { fixtures } from './fixtures.ts'
-import { patienceMs } from './patience.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
+import { eventually, patienceMs } from './waiting.ts'
 
 /** Endpoints at a real receiver, events for them, and workers that tell the one of the other. */
 export interface WebhookStage {
@@ -26,12 +25,17 @@ export interface WebhookStage {
   makeEndpoint(projectId: number, changes?: { url?: string }): Promise<TestEndpoint>
   /** Written as whoever moves mail writes them. Returns their ids, in order. */
   tell(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
-  /** A worker for webhooks alone, stopped at the end of the file if a test does not. */
+  /**
+   * A worker for webhooks alone, stopped at the end of the file if a test does not. However slow the machine is, its requests
+   * do not time out, and a retry is due only after `pass`.
+   */
   startWorker(changes?: Partial<WebhookDeps>): Webhooks
   attemptsOf(endpoint: TestEndpoint): Promise<TestAttempt[]>
   queueOf(endpoint: TestEndpoint): Promise<TestQueue>
   waitingFor(endpoint: TestEndpoint): Promise<number>
   outboxOf(endpoint: TestEndpoint): Promise<{ topic: string; payload: Record<string, unknown> }[]>
+  /** By the database's clock. */
+  now(): Promise<Date>
   /** Everything that is due by now was done. */
   untilQuiet(endpoint: TestEndpoint): Promise<void>
   /** As if so much time had gone by: everything that is dated is dated back. */
@@ -61,10 +65,13 @@ export interface TestQueue {
   is_idle: boolean
   is_leased: boolean
   lease: number
-  /** From now, by the database's clock; negative when it is over. */
-  due_in_s: number | null
-  rests_s: number | null
+  is_due: boolean
+  due_at: Date | null
+  rests_until: Date | null
 }
+
+/** How long an endpoint rests after a failure, of workers that a test starts: until the test lets this time pass. */
+export const retryDelay = { ms: 3_600_000, interval: '1 hour' } as const
 
 export async function webhookStage(database: TestDatabase): Promise<WebhookStage> {
   const api = await startApi(database)
@@ -88,8 +95,7 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
   const queueOf = async (endpoint: TestEndpoint): Promise<TestQueue> => {
     const [row] = await database.query<TestQueue>(
       `select failures, is_proven, due_at is null as is_idle, leased_until is not null as is_leased, lease::int as lease,
-              extract(epoch from due_at - postern.now())::float8 as due_in_s,
-              extract(epoch from rests_until - postern.now())::float8 as rests_s
+              coalesce(due_at <= postern.now(), false) as is_due, due_at, rests_until
          from mail.endpoint_queues ${where}`,
       of(endpoint),
     )
@@ -134,10 +140,16 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
     startWorker(changes = {}) {
       const worker = new Webhooks({
         ...{ db: mail, vault: api.context.vault, guard, userAgent: 'Postern/test', log },
+        ...{ requestTimeoutMs: 10 * patienceMs, retryDelayMs: () => retryDelay.ms },
         ...changes,
       })
       worker.start()
-      cleanUp(() => worker.stop())
+      cleanUp(async () => {
+        const stopped = worker.stop()
+        // It would wait for the answers that a test left out.
+        receiver.disconnect()
+        await stopped
+      })
       return worker
     },
     attemptsOf: (endpoint) =>
@@ -158,16 +170,13 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
         `select topic, payload from mail.outbox where project_id = $1 and (payload->>'endpoint_id')::bigint = $2 order by id`,
         [project_id, id],
       ),
+    now: () => databaseNow(database),
     async untilQuiet(endpoint) {
-      for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(20)) {
-        const [wakes] = await database.query<{ count: number }>(
-          'select count(*)::int as count from mail.wakes',
-        )
-        if (wakes?.count !== 0) continue
-        const { is_idle, is_leased, due_in_s } = await queueOf(endpoint)
-        if (!is_leased && (is_idle || (due_in_s ?? 0) > 0.5)) return
-      }
-      assert.fail(`endpoint ${endpoint.id} does not come to rest`)
+      await eventually(`nothing is due at endpoint ${endpoint.id}`, async () => {
+        if ((await database.query('select from mail.wakes limit 1')).length > 0) return false
+        const { is_leased, is_due } = await queueOf(endpoint)
+        return !is_leased && !is_due
+      })
     },
     async pass(endpoint, interval) {
       await database.query(
@@ -182,4 +191,13 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
       )
     },
   }
+}
+
+/** A time that the database set to `ms` after its own clock, at some moment between `before` and `after`. */
+export function assertDated(at: Date | null, ms: number, before: Date, after: Date): void {
+  const moment = at?.getTime() ?? Number.NaN
+  assert.ok(
+    moment >= before.getTime() + ms && moment <= after.getTime() + ms,
+    `${at?.toISOString()} is not ${ms} ms after a moment from ${before.toISOString()} to ${after.toISOString()}`,
+  )
 }

@@ -3,6 +3,7 @@ import { JobRunner } from '../platform/jobs/jobs.ts'
 import { startWorker } from '../worker/worker.ts'
 import type { TestApi } from './api.ts'
 import { openDatabase, type TestDatabase } from './database.ts'
+import { patienceMs } from './waiting.ts'
 
 /** As the service runs: with a worker, for as long as `work` takes. */
 export async function withWorker(
@@ -21,6 +22,6 @@ export async function withWorker(
   try {
     await work()
   } finally {
-    await worker.stop(20_000)
+    await worker.stop(patienceMs)
   }
 }

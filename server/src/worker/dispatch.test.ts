@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { workerDeps } from '../context.ts'
 import { Acceptance } from '../core/messages/acceptance.ts'
 import { readDraft } from '../core/messages/draft.ts'
-import { ServiceProvider, smtpAddressOf } from '../providers/service.ts'
+import { type ServiceOptions, ServiceProvider, smtpAddressOf } from '../providers/service.ts'
 import { startApi } from '../testing/api.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { signedIn } from '../testing/client.ts'
@@ -12,6 +11,7 @@ import { testDatabase } from '../testing/database.ts'
 import { fixtures } from '../testing/fixtures.ts'
 import { Sink } from '../testing/sink.ts'
 import { SmtpPeer } from '../testing/smtp-peer.ts'
+import { eventually, patienceMs } from '../testing/waiting.ts'
 import { Dispatcher } from './dispatch.ts'
 
 /** The worker's way from the queue to a real SMTP server and back. */
@@ -45,11 +45,12 @@ async function send({ id, name }: Place, { to = [`r${++numbered}@example.net`], 
 }
 
 /** A dispatcher at work, with a provider of its own. */
-function dispatcherTo(...hosts: string[]): Dispatcher {
+function dispatcherTo(host: string, changes: Partial<ServiceOptions> = {}): Dispatcher {
   const service = new ServiceProvider({
-    hosts: hosts.map((host) => smtpAddressOf(new URL(host))),
+    hosts: [smtpAddressOf(new URL(host))],
     name: 'postern.example',
     limits: { firstRestMs: 200, longestRestMs: 400 },
+    ...changes,
   })
   const { dispatch, log } = workerDeps(context)
   const dispatcher = new Dispatcher({
@@ -74,14 +75,15 @@ async function recipient(id: string): Promise<{ status: string; reply: string | 
   return row
 }
 
-async function until(id: string, status: string, timeoutMs = 10_000): Promise<string | null> {
-  const deadline = Date.now() + timeoutMs
-  for (;;) {
-    const row = await recipient(id)
-    if (row?.status === status) return row.reply
-    assert.ok(Date.now() < deadline, `it is ${row?.status}, not ${status}: ${row?.reply}`)
-    await sleep(20)
-  }
+/** What the provider replied, once the recipient has this status. */
+async function settled(id: string, status: string): Promise<string | null> {
+  const row = await eventually(`the recipient of message ${id} is ${status}`, async () => {
+    const now = await recipient(id)
+    return now?.status === status && now
+  }).catch(async (error: Error) => {
+    throw new Error(`${error.message}. It is: ${JSON.stringify(await recipient(id))}`)
+  })
+  return row.reply
 }
 
 const sink = await Sink.open()
@@ -97,7 +99,7 @@ describe('the dispatcher', () => {
     const text = delivery.raw.toString()
     assert.match(text, new RegExp(`\r\nMessage-ID: <${id}@${at.name}>\r\n`, 'i'))
     assert.match(text, new RegExp(`^DKIM-Signature: .*d=${at.name};`, 's'))
-    await until(id, 'sent')
+    await settled(id, 'sent')
     const [attempt] = await database.query<{ outcome: string; host: string }>(
       'select outcome, host from mail.attempts where message_id = $1',
       [id],
@@ -113,13 +115,13 @@ describe('the dispatcher', () => {
       to.map(async (one) => (await sink.next((delivery) => delivery.to.includes(one))).from),
     )
     assert.equal(new Set(paths).size, 2)
-    await until(id, 'sent')
+    await settled(id, 'sent')
   })
 
   test('tells of a mailbox that is not there, and suppresses it', async () => {
     sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
     const { id } = await send(at, { to: ['nobody@example.net'] })
-    assert.match((await until(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
+    assert.match((await settled(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
     const [row] = await database.query(
       `select reason from mail.suppressions where project_id = $1 and address = 'nobody@example.net'`,
       [at.id],
@@ -130,21 +132,21 @@ describe('the dispatcher', () => {
   test('gives up what is refused for good for another reason', async () => {
     sink.treat('big@example.net', { at: 'data', answer: '552 5.3.4 Too large' })
     const { id } = await send(at, { to: ['big@example.net'] })
-    await until(id, 'failed')
+    await settled(id, 'failed')
   })
 
   test('puts off what is refused for now', async () => {
     sink.treat('later@example.net', { at: 'rcpt', answer: '451 4.3.0 Later', times: 1 })
     const { id, to } = await send(at, { to: ['later@example.net'] })
-    await until(id, 'deferred')
+    await settled(id, 'deferred')
     await database.query(`update mail.dispatch set due_at = now() where message_id = $1`, [id])
     await sink.next((one) => one.to.includes(to))
-    await until(id, 'sent')
+    await settled(id, 'sent')
   })
 
   test('hands over nothing of a test key, and does everything else', async () => {
     const { id, to } = await send(at, { isTest: true })
-    await until(id, 'delivered')
+    await settled(id, 'delivered')
     assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 0)
   })
 
@@ -152,18 +154,18 @@ describe('the dispatcher', () => {
     const gone = await place()
     await database.query(`update control.identities set state = 'retired' where project_id = $1`, [gone.id])
     const { id } = await send(gone)
-    assert.match((await until(id, 'failed')) ?? '', /the key to sign it/)
+    assert.match((await settled(id, 'failed')) ?? '', /the key to sign it/)
   })
 
   test('stops with nothing left half done', async () => {
     const sent = await Promise.all(Array.from({ length: 30 }, () => send(at)))
-    await sleep(60)
+    await sink.next((one) => sent.some(({ to }) => one.to.includes(to)))
     await dispatcher.stop()
     const leased = await database.query(`select from mail.dispatch where state = 'leased'`)
     assert.equal(leased.length, 0)
     // What it has not begun is for the next.
     const next = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
-    for (const { id } of sent) await until(id, 'sent')
+    for (const { id } of sent) await settled(id, 'sent')
     for (const { to } of sent) assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 1)
     await next.stop()
   })
@@ -175,10 +177,13 @@ describe('a provider that is away', () => {
     await peer.stop()
     const dispatcher = dispatcherTo(peer.url)
     const { id } = await send(await place())
-    await sleep(1500)
+    await eventually('the provider was tried', async () => {
+      const tried = `select from mail.attempts where message_id = $1 and outcome = 'unreachable'`
+      return (await database.query(tried, [id])).length > 0
+    })
     assert.equal((await recipient(id))?.status, 'queued')
     await peer.listen()
-    await until(id, 'sent', 20_000)
+    await settled(id, 'sent')
     assert.equal(peer.mails.length, 1)
     await dispatcher.stop()
   })
@@ -187,25 +192,24 @@ describe('a provider that is away', () => {
 describe('a project whose mail takes long', () => {
   test('leaves room for others', async () => {
     const sink = await Sink.open()
-    const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+    const sessions = 10
+    // The worker waits for an answer for longer than the test does.
+    const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`, {
+      limits: { sessions },
+      timeouts: { silenceMs: 10 * patienceMs, mailMs: 10 * patienceMs },
+    })
     const [slow, quick] = [await place(), await place()]
-    const { concurrency } = workerDeps(context).dispatch
-    for (let count = 0; count < 2 * concurrency; count++) {
+    for (let count = 0; count < 2 * sessions; count++) {
       const to = `slow${count}@example.net`
       sink.treat(to, { at: 'data', answer: 'hang', times: 1 })
       await send(slow, { to: [to] })
     }
-    const isUnderWay = async () =>
-      (
-        await database.query(`select from mail.dispatch where project_id = $1 and state = 'leased'`, [
-          slow.id,
-        ])
-      ).length
-    // As many as it may have, which is less than all.
-    for (let before = -1, now = 0; now !== before || now === 0; before = now, now = await isUnderWay())
-      await sleep(500)
+    // As many as it may have, which is less than all (core/dispatch/places.ts).
+    const fourFifths = (4 * sessions) / 5
+    await eventually('the slow project has its share', () => sink.refused.length === fourFifths)
     const { to } = await send(quick)
-    await sink.next((one) => one.to.includes(to), 5000)
+    await sink.next((one) => one.to.includes(to))
+    assert.equal(sink.refused.length, fourFifths, 'all of the slow mail still waits for an answer')
     // Whoever hangs is let go.
     await sink.close()
     await dispatcher.stop()

@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describePoint, KillLane, type KillPoint, type Subject } from '../testing/kill-lane.ts'
-import { patienceMs } from '../testing/patience.ts'
 import { assertAliases, deedsOf, identitiesOf } from '../testing/settling.ts'
+import { eventually } from '../testing/waiting.ts'
 
 /**
  * The process dies at every point of a domain edit at which something became lasting, in the database or with the
@@ -87,7 +87,7 @@ async function findPoints(lane: KillLane, variant: Variant): Promise<KillPoint[]
   assert.equal(answer?.status, 200, answer?.text)
   await finished(lane, subject)
   // Its jobs are marked as done, too.
-  while (await lane.hasJobs(`state <> 'completed'`)) await sleep(20)
+  await eventually('its jobs are done', async () => !(await lane.hasJobs(`state <> 'completed'`)))
   await sleep(100)
   const points = [...lane.passed]
   await assertDone(lane, variant, subject)
@@ -120,18 +120,15 @@ async function dieAndRecover(lane: KillLane, variant: Variant, point: KillPoint)
 }
 
 /** Every identity that the domain ever had is what it is to be. */
-async function finished({ database, log }: KillLane, { id, name }: Subject): Promise<void> {
-  const end = performance.now() + patienceMs
-  while (performance.now() < end) {
+async function finished({ database }: KillLane, { id, name }: Subject): Promise<void> {
+  await eventually('every identity of the domain is settled', async () => {
     const unsettled = await database.query(
       `select from control.identities where (domain_id = $1 or name = $2)
         and (state not in ('registered', 'retired') or leased_until is not null or settle_at is not null)`,
       [id, name],
     )
-    if (unsettled.length === 0) return
-    await sleep(50)
-  }
-  assert.fail(`it was not finished in ${patienceMs} ms: ${log}`)
+    return unsettled.length === 0
+  })
 }
 
 async function auditRows({ database }: KillLane, { id }: Subject): Promise<number> {

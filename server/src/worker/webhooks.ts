@@ -7,6 +7,7 @@ import { requestMs } from '../core/webhooks/post.ts'
 import { type Claim, type ClaimedQueue, EndpointQueues } from '../core/webhooks/queue.ts'
 import { Reports } from '../core/webhooks/reports.ts'
 import { Round, type RoundDeps } from '../core/webhooks/round.ts'
+import { type RetryDelay, retryDelayMs as usualRetryDelayMs } from '../core/webhooks/schedule.ts'
 import { Targets } from '../core/webhooks/targets.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/log.ts'
@@ -25,6 +26,9 @@ export interface WebhookDeps {
   userAgent: string
   places?: PlaceCounts
   random?: () => number
+  /** Tests set these two: then no request times out and no retry is due before the test lets time pass. */
+  requestTimeoutMs?: number | undefined
+  retryDelayMs?: RetryDelay | undefined
   log: Logger
 }
 
@@ -57,7 +61,17 @@ export class Webhooks {
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
 
-  constructor({ db, vault, guard, userAgent, log, places = usualPlaces, random = Math.random }: WebhookDeps) {
+  constructor({
+    db,
+    vault,
+    guard,
+    userAgent,
+    log,
+    places = usualPlaces,
+    random = Math.random,
+    requestTimeoutMs = requestMs,
+    retryDelayMs = usualRetryDelayMs,
+  }: WebhookDeps) {
     this.#log = log
     this.#queues = new EndpointQueues(db)
     this.#places = new Places(places)
@@ -68,8 +82,8 @@ export class Webhooks {
     this.#roundsAtMost = places.proven + places.unproven
     this.#agent = guard.agent({
       connectTimeoutMs: connectMs,
-      headersTimeoutMs: requestMs,
-      bodyTimeoutMs: requestMs,
+      headersTimeoutMs: requestTimeoutMs,
+      bodyTimeoutMs: requestTimeoutMs,
       // Endpoints of many projects may be at one host: none waits for a connection there. Places are the limit.
       connectionsPerOrigin: this.#roundsAtMost,
     })
@@ -84,6 +98,8 @@ export class Webhooks {
         log.error({ err: error, lost }, 'what became of some webhooks could not be written down'),
       ),
       random,
+      requestTimeoutMs,
+      retryDelayMs,
       log,
     }
   }

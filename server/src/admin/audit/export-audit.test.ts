@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
+import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { startApi } from '../../testing/api.ts'
 import { cleanUp } from '../../testing/cleanup.ts'
 import { signedIn } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
+import { eventually } from '../../testing/waiting.ts'
 
 /**
- * An export is as long as the audit, and its reader as slow as they please. When the database was asked for more is
- * told by itself, so that neither the reader nor the API has to be believed.
+ * An export is as long as the audit, and its reader as slow as they please. How far an export has read is counted by the
+ * statements that reach the database driver.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -18,6 +21,8 @@ const admin = await signedIn(api)
 
 // 60 MB: many times what the sockets of both sides hold.
 const rows = 40_000
+// A thousand rows each, and an empty one at the end.
+const allPages = 41
 await database.query(
   `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id, resource_type,
                               resource_id, after, xid, prev_hash, hash)
@@ -28,7 +33,23 @@ await database.query(
 )
 await database.query('vacuum analyze control.audit')
 
-/** A reader who has seen that something comes, and takes nothing until told to. */
+/** How many pages of rows the API has asked for. */
+let pages = 0
+const { query } = pg.Client.prototype
+Object.assign(pg.Client.prototype, {
+  query(this: pg.Client, ...args: unknown[]) {
+    if (/ from control\.audit a\s.* limit /s.test(String(args[0]))) pages++
+    return Reflect.apply(query, this, args)
+  },
+})
+
+const responses: ServerResponse[] = []
+subscribe('http.server.request.start', (message) => {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+  if (request.url?.startsWith('/v1/admin/audit/export')) responses.push(response)
+})
+
+/** A reader who has received the first octets, and takes nothing more until a test reads the socket. */
 async function openExport(): Promise<Socket> {
   const { hostname, port } = new URL(api.url)
   const socket = connect(Number(port), hostname)
@@ -40,23 +61,32 @@ async function openExport(): Promise<Socket> {
   return socket
 }
 
-/** When the API last asked the database for anything, once that has been two seconds ago. */
-async function lastAskedAtRest(): Promise<number> {
-  for (;;) {
-    const [row] = await database.query<{ asked: Date | null; idle_ms: number }>(
-      `select max(query_start) as asked, extract(epoch from clock_timestamp() - max(query_start)) * 1000 as idle_ms
-         from pg_stat_activity where datname = current_database() and usename = 'postern_app'`,
-    )
-    if (row?.asked && Number(row.idle_ms) > 2000) return row.asked.getTime()
-    await sleep(100)
+/** While the last of these exports wait for their readers. */
+const stalled = (exports: number): Promise<boolean> =>
+  eventually('every response waits for its reader', () =>
+    responses.slice(-exports).every((response) => response.writableNeedDrain),
+  )
+
+/** The pages asked for, once twenty looks in a row have found no more. An export that is only slow fails no test. */
+async function pagesAtRest(): Promise<number> {
+  let [seen, unchanged] = [pages, 0]
+  const isAtRest = () => {
+    unchanged = pages === seen ? unchanged + 1 : 0
+    seen = pages
+    return unchanged >= 20
   }
+  await eventually('no more pages are asked for', isAtRest, { everyMs: 100 })
+  return seen
 }
 
-const transactionsOpen = async (): Promise<unknown[]> =>
-  database.query(
-    `select state, query from pg_stat_activity where datname = current_database() and usename = 'postern_app'
-        and xact_start is not null`,
-  )
+const noTransactionIsOpen = (): Promise<boolean> =>
+  eventually('no transaction is open', async () => {
+    const open = await database.query(
+      `select from pg_stat_activity where datname = current_database() and usename = 'postern_app'
+          and xact_start is not null`,
+    )
+    return open.length === 0
+  })
 
 const linesOf = async (socket: Socket): Promise<number> => {
   let [lines, end] = [0, '']
@@ -71,31 +101,36 @@ const linesOf = async (socket: Socket): Promise<number> => {
 describe('audit.export', () => {
   test('reads no further than its reader does, holds no transaction open meanwhile, and then goes on to the end', async () => {
     const rssBefore = process.memoryUsage().rss
+    const before = pages
     const socket = await openExport()
-    const stalledAt = await lastAskedAtRest()
-    assert.deepEqual(await transactionsOpen(), [])
+    await stalled(1)
+    const asked = (await pagesAtRest()) - before
+    assert.ok(asked < allPages, `${asked} pages were read ahead of the reader`)
+    await noTransactionIsOpen()
     const grownMb = (process.memoryUsage().rss - rssBefore) / 2 ** 20
     assert.ok(grownMb < 100, `${grownMb.toFixed(0)} MB more`)
-    // What the sockets hold is read without the database; then the rest is asked for.
     assert.ok((await linesOf(socket)) > rows)
-    assert.ok((await lastAskedAtRest()) > stalledAt, 'everything had been read before')
+    assert.equal(pages - before, allPages)
   })
 
   test('stops when its reader hangs up', async () => {
     const socket = await openExport()
+    const closed = once(responses.at(-1) ?? assert.fail(), 'close')
     socket.resume()
     await once(socket, 'data')
     socket.destroy()
-    const hungUpAt = Date.now()
+    await closed
+    const asked = pages
     // A page that was being read, and one that is read ahead.
-    assert.ok((await lastAskedAtRest()) - hungUpAt < 1000, 'it went on reading')
-    assert.deepEqual(await transactionsOpen(), [])
+    const askedAfter = (await pagesAtRest()) - asked
+    assert.ok(askedAfter <= 2, `it went on reading: ${askedAfter} pages`)
+    await noTransactionIsOpen()
   })
 
   test('leaves the connections to others while readers stall', async () => {
     const sockets = await Promise.all(Array.from({ length: 12 }, openExport))
-    await lastAskedAtRest()
-    assert.deepEqual(await transactionsOpen(), [])
+    await stalled(sockets.length)
+    await noTransactionIsOpen()
     assert.equal((await admin.get('/audit?limit=1')).status, 200)
     for (const socket of sockets) socket.destroy()
   })

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { runCheckpoints } from '../../core/audit/checkpoints.ts'
 import { startApi } from '../../testing/api.ts'
@@ -12,6 +11,7 @@ import { cleanUp } from '../../testing/cleanup.ts'
 import { signedIn } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { eventually } from '../../testing/waiting.ts'
 
 const database = await testDatabase()
 const folder = await mkdtemp(path.join(tmpdir(), 'postern-verify-'))
@@ -30,15 +30,13 @@ async function lockedHeads() {
   await client.connect()
   await client.query('begin; lock table control.audit_heads in access exclusive mode')
   return {
-    async isWaitedFor() {
-      for (;;) {
+    isWaitedFor: () =>
+      eventually('a verification waits for the lock', async () => {
         const { rows } = await client.query(
           `select from pg_locks where relation = 'control.audit_heads'::regclass and not granted`,
         )
-        if (rows.length > 0) return
-        await sleep(10)
-      }
-    },
+        return rows.length > 0
+      }),
     release: () => client.end(),
   }
 }
@@ -119,10 +117,10 @@ describe('audit.verify', () => {
     caller.abort()
     await assert.rejects(abandoned)
     await again.release()
-    for (let tries = 0; (await admin.get('/audit/verify')).status !== 200; tries++) {
-      assert.ok(tries < 50, 'the abandoned one still runs')
-      await sleep(100)
-    }
+    await eventually(
+      'the abandoned verification has ended',
+      async () => (await admin.get('/audit/verify')).status === 200,
+    )
   })
 
   test('names a row with a value that nobody can read, and list and export live on', async () => {

@@ -6,7 +6,7 @@ import { type Answer, signedIn } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { type Act, type Expected, type ModelState, perform } from '../../testing/project-model.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { RandomActs } from '../../testing/random-acts.ts'
 
 /**
@@ -16,7 +16,6 @@ import { RandomActs } from '../../testing/random-acts.ts'
  * model gives at some moment of its round: so nobody ever saw a domain that was renamed by half.
  */
 const rounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 150)
-const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 const laneCount = 8
 
 const database = await testDatabase()
@@ -39,8 +38,13 @@ describe('a domain that is renamed under load', () => {
     t.diagnostic(JSON.stringify({ seed, rounds, mismatches: 0, ...tally }))
     assert.deepEqual(await strayAddresses(), [])
     assert.ok(tally.renames > rounds / 4 && tally.moved > rounds / 4, 'too few renames to prove anything')
-    // Nobody waits for a project's lock for longer than 5 s; on a machine with far too much to do somebody might have to.
-    assert.ok(tally.unavailable <= tally.acts / 50, 'too many were told that the database cannot answer')
+    // On a busy machine a request may wait for the project's lock until the database gives up. It must not fail otherwise.
+    const failures = api.logLines.filter((line) => line.includes('"level":"error"'))
+    assert.deepEqual(
+      failures.filter((line) => !line.includes('timeout')),
+      [],
+    )
+    assert.equal(failures.length, tally.unavailable)
     assert.ok(tally.refusals > rounds / 4 && tally.stale > rounds / 100, 'too few met to prove anything')
   })
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from '../../core/dispatch/queue.ts'
 import { startApi } from '../../testing/api.ts'
 import { auditRowOf } from '../../testing/audit-row.ts'
@@ -10,6 +9,7 @@ import { domainRows } from '../../testing/domain-rows.ts'
 import { mailRows } from '../../testing/mail-rows.ts'
 import { assertProblem } from '../../testing/problem.ts'
 import { inDays, senders } from '../../testing/senders.ts'
+import { eventually } from '../../testing/waiting.ts'
 import { withWorker } from '../../testing/worker.ts'
 
 const database = await testDatabase()
@@ -26,12 +26,8 @@ const statusOf = async (path: string, id: string) => (await admin.get(`${path}/m
 const jobsFor = async (id: string) =>
   (await jobs('messages.cancel')).filter((job) => (job as Record<string, unknown>)['message_id'] === id)
 
-async function untilStatus(path: string, id: string, wanted: string): Promise<void> {
-  const end = Date.now() + 60_000
-  while ((await statusOf(path, id)) !== wanted) {
-    if (Date.now() > end) assert.fail(`the message never was ${wanted}`)
-    await sleep(100)
-  }
+const canceled = async (path: string, id: string): Promise<void> => {
+  await eventually('the message is canceled', async () => (await statusOf(path, id)) === 'canceled')
 }
 
 describe('messages.cancel', () => {
@@ -91,7 +87,7 @@ describe('messages.cancel', () => {
       assert.equal(answer.status, 200)
       assert.ok(await auditRowOf(database, answer))
     }
-    await withWorker(api, database, () => untilStatus(sender.path, id, 'canceled'))
+    await withWorker(api, database, () => canceled(sender.path, id))
     const { recipients } = (await admin.get(`${sender.path}/messages/${id}`)).body
     assert.deepEqual(
       recipients.map(({ status }: { status: string }) => status),
@@ -108,7 +104,7 @@ describe('messages.cancel', () => {
     const id = await sender.send({ send_at: inDays(1) })
     await admin.post(`${sender.path}/queue/hold`, { reason })
     assert.equal((await cancel(sender.path, id)).status, 200)
-    await withWorker(api, database, () => untilStatus(sender.path, id, 'canceled'))
+    await withWorker(api, database, () => canceled(sender.path, id))
   })
 
   test('that comes too late for the worker leaves the message on its way', async () => {
@@ -118,12 +114,12 @@ describe('messages.cancel', () => {
     await database.query('update mail.dispatch set due_at = postern.now() where message_id = $1', [id])
     await new Queue(api.context.cells.all[0].mail).sweep()
     assert.deepEqual(await claimedOf(sender.id), [id])
+    const unfinished = `select from jobs.job where name = 'messages.cancel' and state < 'completed'`
     await withWorker(api, database, async () => {
-      while (
-        (await database.query(`select from jobs.job where name = 'messages.cancel' and state < 'completed'`))
-          .length > 0
+      await eventually(
+        'the worker has run the job',
+        async () => (await database.query(unfinished)).length === 0,
       )
-        await sleep(100)
     })
     assert.equal(await statusOf(sender.path, id), 'queued')
     assertProblem(await cancel(sender.path, id), 409, 'in_use')
@@ -153,7 +149,7 @@ describe('messages.cancel', () => {
     const id = await sender.send({ send_at: inDays(1) })
     const key = { 'idempotency-key': 'cancel-once' }
     const first = await cancel(sender.path, id, '', key)
-    await withWorker(api, database, () => untilStatus(sender.path, id, 'canceled'))
+    await withWorker(api, database, () => canceled(sender.path, id))
     const again = await cancel(sender.path, id, '', key)
     assert.deepEqual([again.status, again.text], [200, first.text])
     assert.equal(again.headers.get('idempotent-replayed'), 'true')

@@ -1,7 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
 import { listSigningKeys } from './access.sql.ts'
-import { outsideKeys, ownKeys } from './keys.ts'
+import { type KeyTiming, keyTiming, outsideKeys, ownKeys } from './keys.ts'
 
 /**
  * Who may issue tokens, and where each one's keys are found.
@@ -28,11 +28,11 @@ const outsideTokenLifetimeSeconds = 86_400
 /** A signing key is still good for verification this long after it stopped signing. */
 export const signingKeyGraceSeconds = 3600
 
-export function ownIssuer(publicUrl: URL, db: Db): Issuer {
+export function ownIssuer(publicUrl: URL, db: Db, timing: KeyTiming = keyTiming): Issuer {
   return {
     issuer: publicUrl.origin,
     audience: `${publicUrl.origin}/v1`,
-    keys: ownKeys(() => db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))),
+    keys: ownKeys(() => db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds)), timing),
     tokenType: accessTokenType,
     requiresNotBefore: false,
     maxLifetimeSeconds: accessTokenLifetimeSeconds,
@@ -48,11 +48,11 @@ export interface OutsideIssuerOptions {
   requires_nbf?: boolean
 }
 
-export function outsideIssuer(options: OutsideIssuerOptions): Issuer {
+export function outsideIssuer(options: OutsideIssuerOptions, timing: KeyTiming = keyTiming): Issuer {
   return {
     issuer: options.issuer,
     audience: options.audience,
-    keys: outsideKeys(new URL(options.jwks_url)),
+    keys: outsideKeys(new URL(options.jwks_url), timing),
     tokenType: options.token_type,
     requiresNotBefore: options.requires_nbf ?? false,
     maxLifetimeSeconds: outsideTokenLifetimeSeconds,

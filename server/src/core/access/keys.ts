@@ -18,14 +18,27 @@ const ownCooldownMs = 1_000
 const outsideCooldownMs = 5_000
 // While they cannot be loaded, those of before are good for as long as a token they signed.
 const staleMs = 600_000
-const fetchTimeoutMs = 3_000
 
-export const ownKeys = (list: () => Promise<JWK[]>): JWTVerifyGetKey =>
-  cachedKeys(async () => createLocalJWKSet({ keys: await list() }), ownCooldownMs)
+/** The clock by which keys age, and the limit for a fetch of an outside issuer's key set. Tests pass their own. */
+export interface KeyTiming {
+  /** Of a clock that never goes back. */
+  nowMs: () => number
+  fetchTimeoutMs: number
+}
 
-export const outsideKeys = (url: URL): JWTVerifyGetKey => cachedKeys(() => fetchKeys(url), outsideCooldownMs)
+export const keyTiming: KeyTiming = { nowMs: () => performance.now(), fetchTimeoutMs: 3_000 }
 
-function cachedKeys(load: () => Promise<JWTVerifyGetKey>, cooldownMs: number): JWTVerifyGetKey {
+export const ownKeys = (list: () => Promise<JWK[]>, { nowMs }: KeyTiming): JWTVerifyGetKey =>
+  cachedKeys(async () => createLocalJWKSet({ keys: await list() }), ownCooldownMs, nowMs)
+
+export const outsideKeys = (url: URL, timing: KeyTiming): JWTVerifyGetKey =>
+  cachedKeys(() => fetchKeys(url, timing.fetchTimeoutMs), outsideCooldownMs, timing.nowMs)
+
+function cachedKeys(
+  load: () => Promise<JWTVerifyGetKey>,
+  cooldownMs: number,
+  nowMs: () => number,
+): JWTVerifyGetKey {
   let known: { find: JWTVerifyGetKey; loadedAt: number } | undefined
   let triedAt = Number.NEGATIVE_INFINITY
   let failure: KeysNotLoaded | undefined
@@ -33,10 +46,10 @@ function cachedKeys(load: () => Promise<JWTVerifyGetKey>, cooldownMs: number): J
 
   /** Requests that arrive together share one attempt. */
   const tryToLoad = (): Promise<void> => {
-    triedAt = performance.now()
+    triedAt = nowMs()
     loading ??= load()
       .then((find) => {
-        known = { find, loadedAt: performance.now() }
+        known = { find, loadedAt: nowMs() }
         failure = undefined
       })
       .catch((error: unknown) => {
@@ -47,7 +60,7 @@ function cachedKeys(load: () => Promise<JWTVerifyGetKey>, cooldownMs: number): J
       })
     return loading
   }
-  const since = (time: number) => performance.now() - time
+  const since = (time: number) => nowMs() - time
   const mayTry = () => loading !== undefined || since(triedAt) > cooldownMs
 
   return async (header, token) => {
@@ -66,12 +79,12 @@ function cachedKeys(load: () => Promise<JWTVerifyGetKey>, cooldownMs: number): J
 }
 
 /** An outside issuer's key set, from the address that the operator configured. */
-async function fetchKeys(url: URL): Promise<JWTVerifyGetKey> {
+async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> {
   try {
     const response = await fetch(url, {
       headers: { accept: 'application/json' },
       redirect: 'error',
-      signal: AbortSignal.timeout(fetchTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     if (!response.ok) throw new Error(`status ${response.status}`)
     const set = (await response.json()) as JSONWebKeySet

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PosternError } from '../../platform/errors.ts'
 import { testDatabase } from '../../testing/database.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { allowedNetworks, isAllowedFrom, shownNetwork } from './networks.ts'
 
 function refused(texts: string[], why: RegExp): void {
@@ -111,7 +111,7 @@ describe('the addresses a key may be used from', () => {
 
   test('come back from PostgreSQL as they were given to it', async (t) => {
     const database = await testDatabase()
-    const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000))
+    const chance = new Chance(seed)
     const given: string[] = []
     while (given.length < 2000) {
       const isV6 = chance.happens(0.7)

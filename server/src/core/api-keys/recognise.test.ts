@@ -157,7 +157,7 @@ describe('the use of an API key', () => {
     assert.equal(await statsOf(resource.id), undefined)
     await use(resource.id)
     const first = (await statsOf(resource.id)) ?? assert.fail()
-    for (const after of ['0', '10 seconds', '50 seconds']) await use(resource.id, after)
+    for (const after of ['0', '10 seconds', '30 seconds']) await use(resource.id, after)
     assert.deepEqual(await statsOf(resource.id), first)
     await use(resource.id, '61 seconds')
     const second = (await statsOf(resource.id)) ?? assert.fail()

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import type { Db } from '../../platform/db/db.ts'
 import { auditEntry, everyKind, recordEach } from '../../testing/audit-entries.ts'
-import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { databaseNow, openDatabase, testDatabase } from '../../testing/database.ts'
 import { AuditEntryView, type AuditSearch, auditView, findAudit, searchAudit } from './audit.ts'
 import { DenialCounter, denialView, listDenials, purgeDenials } from './denials.ts'
 import { erasePerson } from './people.ts'
@@ -116,18 +115,18 @@ describe('a row', () => {
 
 describe('denials', () => {
   const denial = { actorId: 5, operation: 'plans.edit', error: 'not_found', projectId: null, requestId: 'r1' }
-  const counter = new DenialCounter(nextDay)
-  const deny = (change: object, by = counter) => by.count({ ...denial, ...change })
+  const deny = (change: object, by: DenialCounter) => by.count({ ...denial, ...change })
   const denials = (query: { actorId?: number; beforeId?: number }) =>
     db.read((tx) => listDenials(tx, { limit: 50, ...query }))
 
   test('are counted per actor, operation, error and minute, each once, however many come at the same time', async () => {
-    // Not across the turn of a minute.
-    if (new Date().getSeconds() > 50) await sleep(11_000)
-    await Promise.all(Array.from({ length: 50 }, () => deny({})))
-    await deny({ projectId: 3, requestId: 'r2' })
+    // By a clock at which a minute has just begun.
+    const seconds = (await databaseNow(database)).getSeconds()
+    const counter = new DenialCounter(await later(`1 day -${seconds} seconds`))
+    await Promise.all(Array.from({ length: 50 }, () => deny({}, counter)))
+    await deny({ projectId: 3, requestId: 'r2' }, counter)
     for (const change of [{ actorId: 6 }, { operation: 'plans.create' }, { error: 'in_use' }]) {
-      await deny(change)
+      await deny(change, counter)
     }
     const rows = await denials({ actorId: 5 })
     assert.deepEqual(

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type pg from 'pg'
 import { type AuditTable, auditTables, intrudedAudit } from '../../testing/audit-intruder.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import type { Verification } from './verify.ts'
 
 /**
@@ -11,7 +10,7 @@ import type { Verification } from './verify.ts'
  * is added and left out of the hash fails here. `npm run prove:audit` does it in every row.
  */
 const rowsEach = process.env['POSTERN_TEST_TAMPERINGS'] === undefined ? 5 : Number.POSITIVE_INFINITY
-const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? randomInt(2 ** 31)))
+const chance = new Chance(seed)
 
 const { database, query, verify, verifyAfter } = await intrudedAudit()
 

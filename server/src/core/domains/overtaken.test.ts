@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Lookup, Resolver } from '../../platform/dns.ts'
 import { type Domain, recordOf, recordsOf, seen, startStage, startWorld } from '../../testing/verification.ts'
 import { checkDomain } from './check.ts'
 import { settleIdentity } from './settle.ts'
 
 /** A look takes seconds, and the world does not stand still: what happens to a domain while it is looked at. */
 const world = await startWorld()
-const { dns, ses, publish, withdraw } = world
+const { ses, publish, withdraw } = world
 const stage = await startStage(world)
 const { admin, database, deps, rows, look, show, standing, makeRegistered, pathOf } = stage
 
@@ -19,21 +20,37 @@ const dueAt = async ({ id }: Domain): Promise<string> => {
   return row?.due ?? assert.fail('there is no such domain')
 }
 
+const isDue = async ({ id }: Domain): Promise<boolean> => {
+  const [row] = await database.query<{ is_due: boolean }>(
+    'select next_check_at <= postern.now() as is_due from control.domains where id = $1',
+    [id],
+  )
+  return row?.is_due ?? assert.fail('there is no such domain')
+}
+
+/** A resolver that is asked, and answers once it is released. */
+function heldResolver() {
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const held = (ask: (name: string) => Promise<Lookup>) => async (name: string) => {
+    asked.resolve()
+    await released.promise
+    return ask(name)
+  }
+  const dns = Object.fromEntries(Object.entries(deps.dns).map(([type, ask]) => [type, held(ask)]))
+  return { dns: dns as unknown as Resolver, asked: asked.promise, release: () => released.resolve() }
+}
+
 /** Something that happens while a look waits for the DNS; the look ends after it. */
 async function duringLook<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
   await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
-  await dns.pause()
+  const { dns, asked, release } = heldResolver()
+  const looking = checkDomain({ ...deps, dns }, domain.project_id, domain.id)
   try {
-    const looking = checkDomain(deps, domain.project_id, domain.id)
-    while ((await dueAt(domain)) === '-infinity') await sleep(5)
-    // The records are read after the claim and before the questions.
-    await sleep(100)
-    const result = await work()
-    dns.resume()
-    await looking
-    return result
+    await Promise.race([asked, looking])
+    return await work()
   } finally {
-    dns.resume()
+    release()
+    await looking
   }
 }
 
@@ -78,7 +95,7 @@ describe('a look at a domain', () => {
     assert.deepEqual([after.status, after.dns_records], ['pending', resource.dns_records])
     const [key] = await rows.keys(domain.identity.id)
     assert.equal(key?.state, 'pending')
-    assert.ok((await dueAt(domain)) <= new Date().toISOString().replace('T', ' '), 'it is looked at again')
+    assert.ok(await isDue(domain), 'it is looked at again')
   })
 
   test('whose new key was replaced meanwhile does not miss the one before it', async () => {
@@ -94,7 +111,7 @@ describe('a look at a domain', () => {
   test('that somebody asks for meanwhile is taken again', async () => {
     const domain = await makeRegistered('service')
     await duringLook(domain, () => admin.post(`${pathOf(domain)}/verify`))
-    assert.ok((await dueAt(domain)) <= new Date().toISOString().replace('T', ' '))
+    assert.ok(await isDue(domain))
     await publish(...domain.dns_records)
     await checkDomain(deps, domain.project_id, domain.id)
     assert.equal((await show(domain)).status, 'verified')
@@ -134,52 +151,47 @@ describe('no transaction is open', () => {
         where datname = current_database() and application_name = 'postern test' and xact_start is not null`,
     )
 
-  async function assertNoneWhile(work: Promise<unknown>, isUnderWay: () => boolean | Promise<boolean>) {
-    let isOver = false
-    const over = work.finally(() => {
-      isOver = true
-    })
-    while (!(await isUnderWay())) await sleep(5)
-    let looks = 0
-    for (; !isOver && looks < 40; looks++) {
+  async function assertNone(): Promise<void> {
+    for (let looks = 0; looks < 5; looks++) {
       assert.deepEqual(await openTransactions(), [])
       await sleep(20)
     }
-    assert.ok(looks > 20, `it was over after ${looks} looks`)
-    await over
+  }
+
+  /** SES has the request of this kind, and answers it only then. */
+  async function assertNoneDuring(kind: 'create' | 'get' | 'delete', work: () => Promise<unknown>) {
+    const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    ses.hooks.onRequest = (call) => {
+      if (call.kind !== kind) return
+      asked.resolve()
+      return released.promise
+    }
+    const working = work()
+    try {
+      await Promise.race([asked.promise, working.then(() => assert.fail(`there was no ${kind}`))])
+      await assertNone()
+    } finally {
+      delete ses.hooks.onRequest
+      released.resolve()
+    }
+    await working
   }
 
   test('while the DNS hangs', async () => {
-    const domain = await makePublished()
-    await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
-    await dns.pause()
-    try {
-      const looking = checkDomain(deps, domain.project_id, domain.id)
-      while ((await dueAt(domain)) === '-infinity') await sleep(5)
-      await sleep(200)
-      await assertNoneWhile(looking, () => true)
-    } finally {
-      dns.resume()
-    }
+    await duringLook(await makePublished(), assertNone)
   })
 
   test('while SES is slow with a look', async () => {
     const domain = await makeRegistered('ses')
-    const before = ses.calls.length
-    ses.failNext('get', { delayMs: 2000 })
-    await assertNoneWhile(look(domain), () => ses.calls.length > before)
+    await assertNoneDuring('get', () => look(domain))
   })
 
   test('while SES is slow with a registration, and a deregistration', async () => {
     const project = await stage.makeProject()
     const domain = await stage.makeDomain(project.id)
-    const before = ses.calls.length
-    ses.failNext('create', { delayMs: 2000 })
-    await assertNoneWhile(settleIdentity(deps, domain.identity.id), () => ses.calls.length > before)
+    await assertNoneDuring('create', () => settleIdentity(deps, domain.identity.id))
     await admin.delete(pathOf(domain), { reason: 'Gone' })
-    const then = ses.calls.length
-    ses.failNext('delete', { delayMs: 2000 })
-    await assertNoneWhile(settleIdentity(deps, domain.identity.id), () => ses.calls.length > then)
+    await assertNoneDuring('delete', () => settleIdentity(deps, domain.identity.id))
     assert.equal(ses.has(domain.name), false)
   })
 })

@@ -36,13 +36,21 @@ describe('the lease on a name', () => {
       if (++transactions > 1) throw new Error('dead')
       return deps.db.transaction(work)
     }
+    const [before] = await database.query<{ now: string }>('select postern.now()::text as now')
     await assert.rejects(settleIdentity(dead, domain.identity.id), /dead/)
     assert.ok(peer.has(domain.name))
+    const [leased] = await database.query(
+      `select leased_until between $2::timestamptz + interval '1 minute' and postern.now() + interval '1 minute'
+                as is_for_a_minute
+         from control.identities where name = $1`,
+      [domain.name, before?.now],
+    )
+    assert.deepEqual(leased, { is_for_a_minute: true })
     await settleIdentity(deps, domain.identity.id)
     assert.deepEqual(await states(domain.name), ['registering'], 'nobody else may yet')
-    await settleDue(await after('59 seconds'), 100)
+    await settleDue(await after('30 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registering'])
-    await settleDue(await after('2 seconds'), 100)
+    await settleDue(await after('31 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registered'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { assertAliases, namesAt, startSettling, watched } from '../../testing/settling.ts'
 import { type SettleDeps, settleIdentity } from './settle.ts'
 
@@ -10,7 +10,6 @@ import { type SettleDeps, settleIdentity } from './settle.ts'
  * has it, and in the end the provider has exactly the names that domains have.
  */
 const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 200)
-const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 
 const { database, admin, peer, deps, make } = await startSettling()
 

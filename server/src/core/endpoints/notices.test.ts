@@ -6,6 +6,7 @@ import { customers } from '../../testing/customers.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { endpointConfiguration } from '../../testing/fixtures.ts'
 import { startMtaInbox } from '../../testing/mta-inbox.ts'
+import { patienceMs } from '../../testing/waiting.ts'
 import { tellControl } from '../outbox/tell-control.ts'
 import { sendNotices } from './notices.ts'
 
@@ -16,7 +17,7 @@ const api = await startApi(database, settings)
 const deps = workerDeps(api.context)
 const { ownProject, make } = await customers(api, database)
 
-const round = (of = deps) => sendNotices(of, 100, AbortSignal.timeout(10_000))
+const round = (of = deps) => sendNotices(of, 100, AbortSignal.timeout(patienceMs))
 const waiting = async () => (await database.query('select from control.endpoint_notices')).length
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
 

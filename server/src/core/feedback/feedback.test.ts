@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { mailRows, type TestMail } from '../../testing/mail-rows.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { applyFeedback, type Feedback, type FeedbackKind, forgetSeenFeedback } from './feedback.ts'
 
 const database = await testDatabase()
@@ -177,7 +177,6 @@ describe('feedback, much of it at once', () => {
     assert.equal((await suppressed(project)).length, 1)
   })
 
-  const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
   test(`in any order ends as some order of them would, with counts that fit the events (seed ${seed})`, async () => {
     const chance = new Chance(seed)
     const project = newProject()

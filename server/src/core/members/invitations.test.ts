@@ -7,6 +7,7 @@ import { customers } from '../../testing/customers.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { startMtaInbox } from '../../testing/mta-inbox.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { patienceMs } from '../../testing/waiting.ts'
 import { acceptInvitation, sendDueInvitations, sendInvitation } from './invitations.ts'
 
 const inbox = await startMtaInbox()
@@ -71,15 +72,15 @@ describe('the mail of an invitation', () => {
     inbox.refuseWith(451)
     await assert.rejects(sendInvitation(deps, project.id, id))
     inbox.refuseWith(null)
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(10_000))
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
     assert.equal(mailsTo(email).length, 0, 'its own job has not had its time yet')
     await database.query(
       `update control.members set invited_at = invited_at - interval '1 hour' where id = $1`,
       [id],
     )
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(10_000))
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
     assert.equal(mailsTo(email).length, 1)
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(10_000))
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
     assert.equal(mailsTo(email).length, 1)
   })
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { endpointConfiguration } from '../../testing/fixtures.ts'
+import { eventually } from '../../testing/waiting.ts'
 import { webhookStage } from '../../testing/webhooks.ts'
 import { applyOutbox } from './apply.ts'
 import { tellControl } from './tell-control.ts'
@@ -69,7 +69,5 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
   await stage.untilQuiet(endpoint)
   assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
   await applyOutbox(deps)
-  for (const end = Date.now() + 10_000; (await stage.waitingFor(endpoint)) > 0; await sleep(50)) {
-    assert.ok(Date.now() < end, 'what waited for the endpoint is still there')
-  }
+  await eventually('nothing waits for the endpoint', async () => (await stage.waitingFor(endpoint)) === 0)
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { searchToEnd } from '../../testing/search.ts'
 import { type ProjectSearch, projectBounds, searchProjects } from './search.ts'
 import type { ProjectSort } from './wire.ts'
 
 /** Whatever is asked for, a search finds what going through all projects one by one finds, in the same order. */
-const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31)))
+const chance = new Chance(seed)
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 
@@ -103,7 +103,7 @@ const randomSearch = (): Omit<ProjectSearch, 'after'> => ({
 })
 
 const none = { firstLook: 1, furtherLook: 1, fewInIndex: 0, fewInTable: 0, lookingMs: 0, searchMs: 25 }
-const some = { firstLook: 10, furtherLook: 10, fewInIndex: 30, fewInTable: 30, lookingMs: 3, searchMs: 25 }
+const some = { firstLook: 10, furtherLook: 10, fewInIndex: 30, fewInTable: 30, lookingMs: 0, searchMs: 25 }
 // Time is not what it is about.
 const candidatesAlone = {
   firstLook: 1,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
-import { Chance } from '../../testing/random.ts'
+import { Chance, seed } from '../../testing/random.ts'
 import { searchBounds, searchEverything } from './search.ts'
 import { kinds } from './wire.ts'
 
 /** Whatever is asked for, a search finds the best of what going through everything one by one finds. */
-const chance = new Chance(Number(process.env['POSTERN_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31)))
+const chance = new Chance(seed)
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 

@@ -5,6 +5,7 @@ import { inspect } from 'node:util'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { eventually } from '../../testing/waiting.ts'
 import type { MasterKey } from './master-keys.ts'
 import { type Place, Vault } from './vault.ts'
 
@@ -312,7 +313,7 @@ test('a first seal that is rolled back leaves the key to whoever waited for it',
   await hasSealed.promise
   const waiting = db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'kept'))
   const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while ((await database.query(waits)).length === 0);
+  await eventually('the second waits for the first', async () => (await database.query(waits)).length > 0)
   maySettle.resolve()
   await undone
   const bytes = await waiting

@@ -16,33 +16,39 @@ export interface StandingDeps {
   log: Logger
 }
 
-const everyMs = 10_000
-const statementMs = 2_000
-/** Whoever reads metrics waits no longer than this, and is told that nothing is known. */
-const patienceMs = 3_000
+export interface StandingLimits {
+  everyMs: number
+  statementMs: number
+  /** Whoever reads metrics waits no longer than this, and is told that nothing is known. */
+  patienceMs: number
+}
+
+const usualLimits: StandingLimits = { everyMs: 10_000, statementMs: 2_000, patienceMs: 3_000 }
 
 const providers = ['service', 'ses', 'none'] as const
 const states = ['ready', 'leased', 'deferred', 'scheduled', 'awaiting'] as const
 
 export class Standing {
   readonly #deps: StandingDeps
+  readonly #limits: StandingLimits
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
   #isKnown = true
 
-  constructor(deps: StandingDeps) {
+  constructor(deps: StandingDeps, limits: Partial<StandingLimits> = {}) {
     this.#deps = deps
+    this.#limits = { ...usualLimits, ...limits }
   }
 
   /** Never rejects. */
   async show(): Promise<void> {
-    if (performance.now() - this.#lookedAt < everyMs) return
+    if (performance.now() - this.#lookedAt < this.#limits.everyMs) return
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined
     })
     let timer: NodeJS.Timeout | undefined
     const patience = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), patienceMs)
+      timer = setTimeout(() => resolve('late'), this.#limits.patienceMs)
     })
     if ((await Promise.race([this.#looking, patience])) === 'late') forget()
     clearTimeout(timer)
@@ -50,6 +56,7 @@ export class Standing {
 
   async #look(): Promise<void> {
     const startedAt = performance.now()
+    const { statementMs } = this.#limits
     try {
       const found = await this.#deps.mailDb?.read(async (tx) => {
         await limitTime(tx, statementMs)

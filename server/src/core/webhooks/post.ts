@@ -22,15 +22,19 @@ const keptBytes = 1024
 /** Read on to here, so that the connection can be used again; what says more than that loses it. */
 const drainedBytes = 64 * 1024
 
-/** Resolves whatever happens. Nothing is followed: a redirect is an answer like any other. */
+/**
+ * Resolves whatever happens, within `timeoutMs` (usually `requestMs`). Nothing is followed: a redirect is an answer like
+ * any other.
+ */
 export function post(
   agent: Dispatcher,
   url: URL,
   headers: Record<string, string>,
   body: Buffer,
+  timeoutMs: number,
 ): Promise<Answer> {
   return new Promise((resolve) => {
-    const exchange = new Exchange(resolve)
+    const exchange = new Exchange(resolve, timeoutMs)
     try {
       agent.dispatch(
         { origin: url.origin, path: url.pathname + url.search, method: 'POST', headers, body },
@@ -45,6 +49,7 @@ export function post(
 /** A request and its answer, as undici tells of them. A stream for each body would cost as much as all the rest. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: Answer) => void
+  readonly #timeoutMs: number
   readonly #startedAt = performance.now()
   readonly #kept: Buffer[] = []
   #said = 0
@@ -54,9 +59,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #patience: NodeJS.Timeout
   #isOver = false
 
-  constructor(resolve: (answer: Answer) => void) {
+  constructor(resolve: (answer: Answer) => void, timeoutMs: number) {
     this.#resolve = resolve
-    this.#patience = setTimeout(() => this.#giveUp(), requestMs)
+    this.#timeoutMs = timeoutMs
+    this.#patience = setTimeout(() => this.#giveUp(), timeoutMs)
   }
 
   end(error: unknown): void {
@@ -89,7 +95,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#retryAfterMs = retryAfterMs([headers['retry-after']].flat()[0], Date.now())
     clearTimeout(this.#patience)
-    const leftMs = requestMs - (performance.now() - this.#startedAt)
+    const leftMs = this.#timeoutMs - (performance.now() - this.#startedAt)
     this.#patience = setTimeout(() => this.#giveUp(), Math.max(0, Math.min(bodyMs, leftMs)))
   }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
-import { webhookStage } from '../../testing/webhooks.ts'
+import { blockedBy } from '../../testing/lock-queue.ts'
+import { assertDated, webhookStage } from '../../testing/webhooks.ts'
 import { writeEvents } from '../messages/events.ts'
 import { EndpointQueues } from './queue.ts'
 import { writeReports } from './reports.ts'
@@ -64,7 +66,7 @@ describe('a lease', () => {
         outcome: 'delivered' as const,
         status: 200,
       },
-      ...{ latencyMs: 1, response: '', error: null, retryMs: null, startedAt: performance.now() },
+      ...{ latencyMs: 1, response: '', error: null, retryMs: null, startedAt: 0 },
     }
     await mail.transaction((tx) => writeReports(tx, [{ queue: first, results: [result], hasTaken: true }]))
     assert.equal(await stage.waitingFor(endpoint), 1)
@@ -105,8 +107,7 @@ describe('a wake-up', () => {
       await new EndpointQueues(other).wake()
       await writeReports(tx, [release(queue)])
     })
-    const { is_idle, due_in_s } = await stage.queueOf(endpoint)
-    assert.ok(!is_idle && (due_in_s ?? 1) <= 0, 'it is due at once')
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
   })
 
   test('waits for whoever is giving the queue back, and then makes it due', async () => {
@@ -119,37 +120,38 @@ describe('a wake-up', () => {
       await writeReports(tx, [release(queue)])
       await tell(endpoint.project_id)
       woken = new EndpointQueues(openDatabase(database).as('mail')).wake()
-      await sleep(200)
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await blockedBy(database, rows[0]?.pid ?? 0)
     })
     await woken
-    const { is_idle, due_in_s } = await stage.queueOf(endpoint)
-    assert.ok(!is_idle && (due_in_s ?? 1) <= 0, 'it is due at once')
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
   })
 
   test('leaves an endpoint that failed to its rest', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     await tell(endpoint.project_id)
     const queue = await claimOf(endpoint)
-    await mail.transaction((tx) => writeReports(tx, [release(queue, 60_000)]))
+    const before = await stage.now()
+    await mail.transaction((tx) => writeReports(tx, [release(queue, 3_600_000)]))
+    const after = await stage.now()
     await tell(endpoint.project_id)
     assert.deepEqual(
       (await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id),
       [],
     )
-    const { due_in_s } = await stage.queueOf(endpoint)
-    assert.ok((due_in_s ?? 0) > 50, `due in ${due_in_s} s`)
+    assertDated((await stage.queueOf(endpoint)).due_at, 3_600_000, before, after)
   })
 
   test('ends a wait for what is not due yet', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     await tell(endpoint.project_id)
     const queue = await claimOf(endpoint)
-    await database.query(
-      `update mail.deliveries set due_at = postern.now() + interval '1 hour' where endpoint_id = $1`,
+    const [delivery] = await database.query<{ due_at: Date }>(
+      `update mail.deliveries set due_at = postern.now() + interval '1 hour' where endpoint_id = $1 returning due_at`,
       [endpoint.id],
     )
     await mail.transaction((tx) => writeReports(tx, [release(queue)]))
-    assert.ok(((await stage.queueOf(endpoint)).due_in_s ?? 0) > 3_500)
+    assert.deepEqual((await stage.queueOf(endpoint)).due_at, delivery?.due_at)
     await tell(endpoint.project_id)
     assert.equal((await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id).length, 1)
   })

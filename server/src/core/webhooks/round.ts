@@ -9,7 +9,7 @@ import type { Places } from './places.ts'
 import { type Answer, post } from './post.ts'
 import { type ClaimedQueue, deleteQueue, lockLeased } from './queues.sql.ts'
 import type { Report, Reports } from './reports.ts'
-import { retryDelayMs } from './schedule.ts'
+import type { RetryDelay } from './schedule.ts'
 import { signedHeaders } from './signed.ts'
 import type { Targets } from './targets.ts'
 
@@ -32,6 +32,9 @@ export interface RoundDeps {
   reports: Reports
   /** From 0 to just below 1. */
   random: () => number
+  /** From the look-up of a receiver's name to its status. */
+  requestTimeoutMs: number
+  retryDelayMs: RetryDelay
   log: Logger
 }
 
@@ -182,7 +185,7 @@ export class Round {
   }
 
   async #attempt(letter: Sent): Promise<void> {
-    const { letters, targets, agent, userAgent } = this.#deps
+    const { letters, targets, agent, userAgent, requestTimeoutMs } = this.#deps
     await letters.withBody(letter, this.#isFailing ? 'unproven' : 'proven', async (body) => {
       const target = await targets.of(this.#queue)
       if (target === 'gone' || target === 'inactive') {
@@ -205,7 +208,7 @@ export class Round {
           'postern.attempt': letter.due.attempt + 1,
         },
       })
-      const answer = await post(agent, target.url, headers, body)
+      const answer = await post(agent, target.url, headers, body, requestTimeoutMs)
       if (answer.status !== null) span?.setAttribute('http.response.status_code', answer.status)
       span?.end()
       this.#judge(letter, answer, startedAt)
@@ -241,7 +244,7 @@ export class Round {
     }
     // One more try when its time is over, however short before that this one was.
     const leftMs = due.left_ms - (performance.now() - readAt)
-    const retryMs = Math.min(Math.max(retryDelayMs(attempt, this.#random), asked ?? 0), leftMs)
+    const retryMs = Math.min(Math.max(this.#deps.retryDelayMs(attempt, this.#random), asked ?? 0), leftMs)
     const isLast = leftMs <= 0
     this.#write([{ ...base, outcome: isLast ? 'given_up' : 'failed', retryMs: isLast ? null : retryMs }])
   }
@@ -275,7 +278,7 @@ export class Round {
     const failures = this.#hasTaken ? 1 : this.#queue.failures + 1
     const restMs = Math.max(
       this.#restMs,
-      hasFailed ? retryDelayMs(failures, this.#random) : 0,
+      hasFailed ? this.#deps.retryDelayMs(failures, this.#random) : 0,
       this.#endRestMs(),
     )
     if (this.#end === 'inactive') await this.#giveUpOld().catch((error: unknown) => this.#trouble(error))

@@ -24,6 +24,8 @@ export function retryDelayMs(failures: number, random: number): number {
   return Math.round(delay * (1 - jitter + 2 * jitter * random))
 }
 
+export type RetryDelay = typeof retryDelayMs
+
 const restAtMostMs = 24 * hour
 
 /** RFC 9110 §10.2.3: seconds or a date. Undefined: it says nothing that can be heeded. */

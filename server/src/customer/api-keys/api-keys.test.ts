@@ -8,6 +8,7 @@ import { testDatabase } from '../../testing/database.ts'
 import { apiKeyConfiguration } from '../../testing/fixtures.ts'
 import { holdingBack } from '../../testing/lock-queue.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { eventually } from '../../testing/waiting.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)
@@ -85,9 +86,7 @@ describe('api-keys by a customer', () => {
     const usedAt = async () => (await developer.get(`${path}/${resource.id}`)).body.last_used_at
     assert.equal(await usedAt(), null)
     await program.get(`/projects/${project.id}/domains`)
-    let noted: string | null = null
-    for (let n = 0; n < 200 && noted === null; n++) noted = await usedAt()
-    assert.ok(noted !== null, 'its use was never noted')
+    const noted = await eventually('the use of the key is noted', usedAt)
     await Promise.all(Array.from({ length: 20 }, () => program.get(`/projects/${project.id}/domains`)))
     assert.equal(await usedAt(), noted)
   })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { eventually, patienceMs } from '../../testing/waiting.ts'
 import { PosternError } from '../errors.ts'
 import type { Db, ReadTx, Tx } from './db.ts'
+import { isTimedOut } from './failures.ts'
 
 const database = await testDatabase()
 const failures: string[] = []
@@ -160,8 +161,12 @@ test('a transaction left idle is ended by the server, and the next one works', a
   ])
   await assert.rejects(
     db.transaction(async (tx) => {
+      const pid = await backendOf(tx)
       await sql`set local idle_in_transaction_session_timeout = 50`.execute(tx)
-      await sleep(300)
+      await eventually(
+        'the server has ended the connection',
+        async () => (await database.query('select from pg_stat_activity where pid = $1', [pid])).length === 0,
+      )
       await sql`select 1`.execute(tx)
     }),
     isUnavailable,
@@ -179,9 +184,7 @@ test('a transaction left idle is ended by the server, and the next one works', a
 test('a connection that dies in mid-transaction is an outage that says to try again, and the pool recovers', async () => {
   await assert.rejects(
     db.transaction(async (tx) => {
-      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
-      await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-      await sleep(50)
+      await terminate(await backendOf(tx))
       await sql`select 1`.execute(tx)
     }),
     isUnavailable,
@@ -194,10 +197,8 @@ test('a connection that dies at the commit leaves the outcome open, says so, and
   for (let round = 0; round <= poolSize; round++) {
     await assert.rejects(
       db.transaction(async (tx) => {
-        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
         await tx.insertInto('control.plans').values(planNamed('open')).execute()
-        await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-        await sleep(20)
+        await terminate(await backendOf(tx))
       }),
       (error) =>
         isUnavailable(error) && /outcome is unknown.*Idempotency-Key/s.test((error as Error).message),
@@ -229,15 +230,21 @@ test('a network that goes away is an outage after the time-out, and the pool rec
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   const url = database.url.replace(`:${port}/`, `:${(proxy.address() as AddressInfo).port}/`)
   const far = openDatabase({ ...database, url }, { poolSize: 1, queryTimeoutMs: 300 }).as('admin')
-  assert.equal(await one(far), 1)
+  // On a busy machine a query may exceed the short time-out although the network is up.
+  const answers = () =>
+    eventually('the database answers', () =>
+      one(far).catch((error) => (isUnavailable(error) ? undefined : Promise.reject(error))),
+    )
+  assert.equal(await answers(), 1)
   isUp = false
-  const start = performance.now()
-  await assert.rejects(one(far), isUnavailable)
-  assert.ok(performance.now() - start < 2_000, 'nobody waits for a server that is not there')
+  await assert.rejects(
+    one(far),
+    (error: PosternError) => isUnavailable(error) && isTimedOut(error.cause),
+    'only the time-out of the query ends the wait',
+  )
   isUp = true
   for (const link of links) link.destroy()
-  await sleep(500)
-  assert.equal(await one(far), 1)
+  assert.equal(await answers(), 1)
   for (const link of links) link.destroy()
   proxy.close()
 })
@@ -274,6 +281,17 @@ test('a Db is no Tx, a ReadTx is no Tx, and a Tx is no Db (compile-time)', () =>
   }
   assert.equal(typeof never, 'function')
 })
+
+async function backendOf(tx: Tx): Promise<number | undefined> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+  return rows[0]?.pid
+}
+
+/** Returns when the server process has ended. */
+async function terminate(pid: number | undefined): Promise<void> {
+  const [row] = await database.query('select pg_terminate_backend($1, $2) as ended', [pid, patienceMs])
+  assert.deepEqual(row, { ended: true })
+}
 
 async function one(plane: Db): Promise<number | undefined> {
   const { rows } = await plane.read((tx) => sql<{ one: number }>`select 1 as one`.execute(tx))

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Type from 'typebox'
 import { cleanUp } from '../../testing/cleanup.ts'
+import { eventually } from '../../testing/waiting.ts'
 import { errorCodes, PosternError } from '../errors.ts'
 import { createLogger } from '../log.ts'
 import { statusOf } from './problem.ts'
@@ -120,11 +122,18 @@ describe('a request', () => {
 
   test('whose sender hangs up in the middle of the body is no fault of ours', async () => {
     const before = logLines.length
-    const head =
-      'POST /things HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n'
-    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(`${head}{"count":`))
-    setTimeout(() => socket.destroy(), 50)
-    while (logLines.length === before) await sleep(10)
+    const fields = [
+      'host: x',
+      'content-type: application/json',
+      'content-length: 100',
+      'expect: 100-continue',
+    ]
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.write(`POST /things HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`)
+    // The server has begun with the request once it asks for the body.
+    await once(socket, 'data')
+    socket.write('{"count":', () => socket.destroy())
+    await eventually('the request is logged', () => logLines.length > before)
     await sleep(100)
     const levels = logLines.slice(before).map((line) => JSON.parse(line).level)
     assert.deepEqual([...new Set(levels)], ['info'])

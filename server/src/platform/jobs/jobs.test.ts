@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { startApi } from '../../testing/api.ts'
 import { cleanUp } from '../../testing/cleanup.ts'
 import { Client, signedIn } from '../../testing/client.ts'
@@ -8,19 +9,10 @@ import { openDatabase, type TestDatabase, testDatabase } from '../../testing/dat
 import { dump } from '../../testing/dump.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { eventually, patienceMs } from '../../testing/waiting.ts'
 import { PosternError } from '../errors.ts'
 import { type Handlers, JobRunner, JobSender } from './jobs.ts'
 import type { Payloads } from './queues.ts'
-
-const waitMs = 20_000
-
-async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = Date.now() + waitMs
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error(`never happened: ${what}`)
-    await sleep(20)
-  }
-}
 
 /** A sender and a runner on one database; `onCheck` is what the runner does about `domains.check`. */
 async function startJobs(
@@ -60,6 +52,9 @@ const jobsIn = (database: TestDatabase, queue = 'domains.check') =>
     [queue],
   )
 
+const firstIsCompleted = (database: TestDatabase) =>
+  eventually('the job is completed', async () => (await jobsIn(database))[0]?.state === 'completed')
+
 describe('a job', () => {
   test('sent in a transaction that rolls back does not exist', async () => {
     const database = await testDatabase()
@@ -83,13 +78,18 @@ describe('a job', () => {
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction(async (tx) => {
+      // Or a slow machine would lose the transaction.
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx)
       await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 7 })
-      await sleep(2500)
-      assert.deepEqual(done, [])
+      await db.transaction((other) => sender.send(other, 'domains.check', { project_id: 1, domain_id: 8 }))
+      await eventually('the job that was committed later is run', () => done.length > 0)
+      assert.deepEqual(done, [8])
     })
-    await until(() => done.length > 0, 'the job is run')
-    assert.deepEqual(done, [7])
-    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    await eventually('the job is run', () => done.length > 1)
+    assert.deepEqual(done, [8, 7])
+    await eventually('both jobs are completed', async () =>
+      (await jobsIn(database)).every(({ state }) => state === 'completed'),
+    )
     assert.deepEqual(errors, [])
   })
 
@@ -102,7 +102,7 @@ describe('a job', () => {
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
-    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    await firstIsCompleted(database)
     assert.deepEqual([tries, (await jobsIn(database))[0]?.retry_count], [2, 1])
   })
 
@@ -125,11 +125,10 @@ describe('a job', () => {
               completed_on = now() - interval '61 minutes' where (data->>'domain_id')::int = 2`,
     )
     await runner.run(handlers, { chores: '* * * * *' })
-    await until(() => done.length > 0, 'the job is run')
+    await eventually('the job is run', () => done.length > 0)
     assert.deepEqual(done, [1])
-    await until(
-      async () => (await jobsIn(database)).every(({ domain_id }) => domain_id === 1),
-      'the other is gone',
+    await eventually('the other job is deleted', async () =>
+      (await jobsIn(database)).every(({ domain_id }) => domain_id === 1),
     )
     assert.deepEqual(errors, [], 'pg-boss keeps its tables in order with the rights that it has')
   })
@@ -148,8 +147,10 @@ describe('a job', () => {
         db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id })),
       ),
     )
-    await until(() => done.length >= ids.length, 'all are run')
-    await sleep(1500)
+    // A job that is completed is not run again.
+    await eventually('all are completed', async () =>
+      (await jobsIn(database)).every(({ state }) => state === 'completed'),
+    )
     assert.deepEqual(
       done.sort((a, b) => a - b),
       ids,
@@ -162,17 +163,21 @@ describe('a runner that is stopped', () => {
     const database = await testDatabase()
     const begun: number[] = []
     const ended: number[] = []
+    const release = Promise.withResolvers<void>()
     const { db, sender, runner, handlers } = await startJobs(database, async ({ domain_id }) => {
       begun.push(domain_id)
-      await sleep(2000)
+      await release.promise
       ended.push(domain_id)
     })
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
-    await until(() => begun.length === 1, 'the job is begun')
-    const stopped = runner.stop(10_000)
+    await eventually('the job is begun', () => begun.length === 1)
+    const stopped = runner.stop(patienceMs)
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
+    // Longer than a runner that still polls needs to take it.
+    await sleep(1500)
+    release.resolve()
     await stopped
     assert.deepEqual([begun, ended], [[1], [1]])
     assert.deepEqual(
@@ -184,19 +189,21 @@ describe('a runner that is stopped', () => {
   test('leaves what does not end in time to whoever comes after it', async () => {
     const database = await testDatabase()
     let runs = 0
+    const release = Promise.withResolvers<void>()
     const { db, sender, runner, handlers } = await startJobs(database, async () => {
-      if (++runs === 1) await sleep(8000)
+      if (++runs === 1) await release.promise
     })
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
-    await until(() => runs === 1, 'the job is begun')
+    await eventually('the job is begun', () => runs === 1)
     await runner.stop(1000)
     assert.equal((await jobsIn(database))[0]?.state, 'retry')
     const next = await startJobs(database, async () => void runs++)
     await next.runner.run(next.handlers, {})
-    await until(async () => (await jobsIn(database))[0]?.state === 'completed', 'it is done')
+    await firstIsCompleted(database)
     assert.equal(runs, 2)
+    release.resolve()
   })
 
   test('before it has started, or while it does, just ends', async () => {
@@ -252,9 +259,9 @@ describe('while the jobs are not ready', () => {
     assert.equal((await client.patch(`/projects/${project.id}`, { name: 'Renamed' })).status, 200)
 
     await database.query('alter schema not_yet rename to jobs')
-    await until(async () => {
+    await eventually('the jobs are ready', async () => {
       const { status } = await client.post(path, { name: 'late.example.com', mta_provider: 'ses' })
       return status === 201
-    }, 'the jobs are ready')
+    })
   })
 })

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { patienceMs } from '../waiting.ts'
 
 /**
  * HTTP/1.1 spoken by hand: a request goes out byte for byte as it was made, however wrong, and an answer is kept
@@ -51,7 +52,6 @@ function inChunks(payload: Buffer, sizes: readonly number[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')])
 }
 
-const answerTimeoutMs = 30_000
 // The server closes what lies idle for longer; a request sent at that moment would be lost.
 const idleMs = 30_000
 
@@ -59,7 +59,7 @@ export class Connection {
   readonly #port: number
   readonly #host: string
   #socket: Socket | undefined
-  #usedAt = 0
+  #idle: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
   #waiting: { method: string; resolve(answer: Answer): void; reject(error: Error): void } | undefined
 
@@ -70,16 +70,16 @@ export class Connection {
   }
 
   async send(request: Request): Promise<Answer> {
-    if (Date.now() - this.#usedAt > idleMs) this.close()
+    clearTimeout(this.#idle)
     const socket = this.#socket ?? this.#open()
-    this.#usedAt = Date.now()
     const bytes = bytesOf(request, this.#host)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#fail('no answer in time'), answerTimeoutMs)
+      const timer = setTimeout(() => this.#fail('no answer in time'), patienceMs)
       this.#waiting = {
         method: request.method,
         resolve: (answer) => {
           clearTimeout(timer)
+          this.#idle = setTimeout(() => this.close(), idleMs).unref()
           resolve(answer)
         },
         reject: (error) => {

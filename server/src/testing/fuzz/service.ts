@@ -4,7 +4,6 @@ import { openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../../config.ts'
 import { settings as known } from '../../config-table.ts'
 import { createContext } from '../../context.ts'
@@ -14,6 +13,7 @@ import { cleanUp } from '../cleanup.ts'
 import type { TestDatabase } from '../database.ts'
 import { bareEnvironment, program } from '../postern-process.ts'
 import { steadyPort } from '../steady-port.ts'
+import { eventually } from '../waiting.ts'
 
 /** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
 export interface Service {
@@ -25,8 +25,6 @@ export interface Service {
   /** Everything it has complained of. */
   log(): Promise<string>
 }
-
-const startsWithinMs = 30_000
 
 export async function startService(
   database: TestDatabase,
@@ -77,12 +75,16 @@ async function serve(settings: Record<string, string>, port: number, logFile: st
   const child = spawn(process.execPath, [program, 'api'], { env, stdio: ['ignore', log, log] })
   cleanUp(() => stop(child))
   const url = `http://127.0.0.1:${port}`
-  for (const deadline = Date.now() + startsWithinMs; Date.now() < deadline; await sleep(100)) {
-    const answer = await fetch(`${url}/readyz`).catch(() => undefined)
-    if (answer?.ok) return url
-    if (child.exitCode !== null) break
-  }
-  throw new Error(`The API does not answer:\n${await readFile(logFile, 'utf8')}`)
+  const isReady = () =>
+    eventually('the API is ready', async () => {
+      if (child.exitCode !== null) throw new Error(`The API has ended with ${child.exitCode}`)
+      const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+      return answer?.ok === true
+    })
+  await isReady().catch(async (error: Error) => {
+    throw new Error(`${error.message}:\n${await readFile(logFile, 'utf8')}`)
+  })
+  return url
 }
 
 async function stop(child: ChildProcess): Promise<void> {

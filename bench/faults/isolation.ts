@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { say } from './run.ts'
+
+/**
+ * Shows by counts, and not by times, that whoever waits for a slow peer leaves the others alone: the peer answers nothing
+ * until the run releases it, and meanwhile so many things of the others arrive. They arrive while nobody has given up
+ * waiting, so they have not arrived because somebody had.
+ *
+ *   held → as much waits for the peer as is wanted → `enough` of the others arrive → released
+ *
+ * On a slow machine somebody may give up before that. Then the peer is released, and it begins again.
+ */
+export interface Isolation {
+  /** What has to be there before; given up at the deadline. */
+  prepare(deadline: number): Promise<void>
+  hold(): Promise<void>
+  release(): void
+  /** Requests that wait for the peer, and how many were ever given up. */
+  held(): { pending: number; givenUp: number }
+  /** So much waits for the peer that what arrives from now on counts. */
+  isFull(pending: number): Promise<boolean>
+  /** How many things of the others have arrived so far. */
+  arrived(): Promise<number>
+  enough: number
+  patienceMs: number
+}
+
+const lookEveryMs = 100
+
+/** What is wrong, if anything. */
+export async function proveIsolation(isolation: Isolation): Promise<string[]> {
+  let tries = 0
+  for (const deadline = Date.now() + isolation.patienceMs; Date.now() < deadline; tries++) {
+    await isolation.prepare(deadline)
+    try {
+      await isolation.hold()
+      const found = await tryOnce(isolation, deadline)
+      if (!found) continue
+      say(`while ${found.pending} requests waited for an answer, ${found.arrived} of others arrived`)
+      return []
+    } finally {
+      isolation.release()
+    }
+  }
+  return [`in ${tries} tries nothing of others arrived in time, while a peer held back its answers`]
+}
+
+/** Undefined when somebody gave up. */
+async function tryOnce(
+  { held, isFull, arrived, enough }: Isolation,
+  deadline: number,
+): Promise<{ pending: number; arrived: number } | undefined> {
+  const { givenUp } = held()
+  let before = 0
+  for (; Date.now() < deadline; await sleep(lookEveryMs)) {
+    const count = await arrived()
+    const { pending, givenUp: now } = held()
+    if (now !== givenUp) return undefined
+    if (!(await isFull(pending))) before = count
+    else if (count - before >= enough) return { pending, arrived: count - before }
+  }
+  return undefined
+}

@@ -1,0 +1,48 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { clockProperties, findComparisons, readSource } from './clock/comparisons.ts'
+
+/**
+ * Nothing that CI runs asserts how long something takes: such an assertion fails on a busy machine without a defect. Refused
+ * are, in tests and their support, comparisons of two clock readings (clock/comparisons.ts), and in the short forms of the
+ * fault runs every option that bounds a time, a ratio or a percentile.
+ */
+const root = path.resolve(import.meta.dirname, '..')
+
+/** Files that may, and why. */
+const exceptions: Record<string, string> = {
+  'server/src/testing/waiting.ts': 'the one helper that waits with a limit',
+  'server/src/testing/quick.ts': 'measures parsers, and asserts only in npm run prove:parsers',
+}
+
+const patterns = [
+  '{server,console}/src/**/*.test.ts',
+  'server/src/testing/**/*.ts',
+  'e2e/**/*.ts',
+  'bench/**/*.test.ts',
+  'scripts/**/*.test.ts',
+]
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8')
+const files = [...new Set(patterns.flatMap((pattern) => globSync(pattern, { cwd: root })))]
+  .filter((file) => exceptions[file] === undefined)
+  .map((file) => ({ file, ...readSource(read(file)) }))
+const properties = clockProperties(files)
+const problems = files.flatMap(({ file, ...source }) =>
+  findComparisons(source, properties).map(
+    ({ line, text }) =>
+      `${file}:${line}: compares two clock readings: ${text}\n  Wait with eventually() of server/src/testing/waiting.ts, count, or move the test's clock; measure speed in bench/.`,
+  ),
+)
+
+const bounding = /--\S*(at-most|within|p\d\d|percentile|ratio)\S*/g
+const shortForms = 'scripts/prove-short.ts'
+for (const [option] of read(shortForms).matchAll(bounding))
+  problems.push(
+    `${shortForms}: ${option} bounds a time or a ratio; a short form's exit code depends on counts alone`,
+  )
+
+process.stdout.write(`${files.length} files of tests read.\n`)
+for (const file of Object.keys(exceptions))
+  if (!globSync(file, { cwd: root }).length) problems.push(`${file} is an exception and does not exist`)
+for (const problem of problems) process.stderr.write(`${problem}\n`)
+process.exitCode = problems.length === 0 ? 0 : 1

@@ -1,0 +1,48 @@
+import { generateKeyPair } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+/**
+ * RSA key pairs for tests, made once for a run. Every domain that a test makes has a DKIM key; to generate one takes 110 ms
+ * of a core, and the suite makes about 2,000. Only how long it takes is different: the pairs are real, and a process uses
+ * none of them twice (prepared-keys-hook.ts).
+ */
+export interface RsaPair {
+  /** SPKI, DER, in base64. */
+  publicKey: string
+  /** PKCS #8, PEM. */
+  privateKey: string
+}
+
+/** What most files use; a file that needs more generates the rest. */
+const count = 40
+const file = path.resolve(import.meta.dirname, '../node_modules/.cache/rsa-pairs.json')
+const generate = promisify(generateKeyPair)
+
+/** Options of Node.js and variables for every process of a test run. */
+export async function prepareKeys(): Promise<{ option: string; variables: Record<string, string> }> {
+  if (!existsSync(file)) await makeFile()
+  return {
+    option: `--import=${import.meta.resolve('./prepared-keys-hook.ts')}`,
+    variables: { POSTERN_TEST_RSA_PAIRS: file },
+  }
+}
+
+async function makeFile(): Promise<void> {
+  const pairs = await Promise.all(
+    Array.from({ length: count }, async (): Promise<RsaPair> => {
+      const { publicKey, privateKey } = await generate('rsa', {
+        modulusLength: 2048,
+        publicKeyEncoding: { type: 'spki', format: 'der' },
+        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      })
+      return { publicKey: publicKey.toString('base64'), privateKey }
+    }),
+  )
+  await mkdir(path.dirname(file), { recursive: true })
+  // Two runs may begin at once.
+  await writeFile(`${file}.${process.pid}`, JSON.stringify(pairs), { mode: 0o600 })
+  await rename(`${file}.${process.pid}`, file)
+}

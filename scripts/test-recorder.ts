@@ -1,0 +1,27 @@
+import path from 'node:path'
+import type { TestEvent } from 'node:test/reporters'
+
+/**
+ * A reporter for Node's test runner that writes one line of JSON per result, for run-tests.ts: how long each file took,
+ * and which tests failed. A suite that failed only because a test in it did is left out.
+ */
+export type TestRecord =
+  | { type: 'file'; file: string; ms: number }
+  | { type: 'failure'; file: string; test: string }
+
+const root = path.resolve(import.meta.dirname, '..')
+
+export default async function* recordTests(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const { type, data } of events) {
+    if (type !== 'test:complete' && type !== 'test:fail') continue
+    const file = path.relative(root, data.file ?? '')
+    const isWholeFile = data.nesting === 0 && data.name === file
+    if (type === 'test:complete' && isWholeFile)
+      yield line({ type: 'file', file, ms: data.details.duration_ms })
+    const { failureType } = (data.details.error ?? {}) as { failureType?: string }
+    if (type === 'test:fail' && failureType !== 'subtestsFailed')
+      yield line({ type: 'failure', file, test: isWholeFile ? 'the file itself' : data.name })
+  }
+}
+
+const line = (record: TestRecord): string => `${JSON.stringify(record)}\n`
