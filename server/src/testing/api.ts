@@ -63,7 +63,10 @@ export async function startApi(
   if (waitsForJobs) await ready
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   cleanUp(async () => {
-    await app.close()
+    const closed = app.close()
+    // An answer that a test has not read to its end would keep the server open for more than a minute.
+    app.server.closeAllConnections()
+    await closed
     await context.jobs.stop(1000)
     await context.close()
     newPartLog('api').append(logLines.join(''))
