@@ -20,5 +20,5 @@ if (isConsoleStale()) await buildConsole()
 const isOfConsole = (file: string): boolean => file.startsWith('e2e/console/')
 const [first, ...others] = [files.filter((file) => !isOfConsole(file)), files.filter(isOfConsole)]
   .filter(({ length }) => length > 0)
-  .map((some, _, { length }) => ({ files: some, atOnce: length > 1 ? 2 : 3, timeoutMs: 300_000 }))
+  .map((some, _, { length }) => ({ files: some, atOnce: length > 1 ? 2 : 3, timeoutMs: 900_000 }))
 if (first) await runTests(first, ...others)

@@ -4,8 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * How tests wait. Nothing in the test suite asserts how long something takes (scripts/check-clock.ts), so there is one
  * limit for every wait, and it is long: a busy machine is not a defect. Speed is measured by `npm run bench:*` and by the
  * full forms of `npm run prove:*`.
+ *
+ * Longer than the longest wait that the service itself may have before it tries again: a hand-over that stalls takes 20 s,
+ * and what may have been sent is tried again up to 72 s later.
  */
-export const patienceMs = 90_000
+export const patienceMs = 180_000
 
 type Awaitable<T> = T | Promise<T>
 
