@@ -32,7 +32,7 @@ export interface SinkState {
   givenUp: number
 }
 
-/** What its process is told. Nothing is held at the domain ''. */
+/** The commands of its process. With the domain '' nothing is held. */
 export type SinkOrder = { slow: { domain: string; ms: number } } | { hold: string }
 
 export interface Delivery {

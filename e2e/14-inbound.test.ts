@@ -157,7 +157,7 @@ describe("a customer's own Postfix", () => {
       })
     await body(200, stage.admin.patch(project, { is_locked: true, reason }))
     await send(at('support+postfix'))
-    await stage.eventually('it was told to come again', async () =>
+    await stage.eventually('the mail was deferred', async () =>
       (await peer.queue()).some(({ recipients }) => /450 4\.3\.0/.test(recipients[0]?.delay_reason ?? '')),
     )
     await body(200, stage.admin.patch(project, { is_locked: false, reason }))

@@ -176,7 +176,7 @@ describe('secrets', () => {
       client.write(`${line}\r\n`)
       await client.reply()
     }
-    const told = await stage.eventually('the mail is told of', () =>
+    const told = await stage.eventually('the webhook about the mail has arrived', () =>
       receiver.got.find((one) => one.body.includes('/v1/inbound/')),
     )
     const [, link = ''] = /\/v1\/inbound\/([\w-]+)/.exec(told.body) ?? []

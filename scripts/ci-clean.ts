@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { makeDebian } from './install/machine.ts'
 
 /**
  * `npm run ci:clean`: `.ci/run` on the last commit, in a Debian 12 that has nothing but its essential packages, Node.js and
@@ -19,16 +20,6 @@ const npmVersion = '10.9.9'
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const run = (program: string, ...args: string[]): void =>
   void execFileSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
-
-function makeImage(): void {
-  if (existsSync(image)) return
-  mkdirSync(path.dirname(image), { recursive: true })
-  run(
-    ...(['mmdebstrap', '--format=tar', '--variant=minbase', '--include=ca-certificates'] as const),
-    ...['bookworm', `${image}.part`],
-  )
-  renameSync(`${image}.part`, image)
-}
 
 /** Everything about mirrors that this machine knows. */
 function connectToMirrors(home: string): void {
@@ -96,7 +87,7 @@ ls /etc/postfix /etc/postgresql /etc/nginx /usr/lib/postgresql 2>/dev/null && ex
 cd /postern && bash .ci/run
 `
 
-makeImage()
+makeDebian(image, ['ca-certificates'])
 const home = mkdtempSync(path.join(tmpdir(), 'postern-clean-'))
 try {
   run('tar', '--extract', '--file', image, '--directory', home)

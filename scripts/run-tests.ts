@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { gatherPackages } from './gathered.ts'
 import { prepareKeys } from './prepared-keys.ts'
 import { buildServer, builtProgram, isServerStale } from './server-build.ts'
-import { commandFor, makeResults, type Results, reportFailures, seed, slowestFiles } from './test-results.ts'
+import { makeResults, type Results, reportFailures, seed, slowestFiles } from './test-results.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -69,7 +69,7 @@ export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> 
   const timeoutMs = Math.max(...runs.map((run) => run.timeoutMs))
   if (repeated.length > 0) process.stdout.write('\nRepeating what failed.\n')
   const again = repeated.length > 0 ? await runAll([{ files: repeated, atOnce: 1, timeoutMs }]) : undefined
-  reportFailures(first, again, commandFor)
+  reportFailures(first, again)
 }
 
 async function runAll(runs: readonly TestRun[]): Promise<Results> {

@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { seed } from '../server/src/testing/random.ts'
 import type { TestRecord } from './test-recorder.ts'
 
 /**
@@ -10,8 +11,7 @@ import type { TestRecord } from './test-recorder.ts'
 const root = path.resolve(import.meta.dirname, '..')
 const folder = path.join(root, 'test-results')
 
-/** One for a whole run: POSTERN_TEST_SEED repeats the random choices of an earlier one. */
-export const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
+export { seed }
 
 export class Results {
   readonly #home: string
@@ -95,17 +95,13 @@ export function slowestFiles(records: readonly TestRecord[], count = 10): string
 }
 
 /** How to repeat a file alone, with the same random choices. */
-export function commandFor(file: string): string {
+function commandFor(file: string): string {
   const scenario = /^e2e\/((?:console\/)?\d+)-/.exec(file)?.[1]
   return `POSTERN_TEST_SEED=${seed} ${scenario ? `npm run e2e -- ${scenario}` : `npm test -- ${file}`}`
 }
 
 /** The last thing that a failed run prints. CI prints it once more at its very end (POSTERN_TEST_REPORT names the file). */
-export function reportFailures(
-  first: Results,
-  again: Results | undefined,
-  command: (file: string) => string,
-): void {
+export function reportFailures(first: Results, again: Results | undefined): void {
   const stillFails = new Set(again?.failures().map(({ file, test }) => `${file} ${test}`))
   const stateOf = (file: string, test: string): string => {
     if (!again) return 'FAILED'
@@ -116,7 +112,7 @@ export function reportFailures(
     const logs = first.logsOf(file)
     return [
       ...tests.map(({ test }) => `${stateOf(file, test)}: ${file}: ${test}`),
-      `  repeat: ${command(file)}`,
+      `  repeat: ${commandFor(file)}`,
       ...(logs ? [`  logs:   ${logs}`] : []),
     ].join('\n')
   })

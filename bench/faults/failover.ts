@@ -188,7 +188,7 @@ function struckLines(struck: readonly Struck[]): string[] {
 
 function struckFaults(struck: readonly Struck[]): string[] {
   return struck.flatMap(({ mishap, node, copied }) =>
-    copied ? [`${mishap.name}: ${node.name} was copied anew`] : [],
+    copied ? [`${mishap.name}: ${node.name} was copied again from the primary`] : [],
   )
 }
 

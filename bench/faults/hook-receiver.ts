@@ -16,7 +16,7 @@ export interface HookReceiver {
   line: BadLine
   /** Whoever comes by a path that begins so waits that long for an answer. */
   slowDown(prefix: string, ms: number): void
-  /** Whoever comes by a path that begins so is not answered before `release`. */
+  /** Requests to paths with this prefix are answered after `release`. */
   hold(prefix: string): void
   release(): void
   /** Paths at which a request waits for that, how many requests do, and how many were ever given up by who made them. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { say } from './run.ts'
 
 /**
- * Shows by counts, and not by times, that whoever waits for a slow peer leaves the others alone: the peer answers nothing
+ * Shows by counts, not by times, that what waits for a slow peer leaves the others alone: the peer answers nothing
  * until the run releases it, and meanwhile so many things of the others arrive. They arrive while nobody has given up
  * waiting, so they have not arrived because somebody had.
  *

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -26,20 +27,17 @@ const root = path.resolve(import.meta.dirname, '../..')
 const image = path.join(root, 'node_modules/.cache/debian-12.tar')
 const packages = ['systemd', 'systemd-sysv', 'dbus', 'ca-certificates', 'postgresql', 'postfix', 'curl']
 
-/** With PostgreSQL and Postfix, as Debian configures them. Made once; it takes a minute or two, and the network. */
-export function makeImage(): void {
-  if (existsSync(image)) return
-  mkdirSync(path.dirname(image), { recursive: true })
-  const made = `${image}.part`
-  execFileSync(
-    'mmdebstrap',
-    ['--format=tar', '--variant=minbase', `--include=${packages.join(',')}`, 'bookworm', made],
-    {
-      stdio: 'inherit',
-    },
-  )
-  execFileSync('mv', [made, image])
+/** A root file system of Debian 12 with these packages, as a tar file. It takes a minute or two, and the network. */
+export function makeDebian(file: string, packages: readonly string[]): void {
+  if (existsSync(file)) return
+  mkdirSync(path.dirname(file), { recursive: true })
+  const options = ['--format=tar', '--variant=minbase', `--include=${packages.join(',')}`]
+  execFileSync('mmdebstrap', [...options, 'bookworm', `${file}.part`], { stdio: 'inherit' })
+  renameSync(`${file}.part`, file)
 }
+
+/** With PostgreSQL and Postfix, as Debian configures them. Made once. */
+export const makeImage = (): void => makeDebian(image, packages)
 
 export function extractDebian(folder: string): void {
   execFileSync('tar', ['--extract', '--file', image, '--directory', folder])

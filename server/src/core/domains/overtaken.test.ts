@@ -95,7 +95,7 @@ describe('a look at a domain', () => {
     assert.deepEqual([after.status, after.dns_records], ['pending', resource.dns_records])
     const [key] = await rows.keys(domain.identity.id)
     assert.equal(key?.state, 'pending')
-    assert.ok(await isDue(domain), 'it is looked at again')
+    assert.ok(await isDue(domain), 'the next check is due')
   })
 
   test('whose new key was replaced meanwhile does not miss the one before it', async () => {
