@@ -116,7 +116,13 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     settled: (id, status) =>
       eventuallyHere(`message ${id} is ${status}`, async () => {
         const seen = await message(id)
-        return seen.recipients.every((recipient) => recipient.status === status) && seen
+        if (seen.recipients.some((recipient) => recipient.status !== status)) return false
+        // Its events and counters follow.
+        const unpublished = await parts.database.query(
+          'select from mail.attempt_results where message_id = $1',
+          [id],
+        )
+        return unpublished.length === 0 && seen
       }),
     received: (id) => sink.received.filter(({ raw }) => messageIdOf(raw).startsWith(`<${id}@`)),
     authentication: (delivery) => authenticationOf(delivery, dns.server),

@@ -8,8 +8,10 @@ import { judge } from './migrations/judge.ts'
  * Migrations expand, and contract a release later (docs/operations/upgrade.md): each file behind those of the first
  * release is applied to a private PostgreSQL, and refused if the program of the release before could not go on
  * beside it.
+ *
+ * Nothing is released yet: until 0.1.0, files may change and drop. Then this is the number of its last file.
  */
-const firstRelease = 17
+const firstRelease = Number.POSITIVE_INFINITY
 
 const root = new URL('../', import.meta.url)
 const folder = new URL('server/migrations/', root)

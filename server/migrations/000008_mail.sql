@@ -77,6 +77,8 @@ create table mail.dispatch (
   identity_id bigint not null,
   -- `none`: of a key for tests, which hands nothing over.
   provider text not null check (provider in ('service', 'ses', 'none')),
+  -- Large mails are a lane of their own: few are in memory at once, and they keep no small mail waiting.
+  is_large boolean not null default false,
   recipient text not null,
   state text not null default 'ready' check (state in ('ready', 'leased', 'deferred', 'scheduled')),
   due_at timestamptz not null default postern.now(),
@@ -87,7 +89,8 @@ create table mail.dispatch (
   first_attempt_at timestamptz,
   primary key (shard, message_id, recipient_no)
 );
-create index dispatch_ready on mail.dispatch (shard, project_id, provider, due_at) where state = 'ready';
+create index dispatch_ready on mail.dispatch (shard, project_id, provider, is_large, due_at)
+  where state = 'ready';
 -- Swept in order of time over all shards, so these do not begin with one.
 create index dispatch_leased on mail.dispatch (leased_until) where state = 'leased';
 create index dispatch_waiting on mail.dispatch (due_at) where state in ('deferred', 'scheduled');

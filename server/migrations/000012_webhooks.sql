@@ -1,7 +1,7 @@
 -- Events on their way to endpoints.
 --
--- Whoever writes an event writes, in the same transaction, one delivery for each endpoint that is to have it, and wakes
--- those endpoints' queues. An endpoint has one queue, and that one timer: a receiver that is dead is tried once each
+-- An event is one row, and a row of mail.fan_outs from which a worker makes one delivery for each endpoint
+-- (000018_results_and_fan_out.sql). An endpoint has one queue, and that one timer: a receiver that is dead is tried once each
 -- time it is due, however much waits for it, and keeps nobody else waiting.
 --
 -- A queue (mail.endpoint_queues):
@@ -51,8 +51,8 @@ create table mail.endpoint_queues (
 ) with (fillfactor = 50);
 create index on mail.endpoint_queues (is_proven, due_at) where due_at is not null;
 
--- "Something waits for this endpoint." Added by whoever writes events, so that they never wait for one another at the
--- row of a queue, and taken by a worker.
+-- "Something waits for this endpoint." Added with each delivery, so that those who insert deliveries never wait for one
+-- another at the row of a queue, and taken by a worker.
 create table mail.wakes (
   id bigint generated always as identity primary key,
   endpoint_id bigint not null,
@@ -110,8 +110,8 @@ grant select on mail.deliveries, mail.endpoint_queues, mail.wakes, mail.delivery
   to postern_admin, postern_readonly;
 grant select on mail.deliveries, mail.endpoint_queues, mail.delivery_attempts, mail.replays to postern_customer;
 
--- "Which endpoints are to have this event?", asked with every event.
-create index on control.endpoints (project_id) where is_active;
+-- "Does the project have an active endpoint?", asked with every event, and "which are the next ones?" of its fan-out.
+create index on control.endpoints (project_id, id) where is_active;
 
 -- Which tables are cut by days; whether mail that is still to be sent holds a day back; and for how many days longer than
 -- others they are kept. Reports come late, and mail may be accepted a month before it is sent.

@@ -230,7 +230,7 @@ export const metrics = {
   ),
   webhookWakes: new Level(
     'postern_webhook_wakes',
-    'Events that no worker has looked at yet, up to 10,000.',
+    'Events waiting for fan-out and wake-ups waiting for a worker, up to 20,000.',
     {},
   ),
   outboxLag: new Level(

@@ -1,8 +1,10 @@
-import { PosternError } from './errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDatabaseAway, isOverdue } from './db/failures.ts'
+import { splitOnFailure } from './split-on-failure.ts'
 
 interface Waiting<Item> {
   item: Item
-  /** What is not written down by then need not be any more. By the process's steady clock. */
+  /** By the process's steady clock: after this, the item need not be written any more. */
   until: number
   done: () => void
 }
@@ -11,7 +13,7 @@ export interface RecorderOptions<Item> {
   /** All of them in one transaction, or none. */
   write(items: readonly Item[]): Promise<void>
   atOnce: number
-  /** So long is waited for more before each transaction; 0: to the end of this turn of the event loop. */
+  /** How long to wait for more items before each transaction; 0: to the end of this turn of the event loop. */
   gatherMs?: number
   onError(error: unknown, lost: number): void
 }
@@ -19,12 +21,16 @@ export interface RecorderOptions<Item> {
 const retryMs = 200
 
 /**
- * Writes down what was done, many things in one transaction: whatever comes while one is under way goes into the next. A
- * transaction that fails is tried again until each thing's time is over; by then somebody else sees to it.
+ * Writes items in groups, one transaction each: items that come while one is under way go into the next. A group that
+ * fails is split (split-on-failure.ts). While the database is away, everything is tried again until its time is over. An
+ * item that times out alone is tried again alone, so that it spoils no other group.
  */
 export class Recorder<Item> {
   readonly #options: RecorderOptions<Item>
   #waiting: Waiting<Item>[] = []
+  /** Timed out when they were written alone. */
+  #overdue: Waiting<Item>[] = []
+  #underWay = 0
   #running: Promise<void> | undefined
   #isFailing = false
 
@@ -32,47 +38,36 @@ export class Recorder<Item> {
     this.#options = options
   }
 
-  /** How much is not written down yet. */
+  /** How many items are not written yet. */
   get behind(): number {
-    return this.#waiting.length
+    return this.#waiting.length + this.#overdue.length + this.#underWay
   }
 
   get isFailing(): boolean {
     return this.#isFailing
   }
 
-  /** Resolves when it is written down, or given up. */
+  /** Resolves when the item is written, or given up. */
   record(item: Item, until: number): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ item, until, done })
-      this.#running ??= this.#run().finally(() => {
-        this.#running = undefined
-      })
+      this.#running ??= this.#run()
     })
   }
 
   async #run(): Promise<void> {
-    const { atOnce, onError } = this.#options
-    while (this.#waiting.length > 0) {
+    const { atOnce } = this.#options
+    while (this.behind > 0) {
       if (this.#waiting.length < atOnce) await this.#gather()
-      const group = this.#waiting.slice(0, atOnce)
-      try {
-        await this.#write(group)
-        this.#isFailing = false
-        this.#leave(group)
-      } catch (error) {
-        this.#isFailing = true
-        // A database that is away is so for all of them; anything else is the fault of one, which keeps the others
-        // from being written only as long as they are in one transaction with it.
-        const isAway = error instanceof PosternError
-        if (!isAway) await this.#eachAlone(group)
-        const late = isAway ? group.filter(({ until }) => performance.now() > until) : []
-        onError(error, late.length)
-        this.#leave(late)
-        if (isAway) await new Promise((resolve) => setTimeout(resolve, retryMs))
-      }
+      const group = this.#waiting.splice(0, atOnce)
+      const again = group.length > 0 && (await this.#write(group))
+      const one = this.#overdue.shift()
+      const oneAgain = one !== undefined && (await this.#write([one]))
+      if (again || oneAgain) await sleep(retryMs)
     }
     this.#isFailing = false
+    // In the same turn in which nothing was left: an item recorded right after this begins a new run.
+    this.#running = undefined
   }
 
   #gather(): Promise<void> {
@@ -80,21 +75,33 @@ export class Recorder<Item> {
     return new Promise((resolve) => (gatherMs > 0 ? setTimeout(resolve, gatherMs) : setImmediate(resolve)))
   }
 
-  #write(group: readonly Waiting<Item>[]): Promise<void> {
-    return this.#options.write(group.map(({ item }) => item))
-  }
-
-  /** One that fails even so is left to whoever finds it undone. */
-  async #eachAlone(group: readonly Waiting<Item>[]): Promise<void> {
-    for (const one of group) {
-      await this.#write([one]).catch((error: unknown) => this.#options.onError(error, 1))
-      this.#leave([one])
+  /** Returns whether some of it has to be written again. */
+  async #write(group: readonly Waiting<Item>[]): Promise<boolean> {
+    const { write, onError } = this.#options
+    this.#underWay = group.length
+    const settled = await splitOnFailure(group, async (part) => {
+      await write(part.map(({ item }) => item))
+      this.#underWay -= part.length
+      for (const { done } of part) done()
+      return part
+    })
+    const failed = group.flatMap((one, place) => {
+      const result = settled[place]
+      return result && 'error' in result ? [{ one, error: result.error }] : []
+    })
+    this.#underWay = 0
+    this.#isFailing = failed.length > 0
+    const away: Waiting<Item>[] = []
+    const errors = new Map<unknown, number>()
+    for (const { one, error } of failed) {
+      const isAway = isDatabaseAway(error)
+      const isLost = !(isAway || isOverdue(error)) || performance.now() > one.until
+      errors.set(error, (errors.get(error) ?? 0) + (isLost ? 1 : 0))
+      if (isLost) one.done()
+      else (isAway ? away : this.#overdue).push(one)
     }
-  }
-
-  #leave(group: readonly Waiting<Item>[]): void {
-    const gone = new Set(group)
-    this.#waiting = this.#waiting.filter((one) => !gone.has(one))
-    for (const { done } of group) done()
+    for (const [error, lost] of errors) onError(error, lost)
+    this.#waiting.unshift(...away)
+    return away.length > 0 || this.#overdue.length > 0
   }
 }

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { unavailable } from './db/failures.ts'
 import { Together } from './together.ts'
 
 /** Answers when it is told to, and keeps the groups that it was asked. */
 function slow(options: { groupsAtOnce: number; most: number }) {
   const groups: number[][] = []
-  const ends: { answer(): void; fail(): void }[] = []
+  const ends: { answer(): void }[] = []
   const together = new Together<number, string>(
     (group) =>
-      new Promise((resolve, reject) => {
+      new Promise((resolve) => {
         groups.push([...group])
-        ends.push({
-          answer: () => resolve(group.map((one) => `${one}!`)),
-          fail: () => reject(new Error('not these')),
-        })
+        ends.push({ answer: () => resolve(group.map((one) => `${one}!`)) })
       }),
     { groupsAtOnce: options.groupsAtOnce, take: ({ length }) => Math.min(length, options.most) },
   )
@@ -51,16 +49,35 @@ describe('what is asked together', () => {
     assert.equal(await late, '6!')
   })
 
-  test('fails together, and takes no other group with it', async () => {
-    const { together, ends } = slow({ groupsAtOnce: 1, most: 2 })
-    const answers = Promise.allSettled([1, 2, 3].map((one) => together.ask(one)))
-    await turn()
-    ends[0]?.fail()
-    await turn()
-    ends[1]?.answer()
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      ['rejected', 'rejected', 'fulfilled'],
+  test('that fails is split until what makes it fail is alone, and takes no other group with it', async () => {
+    const groups: number[][] = []
+    const together = new Together<number, string>(
+      async (group) => {
+        groups.push([...group])
+        if (group.includes(2)) throw new Error('not 2')
+        return group.map((one) => `${one}!`)
+      },
+      { take: ({ length }) => Math.min(length, 4) },
     )
+    const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => together.ask(one)))
+    assert.deepEqual(
+      answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
+      ['1!', 'not 2', '3!', '4!', '5!'],
+    )
+    assert.deepEqual(groups, [[1, 2, 3, 4], [1, 2], [1], [2], [3, 4], [5]])
+  })
+
+  test('of a database that is away fails as a whole, and is tried once', async () => {
+    const groups: number[][] = []
+    const together = new Together<number, string>(async (group) => {
+      groups.push([...group])
+      throw unavailable(new Error('gone'))
+    })
+    const answers = await Promise.allSettled([1, 2, 3].map((one) => together.ask(one)))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    )
+    assert.deepEqual(groups, [[1, 2, 3]])
   })
 })

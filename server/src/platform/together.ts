@@ -1,3 +1,5 @@
+import { splitOnFailure } from './split-on-failure.ts'
+
 interface Waiting<Asked, Answer> {
   asked: Asked
   resolve(answer: Answer): void
@@ -16,7 +18,8 @@ const usualGroup = 100
 
 /**
  * Whatever is asked while groups are under way goes together into the next one, so that what takes the time, a query or
- * a commit, is shared. Each is answered by work that began after it was asked.
+ * a commit, is shared. Each is answered by work that began after it was asked. A group that fails is split
+ * (split-on-failure.ts).
  */
 export class Together<Asked, Answer> {
   readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
@@ -26,7 +29,7 @@ export class Together<Asked, Answer> {
   #waiting: Waiting<Asked, Answer>[] = []
   #running = 0
 
-  /** The answers of a group, each at the place of what was asked. If it fails, it fails for the whole group. */
+  /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
   constructor(
     answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>,
     {
@@ -67,11 +70,15 @@ export class Together<Asked, Answer> {
   }
 
   async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
-    try {
-      const answers = await this.#answerAll(group.map(({ asked }) => asked))
-      for (const [place, { resolve }] of group.entries()) resolve(answers[place] as Answer)
-    } catch (error) {
-      for (const { reject } of group) reject(error)
+    const settled = await splitOnFailure(
+      group.map(({ asked }) => asked),
+      this.#answerAll,
+    )
+    for (const [place, { resolve, reject }] of group.entries()) {
+      const answer = settled[place]
+      if (!answer) reject(new Error('a group was answered in part'))
+      else if ('error' in answer) reject(answer.error)
+      else resolve(answer.value)
     }
   }
 }

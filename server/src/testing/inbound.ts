@@ -5,6 +5,7 @@ import type { TestApi } from './api.ts'
 import { makeCertificate } from './certificate.ts'
 import { cleanUp } from './cleanup.ts'
 import type { TestDatabase } from './database.ts'
+import { fanOutAll } from './fan-out.ts'
 import { SmtpClient } from './smtp-client.ts'
 
 /** The MX listener, somebody who brings mail to it, and what it has written down. */
@@ -32,13 +33,15 @@ export async function openInbound(api: TestApi, database: TestDatabase, changes:
       [projectId],
     )
 
-  const eventsOf = (projectId: number) =>
-    database.query<{ id: string; type: string; data: Record<string, unknown>; endpoints: number[] }>(
+  const eventsOf = async (projectId: number) => {
+    await fanOutAll(api.context.cells.all[0].mail, database)
+    return database.query<{ id: string; type: string; data: Record<string, unknown>; endpoints: number[] }>(
       `select id, type, data,
               array(select endpoint_id::int from mail.deliveries where event_id = events.id order by 1) as endpoints
          from mail.events as events where project_id = $1 and type = 'inbound.received' order by id`,
       [projectId],
     )
+  }
 
   return { listener, open, inboundOf, eventsOf }
 }

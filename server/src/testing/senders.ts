@@ -34,7 +34,7 @@ export function senders(api: TestApi, database: TestDatabase, admin: Client) {
   async function claimedOf(projectId: number): Promise<string[]> {
     const queue = new Queue(api.context.cells.all[0].mail)
     await queue.look()
-    const claims = await queue.claim(100, () => 100)
+    const claims = await queue.claim({ free: 100, freeLarge: 100, for: () => 100 })
     return claims
       .filter(({ claimed }) => claimed.project_id === projectId)
       .map(({ claimed }) => claimed.message_id)

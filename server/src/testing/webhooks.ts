@@ -8,6 +8,7 @@ import { startApi, type TestApi } from './api.ts'
 import { cleanUp } from './cleanup.ts'
 import { signedIn } from './client.ts'
 import { databaseNow, openDatabase, type TestDatabase } from './database.ts'
+import { fanOutAll } from './fan-out.ts'
 import { fixtures } from './fixtures.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { eventually, patienceMs } from './waiting.ts'
@@ -23,7 +24,7 @@ export interface WebhookStage {
   makeProject(): Promise<number>
   /** At a path of its own, subscribed to everything that tests write. */
   makeEndpoint(projectId: number, changes?: { url?: string }): Promise<TestEndpoint>
-  /** Written as whoever moves mail writes them. Returns their ids, in order. */
+  /** Written as by the dispatcher, and fanned out. Returns their ids, in order. */
   tell(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
   /**
    * A worker for webhooks alone, stopped at the end of the file if a test does not. However slow the machine is, its requests
@@ -131,6 +132,7 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
       )
       groups++
       await mail.transaction((tx) => writeEvents(tx, events))
+      await fanOutAll(mail, database)
       const rows = await database.query<{ id: string }>(
         `select id from mail.events where project_id = $1 and (data->>'group')::int = $2 order by (data->>'no')::int`,
         [projectId, groups - 1],

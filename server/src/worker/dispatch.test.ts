@@ -75,11 +75,14 @@ async function recipient(id: string): Promise<{ status: string; reply: string | 
   return row
 }
 
-/** What the provider replied, once the recipient has this status. */
+const isPublished = async (id: string): Promise<boolean> =>
+  (await database.query('select from mail.attempt_results where message_id = $1', [id])).length === 0
+
+/** What the provider replied, once the recipient has this status and its events are written. */
 async function settled(id: string, status: string): Promise<string | null> {
   const row = await eventually(`the recipient of message ${id} is ${status}`, async () => {
     const now = await recipient(id)
-    return now?.status === status && now
+    return now?.status === status && (await isPublished(id)) && now
   }).catch(async (error: Error) => {
     throw new Error(`${error.message}. It is: ${JSON.stringify(await recipient(id))}`)
   })

@@ -4,7 +4,8 @@ import { Finisher } from '../core/dispatch/finish.ts'
 import { mailOf } from '../core/dispatch/letter.ts'
 import { awaitedSeconds, judge } from '../core/dispatch/outcome.ts'
 import { Places } from '../core/dispatch/places.ts'
-import { type Claimed, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
+import { type Claimed, type LaneKey, type Letter, leaseSeconds, Queue } from '../core/dispatch/queue.ts'
+import { ResultPublisher } from '../core/dispatch/results.ts'
 import { Signers } from '../core/dispatch/signers.ts'
 import type { Signer } from '../core/domains/signing.ts'
 import type { SrsKeys } from '../core/feedback/forwarded-path.ts'
@@ -53,12 +54,12 @@ export class Dispatcher {
   readonly #signers: Signers
   readonly #beginner: Beginner
   readonly #finisher: Finisher
+  readonly #publisher: ResultPublisher
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
   readonly #places: Places
   /** A lane had mail at the last claim, and no room for more of it. */
   #isHeldBack = false
-  #isLargeUnderWay = false
   #placeFreed: (() => void) | undefined
   #running: Promise<void> | undefined
 
@@ -68,10 +69,14 @@ export class Dispatcher {
     this.#queue = new Queue(deps.db)
     this.#signers = new Signers(deps.db, deps.vault)
     this.#beginner = new Beginner(deps.db)
-    this.#finisher = new Finisher(deps.db, {
+    this.#publisher = new ResultPublisher(deps.db, {
       suppressOn: deps.suppressOn,
-      onError: (error, lost) =>
-        deps.log.error({ err: error, lost }, 'what became of some mails could not be written down'),
+      onError: (error, count) =>
+        deps.log.error({ err: error, count }, 'results could not be published; retrying'),
+    })
+    this.#finisher = new Finisher(deps.db, {
+      onRecorded: (results) => this.#publisher.publish(results),
+      onError: (error, lost) => deps.log.error({ err: error, lost }, 'attempts could not be recorded'),
     })
   }
 
@@ -85,6 +90,7 @@ export class Dispatcher {
     this.#placeFreed?.()
     await this.#running
     await Promise.all(this.#inFlight)
+    await this.#publisher.settled()
   }
 
   async #run(): Promise<void> {
@@ -95,7 +101,7 @@ export class Dispatcher {
     let idle = idleMs.least
     while (!signal.aborted) {
       try {
-        if (sweeps.isDue()) await this.#queue.sweep()
+        if (sweeps.isDue()) await this.#sweep()
         if (expiries.isDue()) await this.#queue.expire()
         if (idle > idleMs.least || !this.#queue.hasLanes || looks.isDue()) await this.#queue.look()
         const claimed = await this.#claim()
@@ -116,6 +122,11 @@ export class Dispatcher {
     }
   }
 
+  async #sweep(): Promise<void> {
+    const { hasResults } = await this.#queue.sweep()
+    if (hasResults) await this.#publisher.sweep()
+  }
+
   /** Enough places for a claim to be worth it, or whatever is free after a moment. */
   async #untilRoom(): Promise<void> {
     const { concurrency } = this.#deps
@@ -133,17 +144,18 @@ export class Dispatcher {
 
   async #claim(): Promise<number> {
     const { carriers } = this.#deps
-    const { free } = this.#places
+    const { free, freeLarge } = this.#places
     this.#isHeldBack = false
     if (free <= 0) return 0
     const began = new Date()
-    const claims = await this.#queue.claim(free, (lane) => {
+    const roomFor = (lane: LaneKey): number => {
       const carrier = lane.provider === 'none' ? undefined : carriers[lane.provider]
       if (lane.provider !== 'none' && carrier?.isOpen !== false) return 0
       const room = this.#places.roomFor(lane, carrier?.places ?? Number.POSITIVE_INFINITY)
       if (room === 0) this.#isHeldBack = true
       return room
-    })
+    }
+    const claims = await this.#queue.claim({ free, freeLarge, for: roomFor })
     for (const { claimed, letter } of claims) this.#begin(claimed, letter, spanOf(claimed, letter, began))
     return claims.length
   }
@@ -213,18 +225,8 @@ export class Dispatcher {
       const reply = 'The domain it was accepted under is gone, and with it the key to sign it.'
       return { kind: 'refused', isLasting: true, status: null, host: null, reply }
     }
-    if (letter.content !== null)
-      return this.#carry(carrier, claimed, { ...letter, content: letter.content }, signer, span)
-    // A large one at a time: its content, what is composed of it and what is on the wire are in memory together.
-    if (this.#isLargeUnderWay)
-      return { kind: 'unreachable', host: null, detail: 'Another large mail is under way.', mayBeSent: false }
-    this.#isLargeUnderWay = true
-    try {
-      const content = await this.#queue.contentOf(claimed)
-      return await this.#carry(carrier, claimed, { ...letter, content }, signer, span)
-    } finally {
-      this.#isLargeUnderWay = false
-    }
+    const content = letter.content ?? (await this.#queue.contentOf(claimed))
+    return this.#carry(carrier, claimed, { ...letter, content }, signer, span)
   }
 
   async #carry(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import type { Vault } from '../core/secrets/vault.ts'
+import { FanOut } from '../core/webhooks/fan-out.ts'
 import { Letters } from '../core/webhooks/letters.ts'
 import { type PlaceCounts, Places, usualPlaces } from '../core/webhooks/places.ts'
 import { requestMs } from '../core/webhooks/post.ts'
@@ -53,12 +54,14 @@ export class Webhooks {
   readonly #log: Logger
   readonly #agent: Dispatcher
   readonly #queues: EndpointQueues
+  readonly #fanOut: FanOut
   readonly #places: Places
   readonly #round: RoundDeps
   readonly #rounds = new Map<Promise<void>, ClaimedQueue>()
   readonly #shares: PlaceCounts
   readonly #roundsAtMost: number
   readonly #stopping = new AbortController()
+  #fanningOut: Promise<void> | undefined
   #running: Promise<void> | undefined
 
   constructor({
@@ -74,6 +77,9 @@ export class Webhooks {
   }: WebhookDeps) {
     this.#log = log
     this.#queues = new EndpointQueues(db)
+    this.#fanOut = new FanOut(db, (error, projectId) =>
+      log.error({ err: error, project_id: projectId }, 'webhook fan-out failed; retrying'),
+    )
     this.#places = new Places(places)
     this.#shares = {
       proven: Math.ceil(places.proven / claimedShare),
@@ -112,6 +118,7 @@ export class Webhooks {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
+    await this.#fanningOut
     await Promise.all(this.#rounds.keys())
     await this.#agent.destroy()
   }
@@ -124,7 +131,8 @@ export class Webhooks {
         const isBusy = await this.#step()
         idle = isBusy ? idleMs.least : Math.min(idleMs.most, idle * 2)
         const pause = isBusy ? 0 : this.#rounds.size > 0 ? busyMs : idle
-        await sleep(pause, undefined, { signal }).catch(() => {})
+        const paused = sleep(pause, undefined, { signal }).catch(() => {})
+        await Promise.race([paused, this.#fanningOut ?? paused])
       } catch (error) {
         this.#log.error({ err: error }, 'the queues of endpoints cannot be read; tried again')
         await sleep(failureMs, undefined, { signal }).catch(() => {})
@@ -135,6 +143,7 @@ export class Webhooks {
   /** Whether there was something to do. */
   async #step(): Promise<boolean> {
     const work = await this.#queues.look()
+    if (work.has_fan_outs) this.#startFanOut()
     if (work.has_replays) await this.#queues.replay()
     if (work.is_woken) await this.#queues.wake()
     const [proven, unproven] = [this.#claimOf('proven'), this.#claimOf('unproven')]
@@ -144,6 +153,23 @@ export class Webhooks {
     const claimed = await this.#queues.claim({ proven, unproven })
     for (const queue of claimed) this.#begin(queue)
     return claimed.length > 0
+  }
+
+  /** Beside the queues: a project whose turn takes long keeps no endpoint waiting that has deliveries. */
+  #startFanOut(): void {
+    this.#fanningOut ??= this.#fanOutOnce().finally(() => {
+      this.#fanningOut = undefined
+    })
+  }
+
+  async #fanOutOnce(): Promise<void> {
+    try {
+      if ((await this.#fanOut.step()) > 0) return
+    } catch (error) {
+      this.#log.error({ err: error }, 'webhook fan-out failed; retrying')
+    }
+    // Nothing could be done: every project failed, or another worker has it.
+    await sleep(idleMs.most, undefined, { signal: this.#stopping.signal }).catch(() => {})
   }
 
   #claimOf(standing: keyof PlaceCounts): Claim {

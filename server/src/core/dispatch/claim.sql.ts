@@ -12,6 +12,7 @@ export interface Claimed {
   shard: number
   identity_id: number
   provider: Taker
+  is_large: boolean
   recipient: string
   attempt: number
   first_attempt_at: Date
@@ -44,9 +45,10 @@ export async function claimRows(
       select lane.* from unnest(${lanes.map(({ shard }) => shard)}::smallint[],
                                 ${lanes.map(({ project_id }) => project_id)}::bigint[],
                                 ${lanes.map(({ provider }) => provider)}::text[],
+                                ${lanes.map(({ is_large }) => is_large)}::boolean[],
                                 ${lanes.map(({ watermark }) => watermark)}::timestamptz[],
                                 ${lanes.map(({ most }) => most)}::int[])
-                         with ordinality as lane (shard, project_id, provider, watermark, most, place)
+                         with ordinality as lane (shard, project_id, provider, is_large, watermark, most, place)
         join control.projects as projects on projects.id = lane.project_id
        where ${maySendNow} and ${isUnbraked}
     )
@@ -58,12 +60,12 @@ export async function claimRows(
               cross join lateral (
                 select dispatch.ctid from mail.dispatch as dispatch
                  where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
-                   and dispatch.provider = lane.provider and dispatch.state = 'ready'
-                   and dispatch.due_at >= lane.watermark
+                   and dispatch.provider = lane.provider and dispatch.is_large = lane.is_large
+                   and dispatch.state = 'ready' and dispatch.due_at >= lane.watermark
                  order by dispatch.due_at limit lane.most
                    for update skip locked) as ready
               limit ${limit}))
-    returning message_id, recipient_no, project_id, shard, identity_id, provider, recipient, attempt,
+    returning message_id, recipient_no, project_id, shard, identity_id, provider, is_large, recipient, attempt,
               first_attempt_at, due_at, postern.now() as claimed_at`.execute(tx)
   return rows
 }
@@ -78,7 +80,7 @@ export interface Letter {
   forwarded: Forwarded | null
   /** Null where nobody records it. */
   trace: Buffer | null
-  /** Null where it is large, and is read by itself when it is sent. */
+  /** Null if the mail is large: then its content is read alone, when it is sent. */
   content: Buffer | null
 }
 
@@ -86,18 +88,15 @@ export interface Letter {
  * What is to be sent, once for each message. The limits of one keep it a look-up by key for each: a day that PostgreSQL
  * has no statistics of yet it would rather read as a whole.
  */
-export async function findLetters(
-  tx: ReadTx,
-  claimed: readonly Claimed[],
-  maxContentBytes: number,
-): Promise<Map<string, Letter>> {
-  const shardOf = new Map(claimed.map(({ message_id, shard }) => [message_id, shard]))
-  const { first, last } = daysOf([...shardOf.keys()])
+export async function findLetters(tx: ReadTx, claimed: readonly Claimed[]): Promise<Map<string, Letter>> {
+  const messages = [...new Map(claimed.map((one) => [one.message_id, one])).values()]
+  const { first, last } = daysOf(messages.map(({ message_id }) => message_id))
   const { rows } = await sql<Letter>`
     select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
-           messages.trace,           bodies.format,
-           case when octet_length(bodies.content) <= ${maxContentBytes} then bodies.content end as content
-      from unnest(${[...shardOf.values()]}::smallint[], ${[...shardOf.keys()]}::uuid[]) as wanted (shard, id)
+           messages.trace, bodies.format, case when not wanted.is_large then bodies.content end as content
+      from unnest(${messages.map(({ shard }) => shard)}::smallint[],
+                  ${messages.map(({ message_id }) => message_id)}::uuid[],
+                  ${messages.map(({ is_large }) => is_large)}::boolean[]) as wanted (shard, id, is_large)
       cross join lateral (
         select * from mail.messages where shard = wanted.shard and id = wanted.id
            and id between ${first}::uuid and ${last}::uuid limit 1) as messages

@@ -7,9 +7,10 @@ import { startPostgresProxy } from '../../testing/postgres-proxy.ts'
 import { eventually, patienceMs } from '../../testing/waiting.ts'
 import { applyFeedback, type FeedbackKind } from '../feedback/feedback.ts'
 import { Beginner } from './begin.ts'
-import { type Ended, Finisher, writeDown } from './finish.ts'
+import { type Ended, Finisher, recordEnded } from './finish.ts'
 import { judge } from './outcome.ts'
 import { type Claimed, Queue } from './queue.ts'
+import { ResultPublisher } from './results.ts'
 
 /** Mail that a provider may have: written down before the call, never sent twice, ended by a word or by the clock. */
 const database = await testDatabase()
@@ -17,6 +18,7 @@ const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { makeMail, stateOf, countsOf } = mailRows(database)
 const beginner = new Beginner(db)
 const queue = new Queue(db)
+const publisher = new ResultPublisher(db, { suppressOn: new Set(), onError: assert.ifError })
 const withinSeconds = 41
 
 let projects = 5000
@@ -36,7 +38,7 @@ async function lease({ seconds = 60, attempt = 1 } = {}): Promise<Leased> {
   const at = row?.due_at ?? assert.fail()
   const claimed: Claimed = {
     ...{ message_id: mail.messageId, recipient_no: 0, project_id: mail.projectId, shard: mail.shard },
-    ...{ identity_id: 1, provider: 'ses', recipient: mail.address, attempt },
+    ...{ identity_id: 1, provider: 'ses', is_large: false, recipient: mail.address, attempt },
     ...{ first_attempt_at: at, due_at: at, claimed_at: at },
   }
   return { mail, claimed }
@@ -52,9 +54,16 @@ const lost = { kind: 'unknown', host: 'ses', detail: 'the connection to SES was 
 const taken = { kind: 'sent', host: 'ses', queueId: '0102', reply: 'SES has taken it as 0102.' } as const
 const throttled = { kind: 'unreachable', host: 'ses', detail: 'too many', mayBeSent: false } as const
 
-const finish = ({ claimed }: Leased, handover: typeof lost | typeof taken | typeof throttled) => {
+const finish = async ({ claimed }: Leased, handover: typeof lost | typeof taken | typeof throttled) => {
   const ended: Ended = { claimed, judged: judge(handover, claimed), status: null, isTest: false }
-  return db.transaction((tx) => writeDown(tx, [ended], new Set()))
+  publisher.publish(await db.transaction((tx) => recordEnded(tx, [ended])))
+  await publisher.settled()
+}
+
+async function sweep(): Promise<void> {
+  const { hasResults } = await queue.sweep()
+  if (hasResults) await publisher.sweep()
+  await publisher.settled()
 }
 
 /** The same a while later, for this mail alone. */
@@ -157,7 +166,7 @@ describe('an answer that cannot be written down', () => {
     const away = openDatabase({ ...database, url: proxy.urlOf(database.url) }).as('mail')
     const faults: { error: unknown; lost: number }[] = []
     const finisher = new Finisher(away, {
-      suppressOn: new Set(),
+      onRecorded: () => {},
       onError: (error, lost) => void faults.push({ error, lost }),
     })
     const [given, kept] = [await begun(), await begun()]
@@ -200,21 +209,21 @@ describe('mail that a provider may have', () => {
     await queue.sweep()
     await queue.expire()
     await queue.look()
-    assert.deepEqual(await queue.claim(1000, () => 1000), [])
+    assert.deepEqual(await queue.claim({ free: 1000, freeLarge: 1000, for: () => 1000 }), [])
     assert.equal((await told(one)).dispatch, 'awaiting')
   })
 
   test('has failed after an hour without a word, and is told that it may have been sent', async () => {
     const one = await doubtful()
     await later(one, '61 minutes')
-    await queue.sweep()
+    await sweep()
     const { status, dispatch, events, reply } = await stateOf(one.mail)
     assert.deepEqual([status, dispatch, events.length], ['failed', null, 1])
     assert.equal(events[0]?.type, 'message.failed')
     assert.match(String(events[0]?.data['diagnostic']), /may have been sent/)
     assert.match(reply ?? '', /may have been sent/)
     assert.deepEqual(await countsOf(one.mail.projectId), { failed: 1 })
-    await queue.sweep()
+    await sweep()
     assert.equal((await stateOf(one.mail)).events.length, 1)
   })
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db/db.ts'
 import type { RecipientStatus } from '../messages/wire.ts'
+import type { ResultKey } from './results.sql.ts'
 
 /** What became of an attempt, as it is written down. */
 export interface Result {
@@ -8,6 +9,7 @@ export interface Result {
   message_id: string
   recipient_no: number
   project_id: number
+  recipient: string
   attempt: number
   provider: string
   host: string | null
@@ -19,34 +21,35 @@ export interface Result {
   retrySeconds: number | null
   /** What the recipient becomes; null: what it is. */
   status: Extract<RecipientStatus, 'sent' | 'deferred' | 'bounced' | 'failed' | 'delivered'> | null
-}
-
-export interface Finished {
-  message_id: string
-  recipient_no: number
-  /** Whether the recipient's status is another one now. */
-  has_changed: boolean
+  /** RFC 3463, where the MTA gave one. */
+  enhancedStatus: string | null
+  /** Of a test key. */
+  isTest: boolean
 }
 
 /**
  * Only what is still leased under the attempt that it was given for: whoever lost the lease has nothing to say any
  * more, unless nobody else may try it, and it awaits just this word. A word that the intake has heard meanwhile is not
  * taken back.
+ *
+ * A hand-over always leaves a result to publish; anything else does if it changed the recipient's status.
  */
-export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Finished[]> {
+export async function finishRows(tx: Tx, results: readonly Result[]): Promise<ResultKey[]> {
   const each = <T>(value: (result: Result) => T): T[] => results.map(value)
-  const { rows } = await sql<Finished>`
+  const { rows } = await sql<ResultKey>`
     with result as materialized (
       select * from unnest(
         ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
         ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ project_id }) => project_id)}::bigint[],
+        ${each(({ recipient }) => recipient)}::text[], ${each(({ enhancedStatus }) => enhancedStatus)}::text[],
+        ${each(({ isTest }) => isTest)}::boolean[],
         ${each(({ attempt }) => attempt)}::integer[], ${each(({ provider }) => provider)}::text[],
         ${each(({ host }) => host)}::text[], ${each(({ queueId }) => queueId)}::text[],
         ${each(({ outcome }) => outcome)}::text[], ${each(({ reply }) => reply)}::text[],
         ${each(({ startedAt }) => startedAt)}::timestamptz[],
         ${each(({ retrySeconds }) => retrySeconds)}::float8[], ${each(({ status }) => status)}::text[])
-        as result (shard, message_id, recipient_no, project_id, attempt, provider, host, queue_id, outcome, reply,
-                   started_at, retry_seconds, status)
+        as result (shard, message_id, recipient_no, project_id, recipient, enhanced_status, is_test, attempt, provider,
+                   host, queue_id, outcome, reply, started_at, retry_seconds, status)
     ), held as materialized (
       select dispatch.ctid, result.* from result
         cross join lateral (
@@ -85,7 +88,13 @@ export async function finishRows(tx: Tx, results: readonly Result[]): Promise<Fi
          and recipients.status in ('queued', 'scheduled', 'deferred') and recipients.status <> held.status
       returning recipients.message_id, recipients.recipient_no
     )
-    select held.message_id, held.recipient_no, changed.message_id is not null as has_changed
-      from held left join changed using (message_id, recipient_no)`.execute(tx)
+    insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient, status,
+                                      diagnostic)
+    select held.message_id, held.recipient_no, held.attempt, held.project_id,
+           case held.outcome when 'sent' then 'sent' else held.status end, held.is_test, held.recipient,
+           held.enhanced_status, held.reply
+      from held left join changed using (message_id, recipient_no)
+     where held.outcome = 'sent' or changed.message_id is not null
+    returning shard, message_id, recipient_no, attempt, type`.execute(tx)
   return rows
 }

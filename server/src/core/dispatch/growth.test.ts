@@ -9,7 +9,7 @@ import { fixtures } from '../../testing/fixtures.ts'
 import { Acceptance } from '../messages/acceptance.ts'
 import { readDraft } from '../messages/draft.ts'
 import { claimRows, findLetters } from './claim.sql.ts'
-import { writeDown } from './finish.ts'
+import { recordEnded } from './finish.ts'
 import { findLanes } from './lanes.sql.ts'
 import { Queue } from './queue.ts'
 
@@ -71,7 +71,7 @@ describe('with mail of several projects waiting', () => {
       const round = lanes.map(({ oldest, ...lane }) => ({ ...lane, watermark: oldest, most: 1 }))
       const claimed = await claimRows(tx, round, { limit: 10, leaseSeconds: 60 })
       assert.equal(claimed.length, 3)
-      const letters = await findLetters(tx, claimed, 1000)
+      const letters = await findLetters(tx, claimed)
       assert.equal(letters.size, 3)
       assert.equal(await partitionsLocked(tx, 'messages'), 1)
       assert.equal(await partitionsLocked(tx, 'bodies'), 1)
@@ -82,13 +82,12 @@ describe('with mail of several projects waiting', () => {
         queueId: '4bX',
         reply: '250 Ok',
       } as const
-      await writeDown(
+      await recordEnded(
         tx,
         claimed.map((one) => ({
           ...{ claimed: one, status: null, isTest: false },
           judged: { ...judged, retrySeconds: null },
         })),
-        new Set(),
       )
       assert.equal(await partitionsLocked(tx, 'attempts'), 1)
     })

@@ -7,11 +7,12 @@ import { readyLanes } from './ready-lanes.ts'
 /** Who takes mail. `none`: nobody, it is of a key for tests. */
 export type Taker = ProviderName | 'none'
 
-/** A lane is what one project sends through one provider: the unit of fairness. */
+/** A lane is what one project sends through one provider, large mails apart: the unit of fairness (round-robin). */
 export interface LaneKey {
   shard: number
   project_id: number
   provider: Taker
+  is_large: boolean
 }
 
 export interface LaneRow extends LaneKey {
@@ -30,7 +31,7 @@ export async function findLanes(
 ): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     with recursive ${readyLanes}
-    select lane.shard, lane.project_id, lane.provider, lane.due_at as oldest from lane
+    select lane.shard, lane.project_id, lane.provider, lane.is_large, lane.due_at as oldest from lane
      ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isUnbraked}` : sql``}
      ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}
      limit ${limit}`.execute(tx)

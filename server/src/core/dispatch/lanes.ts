@@ -34,9 +34,8 @@ export class Lanes {
 
   /** What a look at the whole queue has found. */
   learn(found: readonly LaneRow[]): void {
-    for (const { shard, project_id, provider, oldest } of found) {
-      const key = keyOf({ shard, project_id, provider })
-      this.#lanes.set(key, { shard, project_id, provider, watermark: oldest, emptyRounds: 0 })
+    for (const { oldest, ...lane } of found) {
+      this.#lanes.set(keyOf(lane), { ...lane, watermark: oldest, emptyRounds: 0 })
     }
   }
 
@@ -73,8 +72,8 @@ export class Lanes {
   }
 }
 
-export const keyOf = ({ shard, project_id, provider }: LaneKey): string =>
-  `${shard} ${project_id} ${provider}`
+export const keyOf = ({ shard, project_id, provider, is_large }: LaneKey): string =>
+  `${shard} ${project_id} ${provider}${is_large ? ' large' : ''}`
 
 /** Each lane of a round its share, at least one. */
 export const shareOf = (free: number, lanes: number): number =>

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import type { LaneKey } from './lanes.sql.ts'
 import { Places } from './places.ts'
 
-const lane = (project_id: number): LaneKey => ({ shard: 1, project_id, provider: 'service' })
+const lane = (project_id: number): LaneKey => ({ shard: 1, project_id, provider: 'service', is_large: false })
+const large = (project_id: number): LaneKey => ({ ...lane(project_id), is_large: true })
 
 /** Takes whatever it may, as if no mail of it ever came to an end. */
 function fill(places: Places, one: LaneKey, ofProvider: number): number {
@@ -39,6 +40,17 @@ describe('places', () => {
     places.take(lane(1))
     assert.equal(places.roomFor(lane(1), 2), 0)
     assert.equal(places.roomFor(lane(2), 2), 1)
+  })
+
+  test('two large mails are under way at once, of different projects, and small ones beside them', () => {
+    const places = new Places(50)
+    assert.equal(fill(places, large(1), 1000), 1)
+    assert.equal(places.freeLarge, 1)
+    assert.equal(fill(places, large(2), 1000), 1)
+    assert.equal(fill(places, large(3), 1000), 0)
+    assert.ok(places.roomFor(lane(1), 1000) > 0)
+    places.leave(large(1))
+    assert.equal(fill(places, large(3), 1000), 1)
   })
 
   test('a place that is left is free again', () => {

@@ -8,8 +8,12 @@ import { keyOf } from './lanes.ts'
  * would have all places in the end, however small its share. So of the places that it has and those that are free
  * together, a lane may have four fifths, and whoever has none may have the last one. A lane by itself goes without a
  * fifth of the places. Three slow lanes and more that come one after the other can still have all of them.
+ *
+ * Of large mails a worker has two at once, of different projects: the content of each, what is composed of it and what is
+ * on the wire are in memory together. Room for one is checked before it is claimed, so every claim becomes an attempt.
  */
 const mostOfRoom = 0.8
+const largeAtOnce = 2
 
 export class Places {
   readonly #total: number
@@ -22,6 +26,10 @@ export class Places {
 
   get free(): number {
     return this.#total - this.#count
+  }
+
+  get freeLarge(): number {
+    return Math.min(this.free, largeAtOnce - this.#of('large'))
   }
 
   take(lane: LaneKey): void {
@@ -43,6 +51,7 @@ export class Places {
     const free = Math.min(this.free, ofProvider - this.#of(lane.provider))
     if (free <= 0) return 0
     const busy = this.#of(keyOf(lane))
+    if (lane.is_large) return busy === 0 && this.freeLarge > 0 ? 1 : 0
     return Math.max(busy === 0 ? 1 : 0, Math.floor(mostOfRoom * (busy + free)) - busy)
   }
 
@@ -51,4 +60,4 @@ export class Places {
   }
 }
 
-const keysOf = (lane: LaneKey): string[] => [keyOf(lane), lane.provider]
+const keysOf = (lane: LaneKey): string[] => [keyOf(lane), lane.provider, ...(lane.is_large ? ['large'] : [])]

@@ -6,9 +6,10 @@ import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { Acceptance } from '../messages/acceptance.ts'
 import { readDraft } from '../messages/draft.ts'
-import { type Ended, writeDown } from './finish.ts'
+import { type Ended, recordEnded } from './finish.ts'
 import { keepPartitions } from './partitions.ts'
-import { type Claimed, Queue } from './queue.ts'
+import { type Claimed, Queue, type Room } from './queue.ts'
+import { ResultPublisher } from './results.ts'
 
 /** The queue by itself: who is served when, what a lease is worth, what a closed project keeps. */
 const database = await testDatabase()
@@ -44,11 +45,11 @@ async function send({ id, name }: Place, count: number, send_at: string | null =
   })
 }
 
-const always = () => 1000
+const room = (free: number, roomFor: Room['for'] = () => 1000): Room => ({ free, freeLarge: 2, for: roomFor })
 
 async function claim(queue: Queue, free: number): Promise<Claimed[]> {
   await queue.look()
-  return (await queue.claim(free, always)).map(({ claimed }) => claimed)
+  return (await queue.claim(room(free))).map(({ claimed }) => claimed)
 }
 
 const ended = (claimed: Claimed, changes: Partial<Ended['judged']> = {}): Ended => ({
@@ -66,7 +67,12 @@ const ended = (claimed: Claimed, changes: Partial<Ended['judged']> = {}): Ended 
   },
 })
 
-const finish = (...all: Ended[]) => mail.transaction((tx) => writeDown(tx, all, new Set(['5.1.1'])))
+const publisher = new ResultPublisher(mail, { suppressOn: new Set(['5.1.1']), onError: assert.ifError })
+
+async function finish(...all: Ended[]): Promise<void> {
+  publisher.publish(await mail.transaction((tx) => recordEnded(tx, all)))
+  await publisher.settled()
+}
 
 async function empty(): Promise<void> {
   await database.query('delete from mail.dispatch')
@@ -137,8 +143,8 @@ describe('a claim', () => {
     await send(await place(), 3)
     const queue = new Queue(mail)
     await queue.look()
-    assert.equal((await queue.claim(10, () => 0)).length, 0)
-    assert.equal((await queue.claim(10, always)).length, 3)
+    assert.equal((await queue.claim(room(10, () => 0))).length, 0)
+    assert.equal((await queue.claim(room(10))).length, 3)
   })
 
   test('gives no more of a lane than it has room for', async () => {
@@ -148,7 +154,7 @@ describe('a claim', () => {
     await send(quick, 5)
     const queue = new Queue(mail)
     await queue.look()
-    const claims = await queue.claim(10, ({ project_id }) => (project_id === slow.id ? 2 : 10))
+    const claims = await queue.claim(room(10, ({ project_id }) => (project_id === slow.id ? 2 : 10)))
     const of = ({ id }: Place) => claims.filter(({ claimed }) => claimed.project_id === id).length
     assert.deepEqual([of(slow), of(quick)], [2, 5])
   })
@@ -180,7 +186,7 @@ describe('a claim', () => {
     )
     const queue = new Queue(mail)
     await queue.look()
-    const claimed = await queue.claim(10, ({ provider }) => (provider === 'ses' ? 0 : 10))
+    const claimed = await queue.claim(room(10, ({ provider }) => (provider === 'ses' ? 0 : 10)))
     assert.deepEqual(
       claimed.map((one) => one.claimed.provider),
       ['service', 'service'],
@@ -193,9 +199,9 @@ describe('a claim', () => {
     await send(at, 2)
     const queue = new Queue(mail)
     assert.equal((await claim(queue, 10)).length, 2)
-    assert.equal((await queue.claim(10, always)).length, 0)
+    assert.equal((await queue.claim(room(10))).length, 0)
     await send(at, 3)
-    assert.equal((await queue.claim(10, always)).length, 3, 'without another look at the lanes')
+    assert.equal((await queue.claim(room(10))).length, 3, 'without another look at the lanes')
   })
 })
 
@@ -244,6 +250,8 @@ describe('a project that may not send', () => {
     await age('7 days 1 second')
     await new Queue(mail).expire()
     assert.equal(await statusOf(id), 'failed')
+    await publisher.sweep()
+    await publisher.settled()
     assert.deepEqual(await eventsOf(id), ['message.accepted', 'message.failed'])
     assert.equal((await database.query('select from mail.dispatch')).length, 0)
   })

@@ -1,18 +1,18 @@
 import { sql } from 'kysely'
 
 /**
- * `lane (shard, project_id, provider, due_at)`, for a `with recursive`: each lane that has something ready, with its first
- * mail. The index is entered once for each, however much waits in it; a plain `select distinct` would read every row.
+ * `lane (shard, project_id, provider, is_large, due_at)`, for a `with recursive`: each lane that has something ready, with
+ * its first mail. The index is entered once for each, however much waits in it; a plain `select distinct` would read every row.
  */
 export const readyLanes = sql`
   lane as (
-    (select shard, project_id, provider, due_at from mail.dispatch where state = 'ready'
-      order by shard, project_id, provider, due_at limit 1)
+    (select shard, project_id, provider, is_large, due_at from mail.dispatch where state = 'ready'
+      order by shard, project_id, provider, is_large, due_at limit 1)
     union all
     select next.* from lane
      cross join lateral (
-       select shard, project_id, provider, due_at from mail.dispatch
+       select shard, project_id, provider, is_large, due_at from mail.dispatch
         where state = 'ready'
-          and (shard, project_id, provider) > (lane.shard, lane.project_id, lane.provider)
-        order by shard, project_id, provider, due_at limit 1) as next
+          and (shard, project_id, provider, is_large) > (lane.shard, lane.project_id, lane.provider, lane.is_large)
+        order by shard, project_id, provider, is_large, due_at limit 1) as next
   )`

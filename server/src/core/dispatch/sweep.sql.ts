@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import type { LaneKey } from './lanes.sql.ts'
 
@@ -9,6 +9,7 @@ export interface Sweepable {
   is_due: boolean
   is_lost: boolean
   is_awaited: boolean
+  has_results: boolean
 }
 
 /**
@@ -20,10 +21,11 @@ export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
     select exists (select from mail.dispatch where state in ('deferred', 'scheduled') and due_at <= postern.now())
              as is_due,
            exists (select from mail.dispatch where state = 'leased' and leased_until < postern.now()) as is_lost,
-           exists (select from mail.dispatch where state = 'awaiting' and due_at <= postern.now()) as is_awaited`.execute(
-    tx,
-  )
-  return rows[0] ?? { is_due: false, is_lost: false, is_awaited: false }
+           exists (select from mail.dispatch where state = 'awaiting' and due_at <= postern.now()) as is_awaited,
+           exists (select from mail.attempt_results where due_at <= postern.now()) as has_results`.execute(tx)
+  const [found] = rows
+  if (!found) throw new Error('exists gave no row')
+  return found
 }
 
 /** Deferred mails whose time has come, and scheduled ones. Returns how many. */
@@ -73,61 +75,49 @@ export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: numbe
   return rows.length
 }
 
-/** What its provider did not tell of in time. */
-export async function expireAwaiting(tx: Tx, reply: string, limit: number): Promise<Expired[]> {
-  const { rows } = await sql<Expired>`
-    with expired as (
-      delete from mail.dispatch
-       where ctid = any(array(
-               select ctid from mail.dispatch where state = 'awaiting' and due_at <= postern.now()
-                order by due_at limit ${limit} for update skip locked))
-      returning shard, message_id, recipient_no, project_id, recipient
-    ), ${changeToFailed(reply)}
-    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient,
-           changed.message_id is not null as has_changed
-      from expired left join changed using (message_id, recipient_no)`.execute(tx)
-  return rows
-}
+/** What its provider did not report in time. Returns how many. */
+export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit: number }): Promise<number> =>
+  expire(
+    tx,
+    reply,
+    sql`select ctid from mail.dispatch where state = 'awaiting' and due_at <= postern.now()
+         order by due_at limit ${limit} for update skip locked`,
+  )
 
-export interface Expired {
-  message_id: string
-  recipient_no: number
-  project_id: number
-  recipient: string
-  /** Whether the recipient is `failed` by it; the intake may have heard more. */
-  has_changed: boolean
-}
-
-/** What has been ready for so long, and was not claimed: its project is locked or held, or its provider away. */
-export async function expireReady(
+/** What has been ready for so long and was not claimed: its project is locked or held, or its provider is away. */
+export const expireReady = (
   tx: Tx,
-  { shard, project_id, provider }: LaneKey,
-  days: number,
-  reply: string,
-  limit: number,
-): Promise<Expired[]> {
-  const { rows } = await sql<Expired>`
-    with expired as (
-      delete from mail.dispatch
-       where ctid = any(array(
-               select ctid from mail.dispatch
-                where shard = ${shard} and project_id = ${project_id} and provider = ${provider} and state = 'ready'
-                  and due_at < postern.now() - ${days} * interval '1 day'
-                order by due_at limit ${limit} for update skip locked))
-      returning shard, message_id, recipient_no, project_id, recipient
-    ), ${changeToFailed(reply)}
-    select expired.message_id, expired.recipient_no, expired.project_id, expired.recipient,
-           changed.message_id is not null as has_changed
-      from expired left join changed using (message_id, recipient_no)`.execute(tx)
-  return rows
-}
+  { shard, project_id, provider, is_large }: LaneKey,
+  { days, reply, limit }: { days: number; reply: string; limit: number },
+): Promise<number> =>
+  expire(
+    tx,
+    reply,
+    sql`select ctid from mail.dispatch
+         where shard = ${shard} and project_id = ${project_id} and provider = ${provider} and is_large = ${is_large}
+           and state = 'ready' and due_at < postern.now() - ${days} * interval '1 day'
+         order by due_at limit ${limit} for update skip locked`,
+  )
 
-const changeToFailed = (reply: string) => sql`
-  changed as (
-    update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
-      from expired
-     where recipients.shard = expired.shard and recipients.message_id = expired.message_id
-       and recipients.recipient_no = expired.recipient_no
-       and recipients.status in ('queued', 'scheduled', 'deferred')
-    returning recipients.message_id, recipients.recipient_no
-  )`
+/** A recipient that the intake has heard of meanwhile keeps its status, and nothing is published. */
+async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise<number> {
+  const { rows: counted } = await sql<{ expired: number }>`
+    with expired as (
+      delete from mail.dispatch where ctid = any(array(${rows}))
+      returning shard, message_id, recipient_no, attempt, project_id, recipient
+    ), changed as (
+      update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
+        from expired
+       where recipients.shard = expired.shard and recipients.message_id = expired.message_id
+         and recipients.recipient_no = expired.recipient_no
+         and recipients.status in ('queued', 'scheduled', 'deferred')
+      returning recipients.message_id, recipients.recipient_no
+    ), result as (
+      insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient,
+                                        diagnostic, due_at)
+      select message_id, recipient_no, attempt, project_id, 'failed', false, recipient, ${reply}, postern.now()
+        from expired join changed using (message_id, recipient_no)
+    )
+    select count(*)::int as expired from expired`.execute(tx)
+  return counted[0]?.expired ?? 0
+}

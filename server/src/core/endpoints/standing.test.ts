@@ -4,6 +4,7 @@ import { startApi } from '../../testing/api.ts'
 import { signedIn } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { dying, stepsOfBoth } from '../../testing/dying.ts'
+import { fanOutAll } from '../../testing/fan-out.ts'
 import { endpointConfiguration, fixtures } from '../../testing/fixtures.ts'
 import { applyOutbox } from '../outbox/apply.ts'
 import { tellControl } from '../outbox/tell-control.ts'
@@ -143,6 +144,7 @@ describe('endpoint.disabled', () => {
     assert.notEqual(after.updated_at, resource.updated_at)
     const { id, name, url } = resource
     assert.deepEqual(await eventsOf(id), [{ data: { id, name, url, reason } }])
+    await fanOutAll(mailDb, database)
     const deliveries = await database.query<{ id: number }>(
       `select endpoint_id::int as id from mail.deliveries where project_id = $1`,
       [projectId],

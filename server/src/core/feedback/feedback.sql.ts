@@ -122,19 +122,6 @@ export async function findForwarded(
   return rows[0]
 }
 
-/** An address that has its reason already keeps it. */
-export async function suppress(
-  tx: Tx,
-  { project_id, address }: Pick<RecipientRow, 'project_id' | 'address'>,
-  reason: 'bounce' | 'complaint',
-  messageId: string,
-): Promise<void> {
-  await sql`
-    insert into mail.suppressions (project_id, address, reason, message_id)
-    values (${project_id}, lower(${address}), ${reason}, ${messageId})
-    on conflict do nothing`.execute(tx)
-}
-
 export async function deleteSeen(tx: Tx, days: number, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from mail.feedback_seen where ctid = any(array(

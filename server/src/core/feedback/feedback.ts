@@ -1,6 +1,7 @@
 import type { Tx } from '../../platform/db/db.ts'
-import { countDaily } from '../messages/daily.ts'
-import { type RecipientEvent, storable, writeRecipientEvents } from '../messages/events.ts'
+import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
+import { type RecipientEvent, storable } from '../messages/events.ts'
+import { suppressComplained } from '../suppressions/automatic.ts'
 import {
   deleteDispatch,
   deleteDoubtful,
@@ -12,7 +13,6 @@ import {
   type RecipientRow,
   setStatus,
   settleAttempt,
-  suppress,
 } from './feedback.sql.ts'
 
 export type FeedbackKind = 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
@@ -59,7 +59,7 @@ const movesFrom: Record<FeedbackKind, readonly string[]> = {
 /**
  * Applies one report, in one transaction, exactly once however often it comes, and in whatever order reports come.
  *
- * Locks in the order in which the worker does: dispatch, recipient, and the count of the day last.
+ * Locks in the order in which the worker does: dispatch, recipient, results, and the count of the day last.
  */
 export async function applyFeedback(
   tx: Tx,
@@ -82,15 +82,18 @@ export async function applyFeedback(
     const said = feedback.diagnostic ?? status
     await setStatus(tx, feedback, kind, said === null ? null : storable(said))
   }
-  await tell(tx, feedback, before, { isHandedOver, isMoved })
-  if (kind === 'complained') await suppress(tx, before, 'complaint', feedback.messageId)
-  if (kind === 'bounced' && isMoved && status !== null && suppressOn.has(status)) {
-    await suppress(tx, before, 'bounce', feedback.messageId)
+  const earlier = await takeEarlier(tx, feedback)
+  if (kind === 'complained') {
+    const { project_id: projectId, address: recipient } = before
+    // Also of a recipient whose status a complaint no longer changes.
+    await suppressComplained(tx, { projectId, messageId: feedback.messageId, recipient })
   }
-  if (isHandedOver || isMoved) {
-    const counts = { ...(isHandedOver && { sent: 1 }), ...(isMoved && { [kind]: 1 }) }
-    await countDaily(tx, [{ projectId: before.project_id, ...counts }])
-  }
+  const own = consequencesOf(feedback, before, { isHandedOver, isMoved })
+  await publish(
+    tx,
+    { events: [...earlier.events, ...own.events], counts: [...earlier.counts, ...own.counts] },
+    suppressOn,
+  )
   return isMoved ? 'applied' : 'overtaken'
 }
 
@@ -100,31 +103,17 @@ interface Changes {
   isMoved: boolean
 }
 
-async function tell(
-  tx: Tx,
+function consequencesOf(
   { messageId, recipientNo, kind, status, diagnostic }: Feedback,
-  { project_id, address }: RecipientRow,
+  { project_id: projectId, address }: RecipientRow,
   { isHandedOver, isMoved }: Changes,
-): Promise<void> {
-  const about = { projectId: project_id, messageId, recipientNo, recipient: address }
-  await writeRecipientEvents(tx, [
-    ...(isHandedOver ? [{ ...about, type: 'message.sent' as const, status: null, diagnostic: null }] : []),
-    ...(isMoved && kind !== 'sent'
-      ? [{ ...about, type: `message.${kind}` as const, status, diagnostic }]
-      : []),
-  ])
-}
-
-/** The same of bounces that were told at the hand-over: many at once. */
-export async function suppressBounced(
-  tx: Tx,
-  events: readonly RecipientEvent[],
-  suppressOn: ReadonlySet<string>,
-): Promise<void> {
-  for (const { type, projectId, recipient, status, messageId } of events) {
-    if (type !== 'message.bounced' || !suppressOn.has(status ?? '')) continue
-    await suppress(tx, { project_id: projectId, address: recipient }, 'bounce', messageId)
-  }
+): Consequences {
+  const about = { projectId, messageId, recipientNo, recipient: address }
+  const events: RecipientEvent[] = []
+  if (isHandedOver) events.push({ ...about, type: 'message.sent', status: null, diagnostic: null })
+  if (isMoved && kind !== 'sent') events.push({ ...about, type: `message.${kind}`, status, diagnostic })
+  const counts = { projectId, ...(isHandedOver && { sent: 1 }), ...(isMoved && { [kind]: 1 }) }
+  return { events, counts: isHandedOver || isMoved ? [counts] : [] }
 }
 
 // An MTA gives up on a report that it cannot deliver after five days or so; nobody brings one again after that.

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Forwarded } from './draft.ts'
+import { largeBytes } from './large.ts'
 
 /** What acceptance asks and writes, for a whole group of mails at once: arrays in, one statement each. */
 
@@ -191,16 +192,19 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
                     ${ofEach(({ isSuppressed }) => isSuppressed)}::boolean[],
                     ${ofEach(({ message }) => message.identityId)}::bigint[],
                     ${ofEach(({ message }) => message.provider)}::text[],
+                    ${ofEach(({ message }) => message.content.length > largeBytes)}::boolean[],
                     ${ofEach(({ message }) => message.sendAt)}::timestamptz[])
-          as recipient (message_id, recipient_no, project_id, kind, address, is_suppressed, identity_id, provider, send_at)
+          as recipient (message_id, recipient_no, project_id, kind, address, is_suppressed, identity_id, provider, is_large,
+                        send_at)
     ), recipient as (
       insert into mail.recipients (message_id, recipient_no, project_id, kind, address, status)
       select message_id, recipient_no, project_id, kind, address,
              case when is_suppressed then 'suppressed' when send_at is null then 'queued' else 'scheduled' end
         from addressed
     )
-    insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient, state, due_at)
-    select message_id, recipient_no, project_id, identity_id, provider, address,
+    insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, is_large, recipient, state,
+                               due_at)
+    select message_id, recipient_no, project_id, identity_id, provider, is_large, address,
            case when send_at is null then 'ready' else 'scheduled' end, coalesce(send_at, postern.now())
       from addressed where not is_suppressed`.execute(tx)
 }

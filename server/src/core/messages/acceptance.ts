@@ -1,5 +1,4 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
-import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
 import { metrics } from '../../platform/metrics.ts'
 import { Together } from '../../platform/together.ts'
@@ -30,23 +29,20 @@ const maxGroupBytes = 8 * 1024 * 1024
 /** While one group commits, the next is gathered; a third would only make them smaller. */
 const groupsAtOnce = 2
 
-/** What is answered, or thrown, to one of a group. */
-type Reply = () => Answer
-
 export interface Accepts {
   accept(submission: Submission, way?: Way): Promise<Answer>
 }
 
 /**
- * Mail is accepted in groups, one transaction each. Nobody is told of success before its commit.
+ * Mail is accepted in groups, one transaction each. Success is answered after the commit.
  *
- * Each mail has a verdict of its own, and a mail that the database itself refuses takes nobody with it: a group that
- * fails is halved and tried again until the culprit is alone.
+ * Each mail has a verdict of its own, and a request that makes its transaction fail costs no other request its answer
+ * (platform/together.ts).
  */
 export class Acceptance implements Accepts {
   readonly #db: Db
   readonly #providers: ReadonlySet<string>
-  readonly #groups: Together<Submission, Reply>
+  readonly #groups: Together<Submission, Answer>
 
   /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
   constructor(db: Db, providers: readonly ProviderName[]) {
@@ -56,30 +52,18 @@ export class Acceptance implements Accepts {
   }
 
   async accept(submission: Submission, way: Way = 'http'): Promise<Answer> {
-    const reply = await this.#groups.ask(submission)
-    const answer = reply()
+    const answer = await this.#groups.ask(submission)
     if ('outcomes' in answer) count(answer.outcomes, way)
     return answer
   }
 
-  async #commit(group: readonly Submission[]): Promise<Reply[]> {
+  async #commit(group: readonly Submission[]): Promise<Answer[]> {
     const mails = group.reduce((sum, submission) => sum + submission.mails.length, 0)
     const spans = group.map(({ trace }) =>
       follow(trace, 'acceptance group', { attributes: { 'postern.group.mails': mails } }),
     )
     try {
-      const answers = await this.#db.transaction((tx) => acceptAll(tx, group, this.#providers))
-      return answers.map((answer) => () => answer)
-    } catch (error) {
-      // A database that is away is so for all of them; a lock that was waited for in vain is one project's.
-      if (group.length === 1 || (error instanceof PosternError && !isOverdue(error))) {
-        const fail = () => {
-          throw error
-        }
-        return group.map(() => fail)
-      }
-      const middle = Math.ceil(group.length / 2)
-      return [...(await this.#commit(group.slice(0, middle))), ...(await this.#commit(group.slice(middle)))]
+      return await this.#db.transaction((tx) => acceptAll(tx, group, this.#providers))
     } finally {
       for (const span of spans) span?.end()
     }
@@ -106,10 +90,6 @@ function take(waiting: readonly Submission[]): number {
   }
   return count
 }
-
-// lock_timeout and statement_timeout.
-const isOverdue = ({ cause }: PosternError): boolean =>
-  ['55P03', '57014'].includes((cause as { code?: string } | undefined)?.code ?? '')
 
 const bytesOf = ({ mails }: Submission): number =>
   mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)

@@ -4,24 +4,25 @@ import type { EventType } from '../events.ts'
 
 export interface NewEvent {
   projectId: number
-  /** A test is for the endpoint that is tested, and nobody subscribes to it. */
+  /** `endpoint.test` is for the tested endpoint; no endpoint subscribes to it. */
   type: EventType | 'endpoint.test'
   messageId: string | null
   recipientNo: number | null
   data: object
-  /** Who is to have it besides those who subscribe to it: an endpoint of the project. */
+  /** An endpoint of the project that receives the event even if it does not subscribe to its type. */
   endpointId?: number
 }
 
 /**
- * Events of one message keep their order: ids of the same millisecond have none, so a second event is given the next
- * one. All have the time of the transaction.
+ * Events of one message keep their order: ids of the same millisecond have none, so a second event gets the next
+ * millisecond. All have the time of the transaction.
  *
- * Each is on its way to its endpoints from the same commit on (migrations/000012_webhooks.sql).
+ * An event costs the transaction two rows at most, however many endpoints its project has: the deliveries are made later
+ * (core/webhooks/fan-out.ts).
  */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   await sql`
-    with told as materialized (
+    with fresh as materialized (
       select postern.uuid7(postern.now() + interval '1 ms' *
                (row_number() over (partition by message_id order by no) - 1)) as id,
              project_id, type, message_id, recipient_no, data, endpoint_id
@@ -31,21 +32,15 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
                   ${events.map(({ recipientNo }) => recipientNo)}::smallint[],
                   ${events.map(({ data }) => JSON.stringify(data))}::jsonb[],
                   ${events.map(({ endpointId }) => endpointId ?? null)}::bigint[])
-        with ordinality as told (project_id, type, message_id, recipient_no, data, endpoint_id, no)
+        with ordinality as fresh (project_id, type, message_id, recipient_no, data, endpoint_id, no)
     ), event as (
       insert into mail.events (id, project_id, type, message_id, recipient_no, data)
-      select id, project_id, type, message_id, recipient_no, data from told
-    ), wanted as materialized (
-      select told.id as event_id, endpoints.id as endpoint_id, told.project_id
-        from told
-        join control.endpoints as endpoints
-          on endpoints.project_id = told.project_id and endpoints.is_active
-         and (told.type = any(endpoints.events) or endpoints.id = told.endpoint_id)
-    ), delivery as (
-      insert into mail.deliveries (endpoint_id, event_id, project_id, gives_up_at)
-      select endpoint_id, event_id, project_id, postern.now() + interval '28 hours' from wanted
+      select id, project_id, type, message_id, recipient_no, data from fresh
     )
-    insert into mail.wakes (endpoint_id, project_id) select distinct endpoint_id, project_id from wanted`.execute(
-    tx,
-  )
+    insert into mail.fan_outs (event_id, project_id, type, endpoint_id)
+    select id, project_id, type, endpoint_id from fresh
+     where project_id = any(array(
+             select wanted.id from (select distinct project_id as id from fresh) as wanted
+              where exists (select from control.endpoints as endpoints
+                             where endpoints.project_id = wanted.id and endpoints.is_active)))`.execute(tx)
 }

@@ -4,6 +4,7 @@ import { startApi } from '../../testing/api.ts'
 import { signedIn } from '../../testing/client.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { dying } from '../../testing/dying.ts'
+import { fanOutAll } from '../../testing/fan-out.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { mailRows } from '../../testing/mail-rows.ts'
 import { applyOutbox, forgetApplied, type OutboxDeps } from './apply.ts'
@@ -25,13 +26,15 @@ const eventsOf = async (projectId: number) =>
     'select type, data from mail.events where project_id = $1 order by created_at',
     [projectId],
   )
-const deliveriesOf = async (projectId: number) =>
-  database.query<{ endpoint: number; type: string }>(
+const deliveriesOf = async (projectId: number) => {
+  await fanOutAll(mailDb, database)
+  return database.query<{ endpoint: number; type: string }>(
     `select endpoint_id::int as endpoint, events.type
        from mail.deliveries join mail.events on events.id = event_id
       where deliveries.project_id = $1 order by 1`,
     [projectId],
   )
+}
 
 const lock = (id: number, is_locked: boolean) =>
   admin.patch(`/projects/${id}`, { is_locked, reason: 'Seen in the morning' })
@@ -159,6 +162,7 @@ describe('what control tells mail', () => {
     const { resource: busy } = await makeEndpoint(id, { events: ['project.locked'] })
     await lock(id, true)
     await applyOutbox(deps)
+    await fanOutAll(mailDb, database)
     await makeQueue(id, busy.id, { failures: 7 })
     await remove(busy.id)
     assert.deepEqual(await left(busy.id), [{ queues: 1, wakes: 1 }])

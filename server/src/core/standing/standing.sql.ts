@@ -49,7 +49,7 @@ export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promis
            ${queues(sql`is_proven`)} as proven_lag_seconds,
            ${queues(sql`not is_proven`)} as failing_lag_seconds,
            ${counted(sql`select from mail.endpoint_queues where not is_proven and due_at > postern.now()`)} as parked,
-           ${counted(sql`select from mail.wakes`)} as wakes,
+           ${counted(sql`select from mail.fan_outs`)} + ${counted(sql`select from mail.wakes`)} as wakes,
            (select ${since(sql`created_at`)} from mail.outbox order by id limit 1) as outbox_seconds
       from (select count(*)::int, count(*) filter (where state = 'scheduled')::int as scheduled
               from (select state ${waiting} order by due_at limit ${sql.lit(countedAtMost)}) as few) as waiting`.execute(

@@ -32,6 +32,20 @@ export async function insert(tx: Tx, projectId: number, address: string): Promis
   return numAffectedRows === 1n
 }
 
+/** An address that is suppressed already keeps its reason. */
+export async function insertAutomatic(
+  tx: Tx,
+  projectId: number,
+  address: string,
+  reason: 'bounce' | 'complaint',
+  messageId: string,
+): Promise<void> {
+  await sql`
+    insert into mail.suppressions (project_id, address, reason, message_id)
+    values (${projectId}, lower(${address}), ${reason}, ${messageId})
+    on conflict do nothing`.execute(tx)
+}
+
 export async function find(
   tx: ReadTx,
   projectId: number,

@@ -24,6 +24,7 @@ export interface ClaimedQueue extends Leased {
 }
 
 export interface Work {
+  has_fan_outs: boolean
   is_woken: boolean
   has_proven: boolean
   has_unproven: boolean
@@ -33,11 +34,14 @@ export interface Work {
 /** Whether there is anything to do, in one statement that takes nothing. */
 export async function findWork(tx: ReadTx): Promise<Work> {
   const { rows } = await sql<Work>`
-    select exists (select from mail.wakes) as is_woken,
+    select exists (select from mail.fan_outs) as has_fan_outs,
+           exists (select from mail.wakes) as is_woken,
            exists (select from mail.endpoint_queues where is_proven and due_at <= postern.now()) as has_proven,
            exists (select from mail.endpoint_queues where not is_proven and due_at <= postern.now()) as has_unproven,
            exists (select from mail.replays where due_at <= postern.now()) as has_replays`.execute(tx)
-  return rows[0] ?? { is_woken: false, has_proven: false, has_unproven: false, has_replays: false }
+  const [work] = rows
+  if (!work) throw new Error('exists gave no row')
+  return work
 }
 
 /**

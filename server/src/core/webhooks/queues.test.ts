@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { fanOutAll } from '../../testing/fan-out.ts'
 import { blockedBy } from '../../testing/lock-queue.ts'
 import { assertDated, webhookStage } from '../../testing/webhooks.ts'
 import { writeEvents } from '../messages/events.ts'
@@ -104,6 +105,7 @@ describe('a wake-up', () => {
           },
         ]),
       )
+      await fanOutAll(other, database)
       await new EndpointQueues(other).wake()
       await writeReports(tx, [release(queue)])
     })

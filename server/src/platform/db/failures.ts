@@ -62,6 +62,20 @@ export function translateFailure(error: unknown, accessMode?: 'read only' | 'rea
   return error instanceof PosternError || !(isStandby || isUnavailable(error)) ? error : unavailable(error)
 }
 
+// Lock and statement time-outs, deadlocks and serialisation failures that happened again: PostgreSQL has rolled back, and
+// another transaction may well succeed.
+const overdueCodes = new Set(['55P03', '57014', serialisationFailure, deadlockDetected])
+
+const isUnavailableError = (error: unknown): error is PosternError =>
+  error instanceof PosternError && error.code === 'unavailable'
+
+/** The transaction took too long or waited too long, and was rolled back. */
+export const isOverdue = (error: unknown): boolean =>
+  isUnavailableError(error) && overdueCodes.has(codeOf(error.cause))
+
+/** The database cannot be reached, or nobody knows whether a commit happened. */
+export const isDatabaseAway = (error: unknown): boolean => isUnavailableError(error) && !isOverdue(error)
+
 export const unavailable = (cause: unknown): PosternError =>
   new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
     cause,

@@ -48,6 +48,7 @@ const samples: Record<string, Record<string, string>> = {
   'mail.recipients': { kind: `'to'`, status: `'queued'` },
   'mail.bodies': { format: `'json'` },
   'mail.dispatch': { provider: `'service'` },
+  'mail.attempt_results': { type: `'sent'` },
   'mail.attempts': { outcome: `'sent'` },
   'mail.delivery_attempts': { outcome: `'failed'` },
   'mail.suppressions': { reason: `'manual'` },

@@ -445,6 +445,20 @@ export interface ControlVerifications {
   value: string;
 }
 
+export interface MailAttemptResults {
+  attempt: number;
+  diagnostic: string | null;
+  due_at: Generated<Timestamp>;
+  is_test: boolean;
+  message_id: string;
+  project_id: number;
+  recipient: string;
+  recipient_no: number;
+  shard: Generated<number>;
+  status: string | null;
+  type: string;
+}
+
 export interface MailAttempts {
   attempt: number;
   finished_at: Timestamp | null;
@@ -516,6 +530,7 @@ export interface MailDispatch {
   due_at: Generated<Timestamp>;
   first_attempt_at: Timestamp | null;
   identity_id: number;
+  is_large: Generated<boolean>;
   leased_until: Timestamp | null;
   message_id: string;
   project_id: number;
@@ -548,6 +563,15 @@ export interface MailEvents {
   message_id: string | null;
   project_id: number;
   recipient_no: number | null;
+  shard: Generated<number>;
+  type: string;
+}
+
+export interface MailFanOuts {
+  after_endpoint_id: Generated<number>;
+  endpoint_id: number | null;
+  event_id: string;
+  project_id: number;
   shard: Generated<number>;
   type: string;
 }
@@ -719,6 +743,7 @@ export interface DB {
   "control.used_totp_codes": ControlUsedTotpCodes;
   "control.users": ControlUsers;
   "control.verifications": ControlVerifications;
+  "mail.attempt_results": MailAttemptResults;
   "mail.attempts": MailAttempts;
   "mail.bodies": MailBodies;
   "mail.control_applied": MailControlApplied;
@@ -728,6 +753,7 @@ export interface DB {
   "mail.dispatch": MailDispatch;
   "mail.endpoint_queues": MailEndpointQueues;
   "mail.events": MailEvents;
+  "mail.fan_outs": MailFanOuts;
   "mail.feedback_seen": MailFeedbackSeen;
   "mail.idempotency": MailIdempotency;
   "mail.inbound": MailInbound;
