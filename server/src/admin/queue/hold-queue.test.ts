@@ -7,6 +7,7 @@ import { signedIn } from '../../testing/client.ts'
 import { databaseNow, testDatabase } from '../../testing/database.ts'
 import { mailRows } from '../../testing/mail-rows.ts'
 import { assertProblem } from '../../testing/problem.ts'
+import { publishDue } from '../../testing/results.ts'
 import { inDays, senders } from '../../testing/senders.ts'
 
 const database = await testDatabase()
@@ -95,7 +96,9 @@ describe('queue.hold', () => {
         age,
       ])
     }
-    await new Queue(api.context.cells.all[0].mail).expire()
+    const { mail } = api.context.cells.all[0]
+    await new Queue(mail).expire()
+    await publishDue(mail)
     assert.equal(await statusOf(sender.path, old), 'failed')
     assert.equal(await statusOf(sender.path, young), 'held')
     const { data } = (await admin.get(`${sender.path}/messages/${old}/events`)).body
