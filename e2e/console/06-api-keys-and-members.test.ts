@@ -191,7 +191,7 @@ describe('members', () => {
     await audited(admin, projectId, 'members.create', null)
 
     await add('linus@example.org', /^Developer/)
-    await dialog.getByText(/This goes past the limit of the plan in force/).waitFor()
+    await dialog.getByText(/This goes past the limit max_users/).waitFor()
     await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
     assert.ok(await dialog.getByRole('button', { name: 'Add member' }).isDisabled())
     await picture(page, 'member-past-limit')

@@ -24,6 +24,9 @@ create table control.domains (
   failing_since timestamptz default postern.now(),
   -- How often in a row it was looked for in vain.
   checks_failed integer not null default 0,
+  -- Rotations of its DKIM key on that UTC day: a key that is replaced before DNS shows it leaves no row to count.
+  dkim_rotations smallint not null default 0,
+  dkim_rotated_on date,
   version bigint not null default 1,
   created_at timestamptz not null default postern.now(),
   updated_at timestamptz not null default postern.now(),
@@ -138,7 +141,8 @@ grant usage on sequence control.dkim_keys_id_seq to postern_admin, postern_custo
 -- What a customer's edit writes. Nothing here makes a domain verified, an identity registered or a key active: that is
 -- the worker's, and what was proved is taken back by control.reset_proof alone.
 grant select, insert (project_id, name, mta_provider, ownership_token),
-      update (name, mta_provider, ownership_token, next_check_at, version, updated_at), delete
+      update (name, mta_provider, ownership_token, next_check_at, dkim_rotations, dkim_rotated_on, version, updated_at),
+      delete
   on control.domains to postern_customer;
 grant select, insert (project_id, domain_id, name, provider, account, region),
       update (state, retiring_at, settle_at, attempts, last_error, updated_at)

@@ -160,6 +160,8 @@ create table mail.suppressions (
   created_at timestamptz not null default postern.now(),
   primary key (shard, project_id, address)
 );
+-- "How many has the project suppressed manually?", up to its cap.
+create index on mail.suppressions (shard, project_id) where reason = 'manual';
 
 -- Mails accepted in a UTC day or a calendar month: the row that a quota check locks.
 create table mail.usage (

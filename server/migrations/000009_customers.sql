@@ -7,7 +7,8 @@ language sql stable security definer set search_path = pg_catalog as $$
   select users.id, users.name from control.users as users where users.email = address
 $$;
 
--- A project with its owner. No row when the plan cannot be assigned.
+-- A project with its owner. No row when the plan cannot be assigned. The owner's row is locked: projects of an owner are
+-- made, and counted, one after the other.
 create function control.create_project(owner bigint, project_name text, plan bigint) returns setof control.projects
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -15,7 +16,7 @@ declare
 begin
   perform from control.plans as plans, control.users as users
     where plans.id = plan and plans.is_active and users.id = owner and users.is_active
-    for share;
+    for share of plans for no key update of users;
   if not found then
     return;
   end if;
@@ -26,6 +27,11 @@ begin
       from control.users as users where users.id = owner;
   return next made;
 end
+$$;
+
+create function control.count_projects(owner bigint) returns integer
+language sql stable security definer set search_path = pg_catalog as $$
+  select count(*)::integer from control.projects as projects where projects.user_id = owner
 $$;
 
 -- The transaction's own project, and no other. Domains, endpoints, routes and API keys refer to it and must be gone, and
@@ -104,10 +110,11 @@ end
 $$;
 
 revoke execute on function control.account_at(text), control.create_project(bigint, text, bigint),
-  control.delete_project(), control.join_project(bytea, bigint), control.create_invited_user(bytea, text)
+  control.count_projects(bigint), control.delete_project(), control.join_project(bytea, bigint), control.create_invited_user(bytea, text)
   from public;
 grant execute on function control.account_at(text) to postern_admin, postern_customer;
-grant execute on function control.create_project(bigint, text, bigint), control.delete_project() to postern_customer;
+grant execute on function control.create_project(bigint, text, bigint), control.count_projects(bigint),
+  control.delete_project() to postern_customer;
 grant execute on function control.join_project(bytea, bigint) to postern_customer, postern_identity;
 grant execute on function control.create_invited_user(bytea, text) to postern_identity;
 

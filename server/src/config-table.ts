@@ -19,7 +19,18 @@ import {
   topicArns,
   versionedSecrets,
 } from './config-values.ts'
-import { integer, oneOf, text } from './platform/settings.ts'
+import { type CapName, capTable } from './core/caps/caps.ts'
+import { integer, oneOf, type Setting, text } from './platform/settings.ts'
+
+/** As large as any operator may want, and small enough to be counted. */
+const highestCap = 1_000_000
+
+const capSettings = Object.fromEntries(
+  Object.entries(capTable).map(([name, { setting, default: value, about }]) => [
+    name,
+    { name: setting, about: `Cap: ${about}`, default: String(value), parse: integer(1, highestCap) },
+  ]),
+) as Record<CapName, Setting<number>>
 
 /** Every setting of Postern. The same environment serves every `postern` command. */
 export const settings = {
@@ -150,6 +161,7 @@ export const settings = {
     default: '',
     parse: (value: string) => (value === '' ? undefined : integer(1, Number.MAX_SAFE_INTEGER)(value)),
   },
+  ...capSettings,
   oidcIssuers: {
     name: 'POSTERN_OIDC_ISSUERS',
     about:

@@ -27,7 +27,13 @@ import type { SnsDeps } from './intake/sns.ts'
 import type { SubmissionDeps } from './intake/submission.ts'
 import { Composers } from './mail/composers.ts'
 import { type Cell, Cells, cellIn } from './platform/db/cells.ts'
-import { type CustomerDb, Database, type Db, type UnscopedDb } from './platform/db/db.ts'
+import {
+  type CustomerDb,
+  Database,
+  type DatabaseOptions,
+  type Db,
+  type UnscopedDb,
+} from './platform/db/db.ts'
 import { createResolver, type Resolver } from './platform/dns.ts'
 import { createRateLimit, type RateLimit } from './platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
@@ -86,15 +92,24 @@ interface Sending {
   uses: UseNotes
 }
 
+/** What tests set. */
+export interface ContextOptions {
+  keyTiming?: KeyTiming | undefined
+  databaseTimeouts?: DatabaseOptions['timeouts']
+}
+
 export function createContext(
   config: Config,
   log: Logger,
   applicationName: string,
-  { keyTiming }: { keyTiming?: KeyTiming | undefined } = {},
+  { keyTiming, databaseTimeouts }: ContextOptions = {},
 ): Context {
   const onError = (error: unknown, what: string) => log.error({ err: error }, what)
   const open = (url: string) =>
-    new Database({ url, applicationName, poolSize: config.databasePoolSize, onError })
+    new Database({
+      ...{ url, applicationName, poolSize: config.databasePoolSize, onError },
+      ...(databaseTimeouts && { timeouts: databaseTimeouts }),
+    })
   const database = open(config.databaseUrl)
   const { cells, home, opened } = openCells(config, database, open)
   const unwatch = onScrape(() => Database.showPools([database, ...opened]))

@@ -33,18 +33,7 @@ export function Figure({
 }
 
 /** How much of a limit is used. */
-export function Meter({
-  label,
-  used,
-  isMore = false,
-  limit,
-}: {
-  label: string
-  used: number
-  /** Counting stopped here. */
-  isMore?: boolean
-  limit: number
-}) {
+export function Meter({ label, used, limit }: { label: string; used: number; limit: number }) {
   const share = limit === 0 ? (used > 0 ? 1 : 0) : used / limit
   const tone = share > 1 ? 'bad' : share >= 0.9 ? 'warn' : 'good'
   return (
@@ -52,8 +41,7 @@ export function Meter({
       <div className={classes.meterLine}>
         <span>{label}</span>
         <span>
-          {number(used)}
-          {isMore && ' or more'} of {number(limit)}
+          {number(used)} of {number(limit)}
         </span>
       </div>
       <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" className={classes.bar}>

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { VerifyingKeys } from '../core/audit/keys.ts'
 import type { Change } from '../core/audit/record.ts'
+import type { Caps, LimitException } from '../core/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
 import type { OrderDeps } from '../core/endpoints/orders.ts'
@@ -16,7 +17,7 @@ import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
  * transaction, the reason, the audit row) is done once, in pipeline.ts.
  *
  * The kind of a mutation decides the rest of its manners (platform/http/kinds.ts), and when it needs a reason: a
- * create beyond a customer limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` and
+ * create beyond a limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` and
  * what is enqueued never, because they change no configuration; and whatever says `reason: 'always'`.
  */
 export interface AdminDeps {
@@ -27,6 +28,7 @@ export interface AdminDeps {
   domains: DomainDeps
   endpoints: EndpointDeps
   orders: OrderDeps
+  caps: Caps
   /** What the audit's checkpoints are checked against. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined }
 }
@@ -44,16 +46,10 @@ export interface Audited {
   change: Change
   /** What else the act changed. */
   related?: Change[]
-  /** The customer limit that was gone past. Needs a reason. */
+  /** The limit that was gone past. Needs a reason. */
   limitException?: LimitException | null
   /** The person acted upon, kept beside the chain and erasable. */
   subject?: { email: string; name: string | null }
-}
-
-export interface LimitException {
-  limit: 'max_domains' | 'max_users'
-  value: number
-  count: number
 }
 
 /** What `run` must tell. None of the first three can be left out: an act without its audit row does not compile. */
@@ -85,6 +81,7 @@ export interface MutationCall<Params, Body, Target, Seen> {
   domains: KeyedDeps
   endpoints: EndpointDeps
   orders: OrderDeps
+  caps: Caps
   actorId: number
   params: Params
   body: Body
@@ -137,7 +134,7 @@ export interface Mutation<
   ): Promise<Outcome<Answer extends TSchema ? Static<Answer> : null>>
 }
 
-export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailOf' | 'audit'> {
+export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailOf' | 'audit' | 'caps'> {
   /** Aborted when the caller hangs up. */
   signal: AbortSignal
   params: Params

@@ -1,5 +1,6 @@
 import type { Actor } from '../core/audit/record.ts'
 import { recordAudit } from '../core/audit/record.ts'
+import { limitExceeded } from '../core/caps/caps.ts'
 import type { OfferedPair } from '../core/domains/dkim-pairs.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
@@ -34,7 +35,7 @@ export async function perform(
   request: MutationRequest,
   deps: AdminDeps,
 ): Promise<Answer> {
-  const { db, vault, domains, endpoints, orders } = deps
+  const { db, vault, domains, endpoints, orders, caps } = deps
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
   const reason = reasonOf(givenReason)
@@ -55,6 +56,7 @@ export async function perform(
       domains: { ...domains, pair },
       endpoints,
       orders,
+      caps,
       actorId: request.actor.userId,
       params,
       body,
@@ -140,12 +142,7 @@ function refuseWithoutReason({ audit, reasonNeededFor = [] }: Outcome<unknown>):
   // First what is never done without one, whether it goes past a limit besides or not.
   if (reasonNeededFor.length > 0) throw reasonRequired(reasonNeededFor)
   if (audit !== unchanged && audit.limitException) {
-    const { limit, value, count } = audit.limitException
-    throw new PosternError(
-      'limit_exceeded',
-      `The plan in force allows ${value} (${limit}), and this would be number ${count}. ` +
-        'An administrator may go past the limit by giving a "reason".',
-    )
+    throw limitExceeded(audit.limitException, 'An administrator may go past the limit by giving a "reason".')
   }
 }
 

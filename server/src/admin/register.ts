@@ -81,13 +81,13 @@ async function answerQuery(
   operation: Query,
   { params, query }: FastifyRequest,
   reply: FastifyReply,
-  { db, mailOf, audit }: AdminDeps,
+  { db, mailOf, audit, caps }: AdminDeps,
 ): Promise<FastifyReply> {
   const caller = new AbortController()
   reply.raw.once('close', () => caller.abort())
   const { signal } = caller
   const result = await operation.run({
-    ...{ db, mailOf, audit, signal },
+    ...{ db, mailOf, audit, caps, signal },
     params: params as never,
     query: query as never,
   })

@@ -1,6 +1,13 @@
+import {
+  beyond,
+  type CapName,
+  type Caps,
+  limitExceeded,
+  type ProjectCapName,
+  projectBeyond,
+} from '../core/caps/caps.ts'
 import { planInForce } from '../core/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
-import { PosternError } from '../platform/errors.ts'
 
 /** The limits of the plan in force: here no reason goes past them. `count` is what the project would then have. */
 export async function requireRoom(
@@ -11,10 +18,22 @@ export async function requireRoom(
 ): Promise<void> {
   // As it is now: the project's row may have been waited for.
   const plan = await planInForce(tx, projectId)
-  if (count <= plan[limit]) return
-  throw new PosternError(
-    'limit_exceeded',
-    `The plan in force allows ${plan[limit]} (${limit}), and this would be number ${count}. ` +
-      'Remove one first, or have the plan changed.',
-  )
+  const exception = beyond(limit, plan[limit], count)
+  if (exception) throw limitExceeded(exception, 'Remove one first, or have the plan changed.')
+}
+
+/** The same for a cap of the installation; what was just created is counted. The project must be locked. */
+export async function requireProjectCap(
+  tx: Tx,
+  caps: Caps,
+  limit: ProjectCapName,
+  projectId: number,
+): Promise<void> {
+  const exception = await projectBeyond(tx, caps, limit, projectId)
+  if (exception) throw limitExceeded(exception, 'Remove one first, or ask the operator for more.')
+}
+
+export function requireCap(caps: Caps, limit: CapName, count: number, remedy: string): void {
+  const exception = beyond(limit, caps[limit], count)
+  if (exception) throw limitExceeded(exception, remedy)
 }

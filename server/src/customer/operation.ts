@@ -1,5 +1,6 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { User } from '../core/access/bearer.ts'
+import type { Caps } from '../core/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
 import type { OrderDeps } from '../core/endpoints/orders.ts'
@@ -35,6 +36,7 @@ export interface CustomerDeps {
   domains: DomainDeps
   endpoints: EndpointDeps
   orders: OrderDeps
+  caps: Caps
   /** The plan of projects that customers make themselves; undefined: they make none. */
   planId: number | undefined
 }
@@ -120,18 +122,22 @@ export interface Mutation<
   ): Promise<Outcome<AnswerOf<Answer>>>
 }
 
-export interface QueryCall<Params, Query> {
+export interface QueryCall<Params, Query, Seen> {
   tx: ReadTx
   projectId: number
   caller: Caller
+  deps: CustomerDeps
   params: Params
   query: Query
+  /** What `look` saw. */
+  seen: Seen
 }
 
 export interface Query<
   Params extends TProperties = TProperties,
   Parameters extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
+  Seen = unknown,
 > extends Described {
   /** Those of the path besides `project_id`. */
   params: TObject<Params>
@@ -140,10 +146,12 @@ export interface Query<
   answer: Answer
   /** It is about mail, and read where that is. */
   reads?: 'mail'
+  /** Of a query that reads control and also needs what the project's mail tells: asked before the transaction begins. */
+  look?(mail: ReadTx, projectId: number, deps: CustomerDeps): Promise<Seen>
   /** The answer is one resource, with its version in the ETag. */
   hasVersion?: true
   run(
-    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
+    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>, NoInfer<Seen>>,
   ): Promise<{ answer: Static<Answer>; version?: number }>
 }
 
@@ -241,7 +249,8 @@ export function customerQuery<
   Params extends TProperties,
   Parameters extends TProperties,
   Answer extends TSchema,
->(query: Query<Params, Parameters, Answer>): Shaped<'query'> {
+  Seen = undefined,
+>(query: Query<Params, Parameters, Answer, Seen>): Shaped<'query'> {
   return { shape: 'query', ...query } as unknown as Shaped<'query'>
 }
 

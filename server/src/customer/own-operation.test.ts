@@ -58,7 +58,7 @@ const show = customerQuery({
 const url = await startPlane()
 
 async function startPlane(): Promise<string> {
-  const { db, cells, authenticate, domains, endpoints, orders, log } = api.context
+  const { db, cells, authenticate, domains, endpoints, orders, log, config } = api.context
   const app = createHttpServer({ log, trustedProxies: [], isHttps: false })
   const deps: CustomerDeps = {
     customer: db.customer,
@@ -68,6 +68,7 @@ async function startPlane(): Promise<string> {
     domains,
     endpoints,
     orders,
+    caps: config,
     planId: undefined,
   }
   const unlimited = async () => {}

@@ -63,7 +63,7 @@ const targetOf = async (
   params: Record<string, unknown>,
 ): Promise<unknown> => (target ? target({ tx, project, params }) : project)
 
-/** What belongs to no project; ids begin at 1. */
+/** Of an Idempotency-Key that belongs to no project; ids begin at 1. */
 const noProject = 0
 
 export function performForUser(
@@ -73,7 +73,7 @@ export function performForUser(
   deps: CustomerDeps,
 ): Promise<Answer> {
   const repeatable = repeatableAs(caller, noProject, operation.id, idempotencyKey, { body })
-  return deps.customer.forProject(noProject).transaction(async (tx) => {
+  return deps.customer.forUser(caller.user.id).transaction(async (tx) => {
     await repeatable?.claim(tx)
     const before = await repeatable?.recall(tx)
     if (before) return { ...before, isRepeated: true }
@@ -84,17 +84,20 @@ export function performForUser(
   })
 }
 
-export function answerQuery(
+export async function answerQuery(
   operation: Query,
   caller: Caller,
   { params, query }: { params: Record<string, unknown>; query: Record<string, unknown> },
   deps: CustomerDeps,
 ): Promise<{ answer: unknown; version?: number }> {
   const { projectId } = caller
+  const { look } = operation
+  const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
+  const seen = look && (await inCell().read((mail) => look(mail, projectId, deps)))
   const { customer } = operation.reads === 'mail' ? deps.cellOf(projectId) : deps
   return customer.forProject(projectId).read(async (tx) => {
     const present = await confirmed(tx, operation.id, caller)
-    return operation.run({ tx, projectId, caller: present, params, query })
+    return operation.run({ tx, projectId, caller: present, deps, params, query, seen })
   })
 }
 

@@ -3,9 +3,10 @@ import { loadConfig } from '../config.ts'
 import { type Context, createContext } from '../context.ts'
 import { appoint, createAdministrator, type Enrolment } from '../core/access/enrol.ts'
 import type { KeyTiming } from '../core/access/keys.ts'
+import { capTable } from '../core/caps/caps.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from './cleanup.ts'
-import type { TestDatabase } from './database.ts'
+import { patientTimeouts, type TestDatabase } from './database.ts'
 import { newPartLog } from './part-logs.ts'
 
 /** A whole API on a free port, as `postern api` builds it, with its log kept for a look. */
@@ -51,13 +52,17 @@ export async function startApi(
     POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000',
     POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT: '1000000',
     POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1000000',
+    ...Object.fromEntries(Object.values(capTable).map(({ setting }) => [setting, '1000000'])),
     ...(database.cellUrl !== undefined && {
       POSTERN_CELLS: JSON.stringify([{ name: 'mail', shards: '0-1023', url: database.cellUrl }]),
     }),
     ...environment,
   })
   const log = createLogger('info', { write: (line) => void logLines.push(line) })
-  const context = createContext(config, log, 'postern test', { keyTiming })
+  const context = createContext(config, log, 'postern test', {
+    keyTiming,
+    databaseTimeouts: patientTimeouts,
+  })
   const { app } = createApi(context, consoleFolder)
   const ready = context.jobs.start()
   if (waitsForJobs) await ready

@@ -61,12 +61,18 @@ export const testDatabase = (): Promise<TestDatabase> => (isSplit ? createSplit(
 /** A database without anything in it, for the tests of migration itself. */
 export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
 
+/** A busy machine may take longer than a request waits for a connection or a lock. Not for the test that waits for them. */
+export const patientTimeouts = { connectMs: 60_000, lockMs: 60_000 }
+
 /** Opens the application's pools on a test database; closed when the file's tests are over. */
 export function openDatabase(
   { url, cellUrl }: TestDatabase,
   { poolSize = 4, onError = () => {}, ...rest }: Partial<DatabaseOptions> = {},
 ): Database {
-  const options = { url, applicationName: 'postern test', poolSize, onError, ...rest }
+  const options = {
+    ...{ url, applicationName: 'postern test', poolSize, onError },
+    ...{ timeouts: patientTimeouts, ...rest },
+  }
   const database = cellUrl === undefined ? new Database(options) : new SplitDatabase(options, cellUrl)
   cleanUp(() => database.close())
   return database

@@ -39,10 +39,9 @@ function EntryOf({ entry }: { entry: AuditEntry }) {
       <Stack gap="xl">
         {entry.reason && <blockquote className={classes.reason}>{entry.reason}</blockquote>}
         {entry.limit_exception && (
-          <Alert color="yellow" title="Past a limit of the plan">
-            The plan in force allows {number(entry.limit_exception.value)} (
-            {entry.limit_exception.limit.replaceAll('_', ' ')}). This made it{' '}
-            {number(entry.limit_exception.count)}.
+          <Alert color="yellow" title="Past a limit">
+            The limit <code>{entry.limit_exception.limit}</code> was {number(entry.limit_exception.value)}.
+            This made it {number(entry.limit_exception.count)}.
           </Alert>
         )}
         <section>

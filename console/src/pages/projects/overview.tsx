@@ -1,7 +1,6 @@
 import { Alert, Button, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { Project, Usage } from '../../api/operations.gen.ts'
-import { type Page, useAnswer, useOne } from '../../api/queries.ts'
+import { useAnswer, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
 import { DayChart } from '../../components/day-chart.tsx'
@@ -33,7 +32,7 @@ function OverviewOf({ project }: { project: Project }) {
         {(used) => <MailFigures project={project} usage={used} />}
       </Asked>
       <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
-        <Asked query={usage}>{(used) => <Limits project={project} usage={used} />}</Asked>
+        <Asked query={usage}>{(used) => <Limits usage={used} />}</Asked>
         <PlanInForce project={project} />
         <Queue project={project} />
       </SimpleGrid>
@@ -92,10 +91,7 @@ function MailFigures({ project, usage }: { project: Project; usage: Usage }) {
   )
 }
 
-function Limits({ project: { id, plan }, usage }: { project: Project; usage: Usage }) {
-  const path = { project_id: id }
-  const domains = useAnswer('domains.list', { path, query: { limit: 200 } })
-  const members = useAnswer('members.list', { path, query: { limit: 200 } })
+function Limits({ usage }: { usage: Usage }) {
   return (
     <section>
       <Title order={2} mb="sm">
@@ -103,29 +99,21 @@ function Limits({ project: { id, plan }, usage }: { project: Project; usage: Usa
       </Title>
       <Meter label="Mails today" used={usage.day.accepted} limit={usage.day.limit} />
       <Meter label="Mails this month" used={usage.month.accepted} limit={usage.month.limit} />
-      <Counted label="Domains" query={domains} limit={plan.max_domains} />
-      <Counted label="Members" query={members} limit={plan.max_users} />
+      {usage.limits.map(({ name, used, allowed }) => (
+        <Meter key={name} label={limitLabels[name] ?? name} used={used} limit={allowed} />
+      ))}
     </section>
   )
 }
 
-/** As many as a page holds: a project that has more is rare. */
-function Counted({
-  label,
-  query,
-  limit,
-}: {
-  label: string
-  query: UseQueryResult<Page<unknown>>
-  limit: number
-}) {
-  return (
-    <Asked query={query} rows={1}>
-      {({ data, next_cursor }) => (
-        <Meter label={label} used={data.length} isMore={next_cursor !== null} limit={limit} />
-      )}
-    </Asked>
-  )
+const limitLabels: Record<string, string> = {
+  max_domains: 'Domains',
+  max_users: 'Members',
+  max_endpoints: 'Endpoints',
+  max_routes: 'Routes',
+  max_api_keys: 'API keys',
+  max_pending_invitations: 'Pending invitations',
+  max_suppressions: 'Suppressed manually',
 }
 
 function PlanInForce({ project }: { project: Project }) {

@@ -1,7 +1,9 @@
 import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/api-keys/wire.ts'
+import { projectBeyond } from '../../core/caps/caps.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { keyWarnings, newKeyEffects } from './key-consequences.ts'
 
@@ -11,24 +13,27 @@ export const createApiKeyOperation = adminOperation({
   path: '/admin/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys.',
+    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys. Beyond `max_api_keys` a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: NewApiKeyFields,
   isCompleteConfiguration: true,
+  refusals: ['limit_exceeded'],
   example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: project, body: { mode, ...config } }) {
+  async run({ tx, caps, target: project, body: { mode, ...config } }) {
     const wanted = { ...config, is_active: config.is_active ?? true }
     const { row, secret } = await createApiKey(tx, project.id, mode, wanted)
+    const limitException = await projectBeyond(tx, caps, 'max_api_keys', project.id)
     return {
       audit: {
         projectId: project.id,
         change: { resource: 'api_key', id: row.id, before: null, after: apiKeyConfig(row) },
+        limitException,
       },
       effects: () => newKeyEffects(tx, row),
-      warnings: () => keyWarnings(tx, row),
+      warnings: async () => [...limitWarnings(limitException), ...(await keyWarnings(tx, row))],
       answer: { resource: apiKeyView(row), secret },
       version: row.version,
       location: `/v1/admin/projects/${project.id}/api-keys/${row.id}`,

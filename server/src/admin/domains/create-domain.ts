@@ -1,7 +1,9 @@
+import { beyond } from '../../core/caps/caps.ts'
 import { createDomain, domainRecord, domainView } from '../../core/domains/domains.ts'
 import { Domain, DomainFields } from '../../core/domains/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
 
@@ -23,7 +25,7 @@ export const createDomainOperation = adminOperation({
     const { row, count } = await createDomain(tx, domains, project, body)
     // As it is now: the project's row may have been waited for.
     const { max_domains: limit } = await planInForce(tx, project.id)
-    const limitException = count > limit ? ({ limit: 'max_domains', value: limit, count } as const) : null
+    const limitException = beyond('max_domains', limit, count)
     return {
       audit: {
         projectId: project.id,
@@ -35,10 +37,7 @@ export const createDomainOperation = adminOperation({
         ...recordsToPublish(row),
         `The project then has ${count} domains, of ${limit} that its plan allows.`,
       ],
-      warnings: async () => [
-        ...(limitException ? ['This goes past the limit of the plan in force, so a reason is needed.'] : []),
-        ...(await claimWarnings(tx, row)),
-      ],
+      warnings: async () => [...limitWarnings(limitException), ...(await claimWarnings(tx, row))],
       answer: domainView(row),
       version: row.version,
       location: `/v1/admin/projects/${project.id}/domains/${row.id}`,

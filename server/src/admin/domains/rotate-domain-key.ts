@@ -1,7 +1,9 @@
+import { beyond } from '../../core/caps/caps.ts'
 import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
 import { RotatedDomain } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { recordsToPublish } from './consequences.ts'
 
@@ -21,8 +23,13 @@ export const rotateDomainKeyOperation = adminOperation({
     await lockProject(tx, project_id)
     return lockDomain(tx, project_id, id)
   },
-  async run({ tx, domains, target: before }) {
-    const after = await rotateDomainKey(tx, domains, before)
+  async run({ tx, domains, caps, target: before }) {
+    const { row: after, rotationsToday } = await rotateDomainKey(tx, domains, before)
+    const limitException = beyond(
+      'max_dkim_rotations_per_day',
+      caps.max_dkim_rotations_per_day,
+      rotationsToday,
+    )
     const known = new Set(before.dns_records.map(({ name }) => name))
     const fresh = after.dns_records.filter(({ name }) => !known.has(name))
     return {
@@ -34,6 +41,7 @@ export const rotateDomainKeyOperation = adminOperation({
           before: { ...domainRecord(before), dkim_records: dkimNames(before) },
           after: { ...domainRecord(after), dkim_records: dkimNames(after) },
         },
+        limitException,
       },
       effects: [
         ...recordsToPublish({ dns_records: fresh }),
@@ -42,6 +50,7 @@ export const rotateDomainKeyOperation = adminOperation({
           : 'The domain is not verified yet; the new record is looked for instead of the present one.',
       ],
       warnings: [
+        ...limitWarnings(limitException),
         'Leave the present record published for a week longer: mail on its way is still checked by it.',
       ],
       answer: { resource: domainView(after) },

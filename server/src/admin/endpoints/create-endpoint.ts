@@ -1,7 +1,9 @@
+import { projectBeyond } from '../../core/caps/caps.ts'
 import { createEndpoint, endpointConfig, endpointView } from '../../core/endpoints/endpoints.ts'
 import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/endpoints/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 
 export const createEndpointOperation = adminOperation({
@@ -10,27 +12,30 @@ export const createEndpointOperation = adminOperation({
   path: '/admin/projects/:project_id/endpoints',
   summary: 'Create an endpoint',
   description:
-    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only.',
+    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only. Beyond `max_endpoints` a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: NewEndpointFields,
+  refusals: ['limit_exceeded'],
   example: endpointExamples.create,
   answer: EndpointWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, endpoints, target: project, body }) {
+  async run({ tx, endpoints, caps, target: project, body }) {
     const config = { ...body, is_active: body.is_active ?? true }
     const { row, secret } = await createEndpoint(tx, endpoints, project.id, config)
+    const limitException = await projectBeyond(tx, caps, 'max_endpoints', project.id)
     return {
       audit: {
         projectId: project.id,
         change: { resource: 'endpoint', id: row.id, before: null, after: endpointConfig(row) },
+        limitException,
       },
       effects: [
         row.is_active && row.events.length > 0
           ? `It receives ${row.events.length} kinds of events from now on.`
           : 'It receives no events yet.',
       ],
-      warnings: [],
+      warnings: limitWarnings(limitException),
       answer: { resource: endpointView(row), secret },
       version: row.version,
       location: `/v1/admin/projects/${project.id}/endpoints/${row.id}`,

@@ -1,8 +1,10 @@
 import Type from 'typebox'
+import { beyond, projectBeyond } from '../../core/caps/caps.ts'
 import { createMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
 import { AssignableRole, Member } from '../../core/members/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 
 export const createMemberOperation = adminOperation({
@@ -11,18 +13,21 @@ export const createMemberOperation = adminOperation({
   path: '/admin/projects/:project_id/members',
   summary: 'Add a member',
   description:
-    'Adds the user with this address to the project, or invites the address if nobody has an account under it. Invitations count. Beyond `max_users` of the plan in force a `reason` is required, and the audit row records the exception.',
+    'Adds the user with this address to the project, or invites the address if nobody has an account under it. Invitations count. Beyond `max_users` of the plan in force, or `max_pending_invitations`, a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded'],
   example: { email: 'grace@example.com', role: 'developer' },
   answer: Member,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, domains, actorId, target: project, body }) {
+  async run({ tx, domains, caps, actorId, target: project, body }) {
     const { row, count } = await createMember(tx, domains.jobs, project.id, { ...body, invitedBy: actorId })
     // As it is now: the project's row may have been waited for.
     const { max_users: limit } = await planInForce(tx, project.id)
-    const limitException = count > limit ? ({ limit: 'max_users', value: limit, count } as const) : null
+    const isInvited = row.user_id === null
+    const limitException =
+      beyond('max_users', limit, count) ??
+      (isInvited ? await projectBeyond(tx, caps, 'max_pending_invitations', project.id) : null)
     return {
       audit: {
         projectId: project.id,
@@ -31,14 +36,12 @@ export const createMemberOperation = adminOperation({
         limitException,
       },
       effects: [
-        row.user_id === null
+        isInvited
           ? 'The address is invited by mail; the person becomes a member by joining.'
           : 'The account with this address is a member at once.',
         `The project then has ${count} members, of ${limit} that its plan allows.`,
       ],
-      warnings: limitException
-        ? ['This goes past the limit of the plan in force, so a reason is needed.']
-        : [],
+      warnings: limitWarnings(limitException),
       answer: memberView(row),
       version: row.version,
       location: `/v1/admin/projects/${project.id}/members/${row.id}`,

@@ -1,6 +1,7 @@
 import { createProject, projectRecord, projectView } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
@@ -10,16 +11,17 @@ export const createProjectOperation = adminOperation({
   kind: 'create',
   path: '/admin/projects',
   summary: 'Create a project',
-  description: 'Makes a project for a user, who becomes its owner, on an active plan.',
+  description:
+    'Makes a project for a user, who becomes its owner, on an active plan. Beyond `max_projects_per_owner` a `reason` is required, and the audit row records the exception.',
   params: NoParams,
   body: { name: ProjectFields.name, user_id: ProjectFields.user_id, plan_id: ProjectFields.plan_id },
   refusals: ['plan_inactive', 'limit_exceeded'],
   example: { name: 'Acme', user_id: 7, plan_id: 2 },
   answer: Project,
   target: async () => null,
-  async run({ tx, body }) {
+  async run({ tx, caps, body }) {
     const { row, members } = await createProject(tx, body)
-    const limitException = await ownerBeyondLimit(tx, row, members)
+    const limitException = await ownerBeyondLimit(tx, caps, row, members)
     return {
       audit: {
         projectId: row.id,
@@ -28,9 +30,7 @@ export const createProjectOperation = adminOperation({
         limitException,
       },
       effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" is in force at once.`],
-      warnings: limitException
-        ? ['The plan allows no members, not even the owner, so a reason is needed.']
-        : [],
+      warnings: limitWarnings(limitException),
       answer: projectView(row),
       version: row.version,
       location: `/v1/admin/projects/${row.id}`,

@@ -9,6 +9,7 @@ import {
 } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
+import { limitWarnings } from '../limits.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { projectEffects, projectWarnings } from './consequences.ts'
 import { ownerBeyondLimit } from './owner-limit.ts'
@@ -39,9 +40,9 @@ export const editProjectOperation = adminOperation({
   look: (mail, { project_id }): Promise<HeldMail | undefined> => heldMailOf(mail, project_id),
   looksFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: before, seen: mail, body }) {
+  async run({ tx, caps, target: before, seen: mail, body }) {
     const { row: after, changed, members } = await editProject(tx, before, body)
-    const limitException = await ownerBeyondLimit(tx, after, members)
+    const limitException = await ownerBeyondLimit(tx, caps, after, members)
     return {
       audit:
         changed.length === 0
@@ -59,10 +60,7 @@ export const editProjectOperation = adminOperation({
             },
       reasonNeededFor: changed.filter((field) => reasonedFields.includes(field)),
       effects: () => projectEffects(tx, before, after, mail),
-      warnings: async () => [
-        ...(await projectWarnings(tx, before, after)),
-        ...(limitException ? ['The new owner is a member more than the plan in force allows.'] : []),
-      ],
+      warnings: async () => [...(await projectWarnings(tx, before, after)), ...limitWarnings(limitException)],
       answer: projectView(after),
       version: after.version,
     }

@@ -1,15 +1,18 @@
+import { beyond, type Caps, countProjectsOf, type LimitException } from '../../core/caps/caps.ts'
 import { countMembers, type RoleChange } from '../../core/members/members.ts'
 import type { ProjectRow } from '../../core/projects/projects.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import type { LimitException } from '../operation.ts'
 
-/** An owner who was no member before is one more, as if added. */
+/** A new owner has a project more, and, if they were no member before, the project has a member more. */
 export async function ownerBeyondLimit(
   tx: Tx,
-  { id, plan }: ProjectRow,
+  caps: Caps,
+  { id, user_id, plan }: ProjectRow,
   members: RoleChange[],
 ): Promise<LimitException | null> {
-  if (!members.some(({ before }) => before === null)) return null
-  const count = await countMembers(tx, id)
-  return count > plan.max_users ? { limit: 'max_users', value: plan.max_users, count } : null
+  if (members.length === 0) return null
+  const { max_projects_per_owner: most } = caps
+  const owned = beyond('max_projects_per_owner', most, await countProjectsOf(tx, user_id))
+  if (owned || !members.some(({ before }) => before === null)) return owned
+  return beyond('max_users', plan.max_users, await countMembers(tx, id))
 }

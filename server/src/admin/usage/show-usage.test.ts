@@ -40,7 +40,7 @@ describe('usage.show', () => {
     const { status, body, headers } = await admin.get(`${path}/usage`)
     assert.equal(status, 200)
     assert.equal(headers.get('etag'), null)
-    assert.deepEqual(Object.keys(body), ['day', 'month', 'days'])
+    assert.deepEqual(Object.keys(body), ['day', 'month', 'limits', 'days'])
     assert.deepEqual(body.day, { starts_on: today, accepted: 3, limit: 20 })
     assert.deepEqual(body.month, { starts_on: month, accepted: 3, limit: 30 })
     assert.deepEqual(body.days[0], { day: today, ...nothing, accepted: 3 })

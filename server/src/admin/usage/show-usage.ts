@@ -1,17 +1,18 @@
-import { showUsage, Usage } from '../../core/usage/usage.ts'
+import { findMailUsage, showUsage, Usage } from '../../core/usage/usage.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 
 export const showUsageQuery = adminQuery({
   id: 'usage.show',
   path: '/admin/projects/:project_id/usage',
-  summary: 'Show what a project has used of its plan',
+  summary: 'Show what a project has used of its limits',
   description:
-    'Mails accepted today and this month against the limits of the plan in force, and what became of mail in the last 30 days.',
+    'Mails accepted today and this month against the plan in force, how many things the project has of how many allowed, and what became of mail in the last 30 days.',
   params: ProjectParams,
   query: {},
   answer: Usage,
-  run: async ({ mailOf, params: { project_id } }) => ({
-    answer: await mailOf(project_id).read((tx) => showUsage(tx, project_id)),
-  }),
+  async run({ db, mailOf, caps, params: { project_id } }) {
+    const mail = await mailOf(project_id).read((tx) => findMailUsage(tx, project_id, caps))
+    return { answer: await db.read((tx) => showUsage(tx, project_id, caps, mail)) }
+  },
 })

@@ -133,6 +133,18 @@ export async function touch(tx: Tx, { project_id, id }: DomainRow): Promise<void
     .execute()
 }
 
+/** Returns how often its key was rotated today, in UTC. */
+export async function countRotation(tx: Tx, { project_id, id }: DomainRow): Promise<number> {
+  const { rows } = await sql<{ dkim_rotations: number }>`
+    update control.domains
+       set dkim_rotations = case when dkim_rotated_on = (postern.now() at time zone 'UTC')::date
+                                 then dkim_rotations + 1 else 1 end,
+           dkim_rotated_on = (postern.now() at time zone 'UTC')::date
+     where project_id = ${project_id} and id = ${id}
+    returning dkim_rotations`.execute(tx)
+  return rows[0]?.dkim_rotations ?? 0
+}
+
 /** Configuration stays as it is: neither the version nor `updated_at` moves. */
 export async function checkNow(
   tx: Tx,

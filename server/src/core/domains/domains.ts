@@ -14,6 +14,7 @@ import {
   checkNow,
   count,
   countQueued,
+  countRotation,
   type DomainRow,
   deleteRecords,
   find,
@@ -166,7 +167,7 @@ export async function rotateDomainKey(
   tx: Tx,
   { vault, pair }: KeyedDeps,
   before: DomainRow,
-): Promise<DomainRow> {
+): Promise<{ row: DomainRow; rotationsToday: number }> {
   const { project_id, id, name, identity } = before
   if (identity.provider !== 'service') {
     throw new PosternError(
@@ -181,7 +182,8 @@ export async function rotateDomainKey(
   await insertRecords(tx, project_id, id, [dkimKeyRecord(name, key)])
   await touch(tx, before)
   await checkNow(tx, before)
-  return findDomain(tx, project_id, id)
+  const rotationsToday = await countRotation(tx, before)
+  return { row: await findDomain(tx, project_id, id), rotationsToday }
 }
 
 /** The look itself is a job's: nobody waits for a DNS server with a transaction open. */

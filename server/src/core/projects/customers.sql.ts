@@ -34,6 +34,11 @@ export async function insertOwn(
   return rows[0] && rowOf(rows[0])
 }
 
+export async function countOwn(tx: ReadTx, userId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select control.count_projects(${userId}) as count`.execute(tx)
+  return rows[0]?.count ?? 0
+}
+
 /** Those in which the user is a member, newest first. */
 export async function listOfUser(
   tx: ReadTx,

@@ -2,6 +2,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { plainName } from '../text.ts'
 import {
+  countOwn,
   hasMailWaiting,
   insertOwn,
   listOfUser,
@@ -14,10 +15,11 @@ import type { ProjectRow } from './projects.ts'
 
 /** What customers do with projects themselves; all else about them is an administrator's. */
 
+/** With the number of projects that the owner then has. */
 export async function createOwnProject(
   tx: Tx,
   { name, userId, planId }: { name: string; userId: number; planId: number },
-): Promise<ProjectRow> {
+): Promise<{ row: ProjectRow; count: number }> {
   const row = await insertOwn(tx, plainName(name, 'name'), userId, planId)
   if (!row) {
     throw new PosternError(
@@ -25,7 +27,7 @@ export async function createOwnProject(
       'The plan that new projects have here cannot be assigned at present. Ask an administrator.',
     )
   }
-  return row
+  return { row, count: await countOwn(tx, userId) }
 }
 
 export { hasMailWaiting }

@@ -32,6 +32,23 @@ export async function insert(tx: Tx, projectId: number, address: string): Promis
   return numAffectedRows === 1n
 }
 
+/** Held to the end of the transaction. */
+export async function lockManual(tx: Tx, projectId: number): Promise<void> {
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended('mail.suppressions ' || ${projectId}::bigint, 0))`.execute(
+    tx,
+  )
+}
+
+export async function countManual(tx: ReadTx, projectId: number, atMost: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (
+      select from mail.suppressions where ${ofProject(projectId)} and reason = 'manual' limit ${atMost}) as few`.execute(
+    tx,
+  )
+  return rows[0]?.count ?? 0
+}
+
 /** An address that is suppressed already keeps its reason. */
 export async function insertAutomatic(
   tx: Tx,

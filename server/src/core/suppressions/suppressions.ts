@@ -3,10 +3,21 @@ import { addressText, readInternationalAddress } from '../../mail/address.ts'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { namedPage, namedPageOf } from '../page.ts'
-import { find, insert, listByProject, remove, type SuppressionRow } from './suppressions.sql.ts'
+import {
+  countManual,
+  find,
+  insert,
+  listByProject,
+  lockManual,
+  remove,
+  type SuppressionRow,
+} from './suppressions.sql.ts'
 import type { Suppression } from './wire.ts'
 
 export type { SuppressionRow }
+
+/** Of those that were added manually, up to `atMost`. */
+export { countManual }
 
 /**
  * Addresses to which a project sends no more: because of a bounce or a complaint (core/feedback), or because somebody
@@ -31,6 +42,12 @@ export async function addSuppression(
     // Missing when it was removed in between: then it is to be added after all.
     if (row) return { row, isNew }
   }
+}
+
+/** After one was added. Two transactions that ask do so one after the other, so that both know of each other. */
+export async function lockAndCountManual(tx: Tx, projectId: number, atMost: number): Promise<number> {
+  await lockManual(tx, projectId)
+  return countManual(tx, projectId, atMost)
 }
 
 export async function findSuppression(

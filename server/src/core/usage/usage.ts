@@ -1,19 +1,30 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { missingProject } from '../projects/projects.ts'
+import { type Caps, countAll } from '../caps/caps.ts'
+import { missingProject, planInForce } from '../projects/projects.ts'
+import { countManual } from '../suppressions/suppressions.ts'
 import { findDays, findLimits, findPeriods } from './usage.sql.ts'
 
-/** What a project has used of its plan, and what became of its mail in the last days. */
+/** What a project has used of its limits, and what became of its mail in the last days. */
 const Period = Type.Object(
   { starts_on: Type.String({ format: 'date' }), accepted: Type.Integer(), limit: Type.Integer() },
   { additionalProperties: false },
 )
 const count = Type.Integer()
 
+const Limit = Type.Object(
+  { name: Type.String({ description: 'Such as `max_endpoints`.' }), used: count, allowed: count },
+  { additionalProperties: false },
+)
+
 export const Usage = Type.Object(
   {
     day: Period,
     month: Period,
+    limits: Type.Array(Limit, {
+      description:
+        'What the project has, and how many of it are allowed: by the plan in force, or by a cap of the installation.',
+    }),
     days: Type.Array(
       Type.Object(
         {
@@ -37,8 +48,10 @@ export const Usage = Type.Object(
 
 const shownDays = 30
 
-/** In the mail plane. */
-export async function showUsage(tx: ReadTx, projectId: number): Promise<Static<typeof Usage>> {
+/** The part that is read where the project's mail is. */
+export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number }
+
+export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): Promise<MailUsage> {
   const limits = await findLimits(tx, projectId)
   if (!limits) throw missingProject(projectId)
   const { day, month } = await findPeriods(tx, projectId)
@@ -46,5 +59,22 @@ export async function showUsage(tx: ReadTx, projectId: number): Promise<Static<t
     day: { ...day, limit: limits.day },
     month: { ...month, limit: limits.month },
     days: await findDays(tx, projectId, shownDays),
+    suppressions: await countManual(tx, projectId, caps.max_suppressions + 1),
   }
+}
+
+/** `tx` is of control. */
+export async function showUsage(
+  tx: ReadTx,
+  projectId: number,
+  caps: Caps,
+  { day, month, days, suppressions }: MailUsage,
+): Promise<Static<typeof Usage>> {
+  const { max_domains, max_users } = await planInForce(tx, projectId)
+  const used = { ...(await countAll(tx, projectId)), max_suppressions: suppressions }
+  const allowed = { ...caps, max_domains, max_users }
+  const limits = (Object.keys(used) as (keyof typeof used)[]).map((name) => ({
+    ...{ name, used: used[name], allowed: allowed[name] },
+  }))
+  return { day, month, limits, days }
 }

@@ -1,6 +1,7 @@
 import { apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/api-keys/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { requireProjectCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const createApiKeyOperation = customerOperation({
@@ -9,16 +10,18 @@ export const createApiKeyOperation = customerOperation({
   path: '/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. There is no scope for members or for keys.',
+    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. There is no scope for members or for keys. Refused with `limit_exceeded` beyond `max_api_keys` (`usage.show`).',
   params: NoParams,
   body: NewApiKeyFields,
   isCompleteConfiguration: true,
+  refusals: ['limit_exceeded'],
   example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
-  async run({ tx, project, body: { mode, ...config } }) {
+  async run({ tx, project, deps, body: { mode, ...config } }) {
     const wanted = { ...config, is_active: config.is_active ?? true }
     const { row, secret } = await createApiKey(tx, project.id, mode, wanted)
+    await requireProjectCap(tx, deps.caps, 'max_api_keys', project.id)
     return {
       answer: { resource: apiKeyView(row), secret },
       version: row.version,

@@ -1,6 +1,7 @@
 import { domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
 import { RotatedDomain } from '../../core/domains/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
+import { requireCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const rotateDomainKeyOperation = customerOperation({
@@ -9,15 +10,17 @@ export const rotateDomainKeyOperation = customerOperation({
   path: '/projects/:project_id/domains/:id/rotate',
   summary: 'Rotate the DKIM key of a domain',
   description:
-    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. The private key is never shown. Refused where the provider keeps the keys itself.',
+    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. The private key is never shown. Refused where the provider keeps the keys itself, and with `limit_exceeded` beyond `max_dkim_rotations_per_day`.',
   params: ItemParams,
   body: {},
+  refusals: ['limit_exceeded'],
   example: {},
   answer: RotatedDomain,
   makesDkimKey: true,
   target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
-  async run({ tx, project, domains, target: before }) {
-    const row = await rotateDomainKey(tx, domains, before)
+  async run({ tx, project, deps, domains, target: before }) {
+    const { row, rotationsToday } = await rotateDomainKey(tx, domains, before)
+    requireCap(deps.caps, 'max_dkim_rotations_per_day', rotationsToday, 'Rotate it tomorrow.')
     return {
       answer: { resource: domainView(row) },
       version: row.version,

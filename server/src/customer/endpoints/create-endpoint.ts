@@ -1,6 +1,7 @@
 import { createEndpoint, endpointView } from '../../core/endpoints/endpoints.ts'
 import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/endpoints/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { requireProjectCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const createEndpointOperation = customerOperation({
@@ -9,15 +10,17 @@ export const createEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints',
   summary: 'Create an endpoint',
   description:
-    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only.',
+    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only. Refused with `limit_exceeded` beyond `max_endpoints` (`usage.show`).',
   params: NoParams,
   body: NewEndpointFields,
+  refusals: ['limit_exceeded'],
   example: endpointExamples.create,
   answer: EndpointWithSecret,
   revealsSecret: true,
   async run({ tx, project, deps, body }) {
     const config = { ...body, is_active: body.is_active ?? true }
     const { row, secret } = await createEndpoint(tx, deps.endpoints, project.id, config)
+    await requireProjectCap(tx, deps.caps, 'max_endpoints', project.id)
     return {
       answer: { resource: endpointView(row), secret },
       version: row.version,

@@ -4,7 +4,7 @@ import { AssignableRole, Member } from '../../core/members/wire.ts'
 import { refuseLocked } from '../../core/projects/customers.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { userOf } from '../caller.ts'
-import { requireRoom } from '../limits.ts'
+import { requireProjectCap, requireRoom } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const createMemberOperation = customerOperation({
@@ -13,7 +13,7 @@ export const createMemberOperation = customerOperation({
   path: '/projects/:project_id/members',
   summary: 'Add or invite a member',
   description:
-    'Adds the user with this address to the project, or invites the address if nobody has an account under it: the invitation is mailed and is good for 14 days. Invitations count. Refused with `limit_exceeded` beyond `max_users` of the plan in force.',
+    'Adds the user with this address to the project, or invites the address if nobody has an account under it: the invitation is mailed and is good for 14 days. Invitations count. Refused with `limit_exceeded` beyond `max_users` of the plan in force, or `max_pending_invitations` (`usage.show`).',
   params: NoParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded', 'project_locked'],
@@ -25,6 +25,7 @@ export const createMemberOperation = customerOperation({
     const invitedBy = userOf(caller).id
     const { row, count } = await createMember(tx, deps.domains.jobs, project.id, { ...body, invitedBy })
     await requireRoom(tx, project.id, 'max_users', count)
+    if (row.user_id === null) await requireProjectCap(tx, deps.caps, 'max_pending_invitations', project.id)
     return {
       answer: memberView(row),
       version: row.version,

@@ -1,6 +1,7 @@
 import { createRoute, routeView } from '../../core/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/routes/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { requireProjectCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const createRouteOperation = customerOperation({
@@ -9,15 +10,16 @@ export const createRouteOperation = customerOperation({
   path: '/projects/:project_id/routing',
   summary: 'Create a route',
   description:
-    'Decides what happens to inbound mail for one address of a domain, or as its catch-all for all the others. The complete configuration is given, with null for what does not apply; only `is_active` may be left out, and is then true. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+    'Decides what happens to inbound mail for one address of a domain, or as its catch-all for all the others. The complete configuration is given, with null for what does not apply; only `is_active` may be left out, and is then true. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`. Refused with `limit_exceeded` beyond `max_routes` (`usage.show`).',
   params: NoParams,
   body: NewRouteFields,
   isCompleteConfiguration: true,
-  refusals: ['already_exists'],
+  refusals: ['already_exists', 'limit_exceeded'],
   example: routeExamples.create,
   answer: Route,
-  async run({ tx, project, body }) {
+  async run({ tx, project, deps, body }) {
     const row = await createRoute(tx, project.id, { ...body, is_active: body.is_active ?? true })
+    await requireProjectCap(tx, deps.caps, 'max_routes', project.id)
     return {
       answer: routeView(row),
       version: row.version,

@@ -1,7 +1,8 @@
-import { addSuppression, suppressionView } from '../../core/suppressions/suppressions.ts'
+import { addSuppression, lockAndCountManual, suppressionView } from '../../core/suppressions/suppressions.ts'
 import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
 import { asAnswer } from '../../platform/http/answer.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { requireCap } from '../limits.ts'
 import { ownOperation } from '../operation.ts'
 
 export const createSuppressionOperation = ownOperation({
@@ -11,17 +12,23 @@ export const createSuppressionOperation = ownOperation({
   pathOfKey: '/suppressions',
   summary: 'Suppress an address',
   description:
-    'From now on the project sends nothing to this address. One that is suppressed already stays as it is, and is the answer.',
+    'From now on the project sends nothing to this address. One that is suppressed already stays as it is, and is the answer. Refused with `limit_exceeded` beyond `max_suppressions`, which counts those added by `suppressions.create`.',
   params: NoParams,
   query: {},
   body: { address: SuppressedAddress },
+  refusals: ['limit_exceeded'],
   example: { address: 'someone@example.com' },
   success: { status: 201, means: 'Suppressed.' },
   answer: Suppression,
-  async handle({ projectId, body }, { cellOf }) {
-    const { row } = await cellOf(projectId).mail.transaction((tx) =>
-      addSuppression(tx, projectId, body.address),
-    )
+  async handle({ projectId, body }, { cellOf, caps }) {
+    const row = await cellOf(projectId).mail.transaction(async (tx) => {
+      const { row, isNew } = await addSuppression(tx, projectId, body.address)
+      if (isNew) {
+        const count = await lockAndCountManual(tx, projectId, caps.max_suppressions + 1)
+        requireCap(caps, 'max_suppressions', count, 'Delete one first, or ask the operator for more.')
+      }
+      return row
+    })
     const location = `/v1/projects/${projectId}/suppressions/${encodeURIComponent(row.address)}`
     return { ...asAnswer(201, suppressionView(row)), location }
   },

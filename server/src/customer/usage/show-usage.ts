@@ -1,4 +1,4 @@
-import { showUsage, Usage } from '../../core/usage/usage.ts'
+import { findMailUsage, type MailUsage, showUsage, Usage } from '../../core/usage/usage.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 
@@ -6,12 +6,14 @@ export const showUsageQuery = customerQuery({
   id: 'usage.show',
   path: '/projects/:project_id/usage',
   pathOfKey: '/usage',
-  summary: 'Show what was used of the plan',
+  summary: 'Show what was used of the limits',
   description:
-    'Mails accepted today and this month against the limits of the plan in force, and what became of mail in the last 30 days.',
+    'Mails accepted today and this month against the plan in force, how many things the project has of how many allowed, and what became of mail in the last 30 days.',
   params: NoParams,
   query: {},
-  reads: 'mail',
   answer: Usage,
-  run: async ({ tx, projectId }) => ({ answer: await showUsage(tx, projectId) }),
+  look: (mail, projectId, { caps }): Promise<MailUsage> => findMailUsage(mail, projectId, caps),
+  run: async ({ tx, projectId, seen, deps: { caps } }) => ({
+    answer: await showUsage(tx, projectId, caps, seen),
+  }),
 })

@@ -10,7 +10,10 @@ import { isTimedOut } from './failures.ts'
 
 const database = await testDatabase()
 const failures: string[] = []
-const opened = openDatabase(database, { onError: (_error, what) => failures.push(what) })
+const opened = openDatabase(database, {
+  timeouts: {},
+  onError: (_error, what) => failures.push(what),
+})
 const db = opened.as('admin')
 
 const planNamed = (name: string) => ({
@@ -229,7 +232,7 @@ test('a network that goes away is an outage after the time-out, and the pool rec
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   const url = database.url.replace(`:${port}/`, `:${(proxy.address() as AddressInfo).port}/`)
-  const far = openDatabase({ ...database, url }, { poolSize: 1, queryTimeoutMs: 300 }).as('admin')
+  const far = openDatabase({ ...database, url }, { poolSize: 1, timeouts: { queryMs: 300 } }).as('admin')
   // On a busy machine a query may exceed the short time-out although the network is up.
   const answers = () =>
     eventually('the database answers', () =>

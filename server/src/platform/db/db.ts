@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { metrics } from '../metrics.ts'
+import { Shares } from '../shares.ts'
 import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
 import { type DbRole, roleName } from './roles.ts'
@@ -47,9 +48,14 @@ export interface UnscopedDb extends Db {
   glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
-/** The customer plane's: a project must be named before there is anything to query. */
+/**
+ * The customer plane's: a project must be named before there is anything to query. A project has two transactions at
+ * once; others of it wait before they take a connection, so that one project never has them all.
+ */
 export interface CustomerDb {
   forProject(projectId: number): Db
+  /** What a user does outside of every project. */
+  forUser(userId: number): Db
 }
 
 /** Statements as somebody else's library writes them. */
@@ -63,21 +69,24 @@ export interface DatabaseOptions {
   /** Connections per role. */
   poolSize: number
   onError: (error: unknown, what: string) => void
-  /** Shorter in the test that waits for it. */
-  queryTimeoutMs?: number
+  /** Tests set these: shorter where the time-out is what is tested, longer where the machine may be busy. */
+  timeouts?: Partial<typeof usualTimeouts>
 }
 
 // A request waits at most this long for a connection, a lock, a statement: each is far above what a healthy
-// database needs and below what a caller waits for.
-const connectTimeoutMs = 5_000
-const lockTimeoutMs = 5_000
+// database needs and below what a caller waits for. `queryMs` is for a server that can no longer tell that it gave up: a
+// network that went away.
+const usualTimeouts = { connectMs: 5_000, lockMs: 5_000, queryMs: 20_000 }
 const statementTimeoutMs = 15_000
-// For a server that can no longer tell that it gave up: a network that went away.
-const queryTimeoutMs = 20_000
 // No transaction waits for the network, so an idle one is a bug that holds locks.
 const idleInTransactionTimeoutMs = 10_000
 
 type AccessMode = 'read only' | 'read write'
+
+/** Transactions of one project, or of one user outside of projects, in this process. */
+const transactionShare = { atOnce: 2, waitingAtMost: 100 }
+/** Of no project; ids begin at 1. */
+const noProject = 0
 
 const maxAttempts = 5
 const retryBaseDelayMs = 10
@@ -85,6 +94,7 @@ const retryBaseDelayMs = 10
 /** One pool per role, opened on first use. */
 export class Database {
   readonly #options: DatabaseOptions
+  readonly #shares = new Shares<string>(transactionShare)
   readonly #pools = new Map<DbRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
 
   constructor(options: DatabaseOptions) {
@@ -97,7 +107,12 @@ export class Database {
 
   asCustomer(): CustomerDb {
     const kysely = this.#open('customer')
-    return { forProject: (projectId) => new RoleDb(kysely, this.#options, projectId) }
+    const shared = (share: string, projectId: number) =>
+      new SharedDb(new RoleDb(kysely, this.#options, projectId), this.#shares, share)
+    return {
+      forProject: (projectId) => shared(`project ${projectId}`, projectId),
+      forUser: (userId) => shared(`user ${userId}`, noProject),
+    }
   }
 
   /** For Better Auth alone, which brings its own queries. */
@@ -155,15 +170,16 @@ export class Database {
   #open(role: DbRole): Kysely<Schema> {
     const known = this.#pools.get(role)
     if (known) return known.kysely
+    const timeouts = { ...usualTimeouts, ...this.#options.timeouts }
     const pool = new pg.Pool({
       connectionString: this.#options.url,
       application_name: this.#options.applicationName,
       max: this.#options.poolSize,
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: this.#options.queryTimeoutMs ?? queryTimeoutMs,
+      connectionTimeoutMillis: timeouts.connectMs,
+      query_timeout: timeouts.queryMs,
       keepAlive: true,
       types: pgTypes,
-      options: startupOptions(role),
+      options: startupOptions(role, timeouts.lockMs),
       onConnect: (client) => {
         // A connection lost while in use fails its query, which tells; unheard, it would also end the process.
         client.on('error', () => {})
@@ -182,7 +198,7 @@ export class Database {
 // planner would rather read them whole and hash; with what it then knows it goes on doing so for a while.
 const byRow = { enable_hashjoin: 'off', enable_mergejoin: 'off', enable_seqscan: 'off' }
 
-function startupOptions(role: DbRole): string {
+function startupOptions(role: DbRole, lockTimeoutMs: number): string {
   const settings = {
     role: roleName(role),
     search_path: 'pg_catalog',
@@ -230,6 +246,30 @@ class Rehearsed {
 
   constructor(result: unknown) {
     this.result = result
+  }
+}
+
+class SharedDb implements Db {
+  readonly #db: Db
+  readonly #shares: Shares<string>
+  readonly #share: string
+
+  constructor(db: Db, shares: Shares<string>, share: string) {
+    this.#db = db
+    this.#shares = shares
+    this.#share = share
+  }
+
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#shares.run(this.#share, () => this.#db.transaction(work))
+  }
+
+  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#shares.run(this.#share, () => this.#db.rehearse(work))
+  }
+
+  read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
+    return this.#shares.run(this.#share, () => this.#db.read(work))
   }
 }
 

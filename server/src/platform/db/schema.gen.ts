@@ -170,6 +170,8 @@ export interface ControlDnsRecords {
 export interface ControlDomains {
   checks_failed: Generated<number>;
   created_at: Generated<Timestamp>;
+  dkim_rotated_on: string | null;
+  dkim_rotations: Generated<number>;
   failing_since: Generated<Timestamp | null>;
   id: Generated<number>;
   last_check_error: string | null;

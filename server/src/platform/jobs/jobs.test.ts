@@ -174,6 +174,14 @@ describe('a runner that is stopped', () => {
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
     await eventually('the job is begun', () => begun.length === 1)
     const stopped = runner.stop(patienceMs)
+    // A poll that was under way may still take a job, and is not what is asked here.
+    await eventually('no poll is under way', async () => {
+      const active = await database.query(
+        `select from pg_stat_activity
+          where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
+      )
+      return active.length === 0
+    })
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
     // Longer than a runner that still polls needs to take it.
     await sleep(1500)

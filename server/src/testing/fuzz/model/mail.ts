@@ -203,6 +203,23 @@ const untouched = {
   ...{ accepted: 0, sent: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0, complained: 0, suppressed: 0 },
 }
 
+/** As service.ts sets the caps. */
+const cap = 1_000_000
+
+function limitsOf({ things, mail }: Project, plan: View): object[] {
+  const limit = (name: string, used: number, allowed: unknown = cap) => ({ name, used, allowed })
+  const invited = things.members.filter(({ view }) => view['user_id'] === null)
+  return [
+    limit('max_domains', things.domains.length, plan['max_domains']),
+    limit('max_users', things.members.length, plan['max_users']),
+    limit('max_endpoints', things.endpoints.length),
+    limit('max_routes', things.routing.length),
+    limit('max_api_keys', things['api-keys'].length),
+    limit('max_pending_invitations', invited.length),
+    limit('max_suppressions', mail.suppressed.length),
+  ]
+}
+
 /** Nothing is accepted here, and what is there was put there past all counting. */
 function showUsage(world: World, chance: Chance): Question {
   const { id, project } = somewhere(world, chance)
@@ -211,6 +228,7 @@ function showUsage(world: World, chance: Chance): Question {
   const view = plan && {
     day: period(plan['max_mails_per_day']),
     month: period(plan['max_mails_per_month']),
+    limits: limitsOf(project, plan),
     days: Array.from({ length: 30 }, () => untouched),
   }
   return {

@@ -1,0 +1,44 @@
+import type { CapName, PlanLimitName } from '../core/caps/caps.ts'
+import type { OperationId } from './roles.ts'
+
+type MailLimit = 'max_mails_per_day' | 'max_mails_per_month'
+
+/** `creates nothing`: it leaves no row more than before, but in the tables of `boundedOtherwise`. */
+type Creates = readonly (CapName | PlanLimitName | MailLimit)[] | 'creates nothing'
+
+/**
+ * Every POST of customers, with the limits on what it creates. caps.test.ts fails for a POST that is missing here, and for
+ * one that says `creates nothing` and leaves a row. docs/operations/limits.md is the page about it.
+ */
+export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
+  'projects.create': ['max_projects_per_owner'],
+  'members.create': ['max_users', 'max_pending_invitations'],
+  // The invitation becomes the member.
+  'invitations.accept': 'creates nothing',
+  'domains.create': ['max_domains'],
+  'domains.verify': 'creates nothing',
+  'domains.rotate': ['max_dkim_rotations_per_day'],
+  'messages.send': ['max_mails_per_day', 'max_mails_per_month'],
+  'messages.send-batch': ['max_mails_per_day', 'max_mails_per_month'],
+  'messages.cancel': 'creates nothing',
+  'suppressions.create': ['max_suppressions'],
+  'endpoints.create': ['max_endpoints'],
+  'endpoints.rotate': 'creates nothing',
+  'endpoints.test': 'creates nothing',
+  'endpoints.replay': 'creates nothing',
+  'routing.create': ['max_routes'],
+  'api-keys.create': ['max_api_keys'],
+  'api-keys.rotate': 'creates nothing',
+}
+
+/** Tables in which any request may leave a row, and what bounds each. */
+export const boundedOtherwise: Readonly<Record<string, string>> = {
+  'control.idempotency':
+    'A request with an Idempotency-Key, for 24 hours: POSTERN_REQUESTS_PER_MINUTE_PER_USER and _PER_API_KEY.',
+  'control.outbox':
+    'What the mail side has to do, deleted within seconds: POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT and POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT; one replay of a range for each endpoint.',
+  'control.denials': 'The log of refused requests: POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS.',
+  'jobs.job_common': 'Jobs: POSTERN_REQUESTS_PER_MINUTE_PER_USER.',
+  'mail.events': 'Events, dropped after POSTERN_RETENTION_DAYS: a few for each mail.',
+  'mail.fan_outs': 'Events that are on their way to endpoints: one row for each event at most.',
+}
