@@ -56,6 +56,8 @@ function installNode(home: string): void {
 const inside = `
 set -eu
 mount --make-rprivate /
+# A mount of its own: a fault run makes mounts in there, which takes a root that is one.
+mount --bind "$1" "$1"
 mount --rbind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/dev/shm"
 mount -t proc proc "$1/proc"
