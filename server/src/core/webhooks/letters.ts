@@ -1,6 +1,6 @@
+import { ByteBudget } from '../../platform/byte-budget.ts'
 import type { UnscopedDb } from '../../platform/db/db.ts'
 import { Together } from '../../platform/together.ts'
-import { Bytes } from './bytes.ts'
 import {
   type Due,
   type EventRow,
@@ -36,7 +36,7 @@ const anyLength = 2 ** 31 - 1
 export class Letters {
   readonly #db: UnscopedDb
   readonly #asked: Together<Wanted, Letter[]>
-  readonly #long = { proven: new Bytes(longBytes), unproven: new Bytes(longBytes) }
+  readonly #long = { proven: new ByteBudget<number>(longBytes), unproven: new ByteBudget<number>(longBytes) }
 
   constructor(db: UnscopedDb) {
     this.#db = db

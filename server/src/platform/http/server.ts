@@ -202,7 +202,7 @@ declare module 'fastify' {
 type BodyParser = FastifyBodyParser<Buffer, RawServerDefault>
 
 /** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be replaced in silence, and stored so. */
-function strictJsonParser(app: HttpServer): BodyParser {
+export function strictJsonParser(app: HttpServer): BodyParser {
   const parse = app.getDefaultJsonParser('error', 'error') as unknown as FastifyBodyParser<
     string,
     RawServerDefault

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
-import { Bytes } from './bytes.ts'
-import { Places } from './places.ts'
+import { ByteBudget } from './byte-budget.ts'
 
 const [one, other] = [1, 2]
 
-describe('bytes', () => {
-  test('of one project are a quarter at most, so that others need not wait for it', async () => {
-    const bytes = new Bytes(100)
+describe('a budget of bytes', () => {
+  test('gives one holder a quarter at most, so that others need not wait for it', async () => {
+    const bytes = new ByteBudget<number>(100)
     const given: string[] = []
     const take = async (size: number, projectId: number, name: string) => {
       const giveBack = await bytes.take(size, projectId)
@@ -24,8 +23,8 @@ describe('bytes', () => {
     assert.deepEqual(given, ['first', 'of another', 'second'])
   })
 
-  test('that are more than a quarter, or than all, are given to who holds none', async () => {
-    const bytes = new Bytes(100)
+  test('gives more than a quarter, or than all, to a holder that has nothing', async () => {
+    const bytes = new ByteBudget<number>(100)
     const giveBack = await bytes.take(500, one)
     let isGiven = false
     const waits = bytes.take(1, other).then(() => {
@@ -38,8 +37,8 @@ describe('bytes', () => {
     await waits
   })
 
-  test('are given to whoever waits for many before those that come after', async () => {
-    const bytes = new Bytes(100)
+  test('serves a holder that waits for much before those that come after', async () => {
+    const bytes = new ByteBudget<number>(100)
     const giveBack = await bytes.take(50, one)
     const order: number[] = []
     const large = bytes.take(100, other).then((back) => {
@@ -52,17 +51,4 @@ describe('bytes', () => {
     await Promise.all([large, small])
     assert.deepEqual(order, [other, 3])
   })
-})
-
-test('a project has no more places than it leaves, whatever number of endpoints it has', () => {
-  const places = new Places({ proven: 8, unproven: 1 })
-  let taken = 0
-  while (places.tryTake(0, one)) taken++
-  assert.equal(taken, 5)
-  assert.ok(places.tryTake(0, other))
-  const woken: number[] = []
-  places.onFree(() => woken.push(one), one)
-  places.onFree(() => woken.push(other), other)
-  places.leave(one)
-  assert.deepEqual(woken, [other], 'who may not take it is not asked')
 })

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { describe, test } from 'node:test'
+import { startApi } from '../testing/api.ts'
+import { Client, signedIn } from '../testing/client.ts'
+import { testDatabase } from '../testing/database.ts'
+import { bareEnvironment, startPostern } from '../testing/postern-process.ts'
+import { senders } from '../testing/senders.ts'
+
+/** Bodies of tens of megabytes beside other tenants' requests (H4 of docs/security.md). */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeSender } = senders(api, database, admin)
+
+type Sender = Awaited<ReturnType<typeof makeSender>>
+
+const mebibyte = 1024 * 1024
+
+/** As large as a request may be, and more than a mail may be: read to its end, and refused. */
+const refused = 422
+
+function largeBody({ domain }: Sender, mebibytes = 35): Buffer {
+  const start = `{"from":"a@${domain.name}","to":["b@example.net"],"subject":"s","text":"`
+  return Buffer.concat([Buffer.from(start), Buffer.alloc(mebibytes * mebibyte, 'x'), Buffer.from('"}')])
+}
+
+/** A request whose body the test sends in two pieces, if it wants to. */
+function post(url: string, { secret }: Sender, body: Buffer) {
+  const call = request(`${url}/v1/messages`, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      authorization: `Bearer ${secret}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    },
+  })
+  const status = new Promise<number | undefined>((resolve, reject) => {
+    call.once('error', reject)
+    call.once('response', (response) => {
+      response.resume()
+      response.once('end', () => resolve(response.statusCode))
+    })
+  })
+  return { call, status }
+}
+
+function send(url: string, sender: Sender, body = largeBody(sender)): Promise<number | undefined> {
+  const { call, status } = post(url, sender, body)
+  call.end(body)
+  return status
+}
+
+describe('a project whose large body takes its time', () => {
+  test('keeps its own next one waiting, and nobody else’s', async () => {
+    const [slow, other] = [await makeSender(), await makeSender()]
+    const body = largeBody(slow)
+    const { call, status } = post(api.url, slow, body)
+    // Written once the API reads it: it has the share.
+    await new Promise((written) => call.write(body.subarray(0, body.length - 1), written))
+    let isAnswered = false
+    const second = send(api.url, slow).then((answered) => {
+      isAnswered = true
+      return answered
+    })
+    assert.equal(await send(api.url, other), refused)
+    assert.equal((await slow.program.get('/messages')).status, 200, 'its small requests go on')
+    assert.equal(isAnswered, false)
+    call.end(body.subarray(body.length - 1))
+    assert.deepEqual([await status, await second], [refused, refused])
+  })
+
+  test('gives its share back when the client is gone', async () => {
+    const slow = await makeSender()
+    const body = largeBody(slow)
+    const { call, status } = post(api.url, slow, body)
+    call.write(body.subarray(0, body.length / 2))
+    const second = send(api.url, slow)
+    call.destroy()
+    await assert.rejects(status)
+    assert.equal(await second, refused)
+  })
+})
+
+describe('a process with a heap of 512 MiB', () => {
+  const bodies = Number(process.env['POSTERN_TEST_BODIES'] ?? 12)
+
+  test(`outlives ${bodies} bodies of 35 MiB at once, and answers others`, async () => {
+    const postern = await startPostern(
+      'api',
+      {
+        ...bareEnvironment,
+        ...{ NODE_OPTIONS: '--max-old-space-size=512', POSTERN_DATABASE_URL: database.url },
+        ...{ POSTERN_PUBLIC_URL: 'http://localhost:8080', POSTERN_HTTP_PORT: '0' },
+        ...{
+          POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+          POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+        },
+      },
+      ['serving'],
+    )
+    const attackers = await Promise.all(Array.from({ length: 4 }, makeSender))
+    const quiet = await makeSender()
+    const program = new Client(postern.url, quiet.secret, '/v1')
+    const sent = Array.from({ length: bodies }, (_, no) => {
+      const attacker = attackers[no % attackers.length] ?? assert.fail()
+      return send(postern.url, attacker)
+    })
+    const statuses: number[] = []
+    const message = { from: `a@${quiet.domain.name}`, to: ['b@example.net'], subject: 's', text: 't' }
+    for (let no = 0; no < 10; no++) statuses.push((await program.post('/messages', message)).status)
+    assert.deepEqual(new Set(statuses), new Set([202]))
+    assert.deepEqual(new Set(await Promise.all(sent)), new Set([refused]))
+    await postern.stop()
+  })
+})
