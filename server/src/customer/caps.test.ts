@@ -204,7 +204,7 @@ describe('a cap', () => {
     assert.equal(projects.filter(({ status }) => status === 201).length, most)
   })
 
-  test('is told by usage.show: used of allowed', async () => {
+  test('is shown by usage.show: used of allowed', async () => {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     await owner.post(`/projects/${project.id}/endpoints`, endpointConfiguration)
     const usage = (await owner.get(`/projects/${project.id}/usage`)).body

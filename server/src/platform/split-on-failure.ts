@@ -5,7 +5,7 @@ export type Settled<Value> = { value: Value } | { error: unknown }
 /**
  * Runs `work` for a group. A group that fails, time-outs included, is split in halves that are tried apart, until the item
  * that makes it fail is alone with its error: no tenant's item costs other tenants theirs. Only a database that cannot be
- * reached, or a commit of which nobody knows the outcome, fails the group as a whole.
+ * reached, or a commit whose outcome is unknown, fails the group as a whole.
  */
 export async function splitOnFailure<Item, Value>(
   group: readonly Item[],

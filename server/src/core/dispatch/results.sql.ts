@@ -41,7 +41,7 @@ export async function takeResults(tx: Tx, keys: readonly ResultKey[]): Promise<A
   return rows
 }
 
-/** All of one recipient, the earliest attempt first. Waits for a transaction that is publishing one of them. */
+/** All of one recipient. Waits for a transaction that is publishing one of them. */
 export async function takeResultsOf(
   tx: Tx,
   { shard, messageId, recipientNo }: { shard: number; messageId: string; recipientNo: number },
@@ -53,7 +53,7 @@ export async function takeResultsOf(
   return rows
 }
 
-/** Results that nobody has published in time, leased to the caller. */
+/** Results whose lease is over, leased to the caller. */
 export async function leaseDueResults(tx: Tx, limit: number): Promise<ResultKey[]> {
   const { rows } = await sql<ResultKey>`
     update mail.attempt_results set due_at = postern.now() + interval '10 seconds'

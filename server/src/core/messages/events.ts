@@ -6,10 +6,11 @@ import { insertEvents, type NewEvent } from './events.sql.ts'
 export type { NewEvent }
 
 /**
- * What happens to mail, told as rows of mail.events, written in the transaction that makes it true.
+ * What happens to mail, as rows of mail.events, written by the transaction that makes it true or, for the result of an
+ * attempt, by the one that publishes the result (core/dispatch/results.ts).
  *
- * `message.sent` is written by whoever deletes the dispatch row of a mail that was handed over, and by nobody else:
- * that is the worker, or the intake when it hears of the mail's end first.
+ * `message.sent` is written once: for the result that the worker left, or by the intake if a report comes before the worker
+ * has recorded the hand-over.
  */
 export interface RecipientEvent {
   projectId: number

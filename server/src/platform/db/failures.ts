@@ -73,7 +73,7 @@ const isUnavailableError = (error: unknown): error is PosternError =>
 export const isOverdue = (error: unknown): boolean =>
   isUnavailableError(error) && overdueCodes.has(codeOf(error.cause))
 
-/** The database cannot be reached, or nobody knows whether a commit happened. */
+/** The database cannot be reached, or the outcome of a commit is unknown. */
 export const isDatabaseAway = (error: unknown): boolean => isUnavailableError(error) && !isOverdue(error)
 
 export const unavailable = (cause: unknown): PosternError =>
