@@ -5,7 +5,7 @@ import { eventually } from '../../server/src/testing/waiting.ts'
 import { body } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
-import { audited, confirm, dialogOf } from './dialog.ts'
+import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
 import { furnish } from './furnish.ts'
 import { looks } from './looks.ts'
 import { takeSecret } from './secret.ts'
@@ -217,10 +217,7 @@ describe('endpoints', () => {
   it('are deleted, by the keyboard alone', async () => {
     await page.getByRole('button', { name: 'Change endpoint…' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('menuitem', { name: 'Edit endpoint' }).waitFor()
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('End')
-    await page.keyboard.press('Enter')
+    await chooseByKeyboard(page, 'Delete endpoint')
     await dialog.getByRole('textbox', { name: 'Reason' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.type('The customer has left')
     await dialog.getByRole('button', { name: 'Delete endpoint' }).and(page.locator(':enabled')).waitFor()

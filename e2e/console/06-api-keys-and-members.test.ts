@@ -4,7 +4,7 @@ import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { openDesk } from './desk.ts'
-import { audited, confirm, dialogOf } from './dialog.ts'
+import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
 import { makeProject } from './furnish.ts'
 import { looks } from './looks.ts'
 import { takeSecret } from './secret.ts'
@@ -151,10 +151,7 @@ describe('API keys', () => {
   it('are deleted, by the keyboard alone', async () => {
     await page.getByRole('button', { name: 'More for Web shop' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('menuitem', { name: 'Edit API key' }).waitFor()
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('End')
-    await page.keyboard.press('Enter')
+    await chooseByKeyboard(page, 'Delete API key')
     await dialog.getByRole('textbox', { name: 'Reason' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.type('The program is gone')
     await dialog.getByRole('button', { name: 'Delete API key' }).and(page.locator(':enabled')).waitFor()

@@ -13,6 +13,20 @@ export async function confirm(page: Page, button: string, reason?: string): Prom
   await dialog.getByRole('button', { name: button, exact: true }).click()
 }
 
+/**
+ * Chooses from the menu that is opening, by keyboard. The menu takes the focus a moment after it appears, and once more:
+ * a key pressed before that moves nothing, so the arrow is pressed until the item has the focus.
+ */
+export async function chooseByKeyboard(page: Page, item: string): Promise<void> {
+  const wanted = page.getByRole('menuitem', { name: item })
+  await wanted.waitFor()
+  await eventually(`the arrow reaches ${item}`, async () => {
+    await page.keyboard.press('ArrowDown')
+    return (await wanted.and(page.locator(':focus')).count()) === 1
+  })
+  await page.keyboard.press('Enter')
+}
+
 interface Entry {
   id: number
   operation: string
