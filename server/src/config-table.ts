@@ -162,6 +162,22 @@ export const settings = {
     parse: (value: string) => (value === '' ? undefined : integer(1, Number.MAX_SAFE_INTEGER)(value)),
   },
   ...capSettings,
+  max_bytes_per_day: {
+    name: 'POSTERN_MAX_BYTES_PER_DAY',
+    about:
+      'Bytes that a project may store in a UTC day by sending mail: contents, and 1024 for each recipient. More is refused ' +
+      'with `quota_exceeded`.',
+    default: String(10 * 1024 ** 3),
+    parse: integer(1, Number.MAX_SAFE_INTEGER),
+  },
+  max_inbound_bytes_per_day: {
+    name: 'POSTERN_MAX_INBOUND_BYTES_PER_DAY',
+    about:
+      'Bytes of mail that may come in for a project in a UTC day: the mail, what endpoints are told of it, and 1024 for each ' +
+      'recipient. More is refused for now, and its sender tries again.',
+    default: String(1024 ** 3),
+    parse: integer(1, Number.MAX_SAFE_INTEGER),
+  },
   oidcIssuers: {
     name: 'POSTERN_OIDC_ISSUERS',
     about:
@@ -274,10 +290,18 @@ export const settings = {
   retentionDays: {
     name: 'POSTERN_RETENTION_DAYS',
     about:
-      'How long the contents of messages and their events are kept, what was tried at endpoints, and mail that came in. What ' +
-      'is still to be sent stays longer; who a message went to is kept for 45 days more, because reports come late.',
+      'How many days events are kept, what was tried at endpoints, and mail that came in. Who a message went to is kept for ' +
+      '45 days more, because reports come late.',
     default: '30',
     parse: integer(1, 3660),
+  },
+  bodyRetentionHours: {
+    name: 'POSTERN_BODY_RETENTION_HOURS',
+    about:
+      'How many hours the content of a message is kept after the UTC day on which it was accepted. Content that is still to ' +
+      'be sent stays until it is handed over.',
+    default: '24',
+    parse: integer(24, 87840),
   },
   intakeHost: {
     name: 'POSTERN_INTAKE_HOST',

@@ -7,6 +7,7 @@ import type { KeyTiming } from './core/access/keys.ts'
 import { SignIn } from './core/access/sign-in.ts'
 import { KeyLookUps } from './core/api-keys/look-ups.ts'
 import { UseNotes } from './core/api-keys/use-notes.ts'
+import type { ByteLimits } from './core/caps/caps.ts'
 import { Signers } from './core/dispatch/signers.ts'
 import { DkimPairs } from './core/domains/dkim-pairs.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
@@ -182,7 +183,7 @@ export function createContext(
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: acceptanceOf(cells, Object.keys(carriers) as (keyof typeof carriers)[]),
+      acceptance: acceptanceOf(cells, Object.keys(carriers) as (keyof typeof carriers)[], config),
       keys: new KeyLookUps(home?.mail ?? db.everywhere),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
       uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
@@ -224,8 +225,8 @@ function openCells(config: Config, control: Database, open: (url: string) => Dat
 }
 
 /** Mail of different cells is never in one group: it is not in one transaction. */
-function acceptanceOf(cells: Cells, providers: readonly ProviderName[]): Accepts {
-  const byCell = new Map(cells.all.map((cell) => [cell, new Acceptance(cell.mail, providers)]))
+function acceptanceOf(cells: Cells, providers: readonly ProviderName[], byteLimits: ByteLimits): Accepts {
+  const byCell = new Map(cells.all.map((cell) => [cell, new Acceptance(cell.mail, providers, byteLimits)]))
   return {
     accept: (submission, way) =>
       (byCell.get(cells.of(submission.sender.projectId)) as Acceptance).accept(submission, way),
@@ -295,6 +296,7 @@ export const workerDeps = ({
   hasJobs: home === undefined || config.cells.length === 0,
   mailOf: cells.mailOf,
   retentionDays: config.retentionDays,
+  bodyRetentionHours: config.bodyRetentionHours,
   dispatch: {
     vault,
     composers,
@@ -331,6 +333,7 @@ export const bounceDeps = ({ config, cells, log }: Context, tls: Certificate | u
   srsKeys: srsKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
   returnPathHost: config.returnPathHost,
+  byteLimits: config,
   host: config.intakeHost,
   port: config.bouncePort,
   tls,
@@ -347,6 +350,7 @@ export const inboundDeps = (
   signers: new Signers(home?.mail ?? db.everywhere, vault),
   linkKeys: linkKeysOf(config.masterKeys),
   publicUrl: config.publicUrl,
+  byteLimits: config,
   name: config.mxHost,
   host: config.intakeHost,
   tls,

@@ -94,7 +94,11 @@ async function miscounts(lane: Lane): Promise<string[]> {
       `select sum(accepted) from mail.usage where period = 'day'`,
       `select count(*) from mail.recipients where status <> 'suppressed'`,
     ],
-    ['messages', 'select count(*) from mail.messages', 'select count(*) from mail.bodies'],
+    [
+      'messages that somebody is to receive',
+      `select count(distinct message_id) from mail.recipients where status <> 'suppressed'`,
+      'select count(*) from mail.bodies',
+    ],
     [
       'accepted messages',
       `select count(*) from mail.events where type = 'message.accepted'`,

@@ -5,6 +5,11 @@ import classes from './figures.module.css'
 const counted = new Intl.NumberFormat('en')
 
 export const number = (value: number): string => counted.format(value)
+const mebibytes = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+export const bytes = (value: number): string =>
+  value < 1024 ** 3
+    ? `${mebibytes.format(value / 1024 ** 2)} MiB`
+    : `${mebibytes.format(value / 1024 ** 3)} GiB`
 export const percent = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${((100 * part) / whole).toLocaleString('en', { maximumFractionDigits: 2 })} %`
 
@@ -33,7 +38,17 @@ export function Figure({
 }
 
 /** How much of a limit is used. */
-export function Meter({ label, used, limit }: { label: string; used: number; limit: number }) {
+export function Meter({
+  label,
+  used,
+  limit,
+  shown = number,
+}: {
+  label: string
+  used: number
+  limit: number
+  shown?: (value: number) => string
+}) {
   const share = limit === 0 ? (used > 0 ? 1 : 0) : used / limit
   const tone = share > 1 ? 'bad' : share >= 0.9 ? 'warn' : 'good'
   return (
@@ -41,7 +56,7 @@ export function Meter({ label, used, limit }: { label: string; used: number; lim
       <div className={classes.meterLine}>
         <span>{label}</span>
         <span>
-          {number(used)} of {number(limit)}
+          {shown(used)} of {shown(limit)}
         </span>
       </div>
       <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" className={classes.bar}>

@@ -216,6 +216,8 @@ describe('a cap', () => {
       { name: 'max_api_keys', used: 0, allowed: most },
       { name: 'max_pending_invitations', used: 0, allowed: most },
       { name: 'max_suppressions', used: 0, allowed: most },
+      { name: 'max_bytes_per_day', used: 0, allowed: 10 * 1024 ** 3 },
+      { name: 'max_inbound_bytes_per_day', used: 0, allowed: 1024 ** 3 },
     ])
     assert.deepEqual((await admin.get(`/projects/${project.id}/usage`)).body.limits, usage.limits)
   })

@@ -1,7 +1,7 @@
 import type { CapName, PlanLimitName } from '../core/caps/caps.ts'
 import type { OperationId } from './roles.ts'
 
-type MailLimit = 'max_mails_per_day' | 'max_mails_per_month'
+type MailLimit = 'max_mails_per_day' | 'max_mails_per_month' | 'max_bytes_per_day'
 
 /** `creates nothing`: it leaves no row more than before, but in the tables of `boundedOtherwise`. */
 type Creates = readonly (CapName | PlanLimitName | MailLimit)[] | 'creates nothing'
@@ -18,8 +18,8 @@ export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'domains.create': ['max_domains'],
   'domains.verify': 'creates nothing',
   'domains.rotate': ['max_dkim_rotations_per_day'],
-  'messages.send': ['max_mails_per_day', 'max_mails_per_month'],
-  'messages.send-batch': ['max_mails_per_day', 'max_mails_per_month'],
+  'messages.send': ['max_mails_per_day', 'max_mails_per_month', 'max_bytes_per_day'],
+  'messages.send-batch': ['max_mails_per_day', 'max_mails_per_month', 'max_bytes_per_day'],
   'messages.cancel': 'creates nothing',
   'suppressions.create': ['max_suppressions'],
   'endpoints.create': ['max_endpoints'],

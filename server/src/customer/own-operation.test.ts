@@ -8,6 +8,7 @@ import { asAnswer } from '../platform/http/answer.ts'
 import { ItemParams, NoParams } from '../platform/http/parameters.ts'
 import { createHttpServer } from '../platform/http/server.ts'
 import { startApi } from '../testing/api.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { Client } from '../testing/client.ts'
 import { customers } from '../testing/customers.ts'
@@ -64,7 +65,7 @@ async function startPlane(): Promise<string> {
     customer: db.customer,
     everywhere: db.everywhere,
     cellOf: cells.of,
-    acceptance: new Acceptance(cells.all[0].mail, ['service']),
+    acceptance: new Acceptance(cells.all[0].mail, ['service'], ampleByteLimits),
     domains,
     endpoints,
     orders,

@@ -5,6 +5,7 @@ import nodemailer from 'nodemailer'
 import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
 import { type ReportName, reportAbout } from '../testing/mail-reports.ts'
@@ -21,6 +22,7 @@ const deps: BounceDeps = {
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set(['5.1.1']),
   log: createLogger('debug', { write: (line) => void logLines.push(line) }),
+  byteLimits: ampleByteLimits,
   returnPathHost: 'bounces.example.org',
   host: '127.0.0.1',
   port: 0,

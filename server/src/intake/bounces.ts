@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import type { ByteLimits } from '../core/caps/caps.ts'
 import { isForwardedPath, type SrsKeys } from '../core/feedback/forwarded-path.ts'
 import { type FeedbackDeps, takeReport } from '../core/feedback/report.ts'
 import { mailOf } from '../core/feedback/return-path.ts'
@@ -20,6 +21,7 @@ import { StrictSmtpServer } from './strict-smtp.ts'
  * has it, and comes again.
  */
 export interface BounceDeps extends FeedbackDeps {
+  byteLimits: ByteLimits
   /** Of the return paths of mail that was sent on. */
   srsKeys: SrsKeys
   returnPathHost: string

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { signedIn } from '../testing/client.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
 import { openInbound, someMail } from '../testing/inbound.ts'
@@ -53,6 +54,30 @@ describe('a database that goes away', () => {
       routes: openDatabase({ ...database, url: url.href }).as('mail'),
     })
     assert.match(await submit(await away.open(), someMail(), { to: [shop.at('x')] }), /^451 4\.3\.0/)
+  })
+})
+
+describe('a project beyond its quota of inbound bytes', () => {
+  test('takes no more mail for now, keeps nothing of it, and others take theirs', async () => {
+    const limited = await openInbound(api, database, {
+      byteLimits: { ...ampleByteLimits, max_inbound_bytes_per_day: 100_000 },
+    })
+    const [full, other] = [await makeReceiver(), await makeReceiver()]
+    for (const one of [full, other]) await one.route(null, one.toEndpoint)
+    await full.route('dropped', { action: 'drop' })
+    const bring = async (to: string, text = '') =>
+      (await submit(await limited.open(), `${someMail()}${text}`, { to: [to] })).slice(0, 9)
+    const large = 'x'.repeat(70).concat('\r\n').repeat(400)
+    assert.equal(await bring(full.at('x'), large), '250 2.0.0')
+    assert.equal(await bring(full.at('x'), large), '452 4.2.2')
+    assert.equal((await inboundOf(full.id)).length, 1)
+    const bodies = await database.query('select from mail.inbound_bodies where project_id = $1', [full.id])
+    assert.equal(bodies.length, 1)
+    assert.equal(await bring(other.at('x'), large), '250 2.0.0')
+    // Rows count too: mail that is dropped has no body, and does not come in without end.
+    const replies = new Set<string>()
+    for (let no = 0; no < 50 && !replies.has('452 4.2.2'); no++) replies.add(await bring(full.at('dropped')))
+    assert.deepEqual(replies, new Set(['250 2.0.0', '452 4.2.2']))
   })
 })
 

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { srsKeysOf } from '../core/feedback/forwarded-path.ts'
 import { verpKeysOf } from '../core/feedback/return-path.ts'
 import { createLogger } from '../platform/log.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
 import { reportAbout } from '../testing/mail-reports.ts'
@@ -22,6 +23,7 @@ const listener = await startBounces({
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   suppressOn: new Set<string>(),
   log: createLogger('silent'),
+  byteLimits: ampleByteLimits,
   returnPathHost: 'bounces.example.org',
   host: '127.0.0.1',
   port: 0,

@@ -7,6 +7,7 @@ import { KeyLookUps } from '../core/api-keys/look-ups.ts'
 import { Acceptance } from '../core/messages/acceptance.ts'
 import { createLogger } from '../platform/log.ts'
 import { startApi } from '../testing/api.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { makeCertificate } from '../testing/certificate.ts'
 import { signedIn } from '../testing/client.ts'
 import { openDatabase, testDatabase } from '../testing/database.ts'
@@ -182,7 +183,7 @@ describe('a database that is away', () => {
 
   test('is answered with 451 to a mail, before the commit and when its answer is lost', async () => {
     const db = openDatabase({ ...database, url: proxy.urlOf(database.url) })
-    const acceptance = new Acceptance(db.as('mail'), ['service'])
+    const acceptance = new Acceptance(db.as('mail'), ['service'], ampleByteLimits)
     const { open: openCut } = await openSubmission(api, { acceptance })
     const client = await openCut(sender.secret)
     for (const moment of ['onStatement', 'onDone'] as const) {

@@ -1,5 +1,6 @@
 import { runCheckpoints } from '../core/audit/checkpoints.ts'
 import { purgeDenials } from '../core/audit/denials.ts'
+import { dropBodies } from '../core/dispatch/partitions.ts'
 import { forgetSeenFeedback } from '../core/feedback/feedback.ts'
 import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
 import { forgetExpiredMailAnswers } from '../core/messages/repetition.ts'
@@ -7,6 +8,7 @@ import { forgetApplied } from '../core/outbox/apply.ts'
 import type { MasterKeys } from '../core/secrets/master-keys.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
+import { purge } from '../platform/db/purge.ts'
 import type { Logger } from '../platform/log.ts'
 import { metrics } from '../platform/metrics.ts'
 
@@ -19,20 +21,26 @@ export interface ChoreDeps {
   cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
   auditCheckpointFile: string | undefined
+  bodyRetentionHours: number
   log: Logger
 }
 
 export async function doChores(deps: ChoreDeps): Promise<void> {
   const { db, cells, masterKeys, auditCheckpointFile: file, log } = deps
-  const inEach = (work: (tx: Tx) => Promise<unknown>) => () =>
-    eachCell(cells, ({ mail }) => mail.transaction(work))
+  const purgeEach = (step: (tx: Tx) => Promise<number>) => () =>
+    eachCell(cells, ({ mail }) => purge(mail, step))
   const chores = {
     'audit checkpoint': () => runCheckpoints({ db, masterKeys, file, log }),
-    'expired idempotency keys': () => db.transaction(forgetExpiredAnswers),
-    'expired idempotency keys of mail': inEach(forgetExpiredMailAnswers),
-    'old denials': () => db.transaction(purgeDenials),
-    'reports heard long ago': inEach(forgetSeenFeedback),
-    'what mail was told long ago': inEach(forgetApplied),
+    'expired idempotency keys': () => purge(db, forgetExpiredAnswers),
+    'expired idempotency keys of mail': purgeEach(forgetExpiredMailAnswers),
+    'old denials': () => purge(db, purgeDenials),
+    'reports heard long ago': purgeEach(forgetSeenFeedback),
+    'what mail was told long ago': purgeEach(forgetApplied),
+    'bodies of mail that has left': () =>
+      eachCell(cells, async ({ name: cell, mail }) => {
+        const done = await dropBodies(mail, deps.bodyRetentionHours)
+        if (done.moved + done.dropped.length > 0) log.info({ cell, ...done }, 'bodies of mail')
+      }),
   }
   for (const [chore, run] of Object.entries(chores)) {
     try {

@@ -5,6 +5,7 @@ import { Acceptance } from '../core/messages/acceptance.ts'
 import { readDraft } from '../core/messages/draft.ts'
 import { type ServiceOptions, ServiceProvider, smtpAddressOf } from '../providers/service.ts'
 import { startApi } from '../testing/api.ts'
+import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
@@ -20,7 +21,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeDomain } = fixtures(database, admin)
 const { context } = api
-const acceptance = new Acceptance(context.cells.all[0].mail, ['service'])
+const acceptance = new Acceptance(context.cells.all[0].mail, ['service'], ampleByteLimits)
 
 async function place() {
   const { id } = await makeProject()

@@ -5,7 +5,7 @@ import { useAct } from '../../components/act/acts.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
 import { DayChart } from '../../components/day-chart.tsx'
 import { Facts } from '../../components/facts.tsx'
-import { Figure, Figures, Meter, number, percent } from '../../components/figures.tsx'
+import { bytes, Figure, Figures, Meter, number, percent } from '../../components/figures.tsx'
 import { To } from '../../components/link.tsx'
 import { Asked } from '../../components/states.tsx'
 import { When } from '../../components/when.tsx'
@@ -100,7 +100,13 @@ function Limits({ usage }: { usage: Usage }) {
       <Meter label="Mails today" used={usage.day.accepted} limit={usage.day.limit} />
       <Meter label="Mails this month" used={usage.month.accepted} limit={usage.month.limit} />
       {usage.limits.map(({ name, used, allowed }) => (
-        <Meter key={name} label={limitLabels[name] ?? name} used={used} limit={allowed} />
+        <Meter
+          key={name}
+          label={limitLabels[name] ?? name}
+          used={used}
+          limit={allowed}
+          shown={name.includes('bytes') ? bytes : number}
+        />
       ))}
     </section>
   )
@@ -114,6 +120,8 @@ const limitLabels: Record<string, string> = {
   max_api_keys: 'API keys',
   max_pending_invitations: 'Pending invitations',
   max_suppressions: 'Suppressed manually',
+  max_bytes_per_day: 'Stored today',
+  max_inbound_bytes_per_day: 'Came in today',
 }
 
 function PlanInForce({ project }: { project: Project }) {

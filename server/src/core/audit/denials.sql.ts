@@ -37,10 +37,10 @@ export function selectDenials(
   return query.execute()
 }
 
-export async function deleteOldDenials(tx: Tx, days: number): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('control.denials')
-    .where('minute', '<', sql<Date>`postern.now() - make_interval(days => ${days})`)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export async function deleteOldDenials(tx: Tx, days: number, atMost: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from control.denials where ctid = any(array(
+      select ctid from control.denials where minute < postern.now() - make_interval(days => ${days})
+      order by minute limit ${atMost}))`.execute(tx)
+  return Number(numAffectedRows ?? 0n)
 }

@@ -1,4 +1,5 @@
 import type { Db, ReadTx, Tx } from '../../platform/db/db.ts'
+import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { type Denial, deleteOldDenials, selectDenials, upsertDenial } from './denials.sql.ts'
 
 /**
@@ -68,4 +69,4 @@ export const denialView = (row: DenialRow) => ({
 })
 
 /** How many rows went. */
-export const purgeDenials = (tx: Tx): Promise<number> => deleteOldDenials(tx, keptDays)
+export const purgeDenials = (tx: Tx): Promise<number> => deleteOldDenials(tx, keptDays, purgedAtOnce)

@@ -50,7 +50,14 @@ export const capTable = {
 export type CapName = keyof typeof capTable
 /** Of what a project holds in control. */
 export type ProjectCapName = Extract<CapName, Held>
-export type Caps = Readonly<Record<CapName, number>>
+export type Caps = Readonly<Record<CapName, number>> & ByteLimits
+
+/** Bytes that a project may store in a UTC day. Beyond them is `quota_exceeded`, as for mails, and no reason helps. */
+export interface ByteLimits {
+  readonly max_bytes_per_day: number
+  readonly max_inbound_bytes_per_day: number
+}
+
 export type PlanLimitName = 'max_domains' | 'max_users'
 
 /** A limit that was gone past, or would be. */

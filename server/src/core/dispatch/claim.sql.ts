@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { daysOf } from '../../platform/ids.ts'
 import type { Forwarded } from '../messages/draft.ts'
@@ -85,12 +85,39 @@ export interface Letter {
 }
 
 /**
- * What is to be sent, once for each message. The limits of one keep it a look-up by key for each: a day that PostgreSQL
- * has no statistics of yet it would rather read as a whole.
+ * What is to be sent, once for each message. Few are not found in the partition of their day, because it has been dropped
+ * since: their bodies were moved before (mail.drop_bodies), and are looked for afterwards.
  */
 export async function findLetters(tx: ReadTx, claimed: readonly Claimed[]): Promise<Map<string, Letter>> {
   const messages = [...new Map(claimed.map((one) => [one.message_id, one])).values()]
-  const { first, last } = daysOf(messages.map(({ message_id }) => message_id))
+  const found = await selectLetters(tx, messages, bodiesOfTheDay)
+  const moved = messages.filter(({ message_id }) => !found.has(message_id))
+  if (moved.length === 0) return found
+  return new Map([...found, ...(await selectLetters(tx, moved, movedBodies))])
+}
+
+interface Days {
+  first: string
+  last: string
+}
+
+const bodiesOfTheDay = ({ first, last }: Days) => sql`
+  select * from mail.bodies where shard = wanted.shard and message_id = wanted.id
+     and message_id between ${first}::uuid and ${last}::uuid limit 1`
+
+const movedBodies = () => sql`
+  select * from mail.waiting_bodies where shard = wanted.shard and message_id = wanted.id limit 1`
+
+/**
+ * The limits of one keep it a look-up by key for each: a day that PostgreSQL has no statistics of yet it would rather read
+ * as a whole.
+ */
+async function selectLetters(
+  tx: ReadTx,
+  messages: readonly Claimed[],
+  bodies: (days: Days) => RawBuilder<unknown>,
+): Promise<Map<string, Letter>> {
+  const days = daysOf(messages.map(({ message_id }) => message_id))
   const { rows } = await sql<Letter>`
     select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
            messages.trace, bodies.format, case when not wanted.is_large then bodies.content end as content
@@ -99,19 +126,20 @@ export async function findLetters(tx: ReadTx, claimed: readonly Claimed[]): Prom
                   ${messages.map(({ is_large }) => is_large)}::boolean[]) as wanted (shard, id, is_large)
       cross join lateral (
         select * from mail.messages where shard = wanted.shard and id = wanted.id
-           and id between ${first}::uuid and ${last}::uuid limit 1) as messages
-      cross join lateral (
-        select * from mail.bodies where shard = wanted.shard and message_id = wanted.id
-           and message_id between ${first}::uuid and ${last}::uuid limit 1) as bodies`.execute(tx)
+           and id between ${days.first}::uuid and ${days.last}::uuid limit 1) as messages
+      cross join lateral (${bodies(days)}) as bodies`.execute(tx)
   return new Map(rows.map((row) => [row.message_id, row]))
 }
 
 export async function findContent(tx: ReadTx, { shard, message_id }: Claimed): Promise<Buffer> {
-  const { content } = await tx
-    .selectFrom('mail.bodies')
-    .select('content')
-    .where('shard', '=', shard)
-    .where('message_id', '=', message_id)
-    .executeTakeFirstOrThrow()
-  return content
+  const contentIn = (table: 'mail.bodies' | 'mail.waiting_bodies') =>
+    tx
+      .selectFrom(table)
+      .select('content')
+      .where('shard', '=', shard)
+      .where('message_id', '=', message_id)
+      .executeTakeFirst()
+  const found = (await contentIn('mail.bodies')) ?? (await contentIn('mail.waiting_bodies'))
+  if (!found) throw new Error(`message ${message_id} has no body`)
+  return found.content
 }

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { ReadTx, Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { startApi } from '../../testing/api.ts'
+import { ampleByteLimits } from '../../testing/byte-limits.ts'
 import { signedIn } from '../../testing/client.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
@@ -38,7 +39,7 @@ function counted() {
 }
 
 async function send(projects: number): Promise<void> {
-  const acceptance = new Acceptance(mail, ['service'])
+  const acceptance = new Acceptance(mail, ['service'], ampleByteLimits)
   for (let count = 0; count < projects; count++) {
     const { id } = await makeProject({})
     const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })

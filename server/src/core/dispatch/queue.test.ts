@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../../testing/api.ts'
+import { ampleByteLimits } from '../../testing/byte-limits.ts'
 import { signedIn } from '../../testing/client.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
@@ -18,7 +19,7 @@ const admin = await signedIn(api)
 const { makeProject, makeDomain, makePlan } = fixtures(database, admin)
 const opened = openDatabase(database, { poolSize: 8 })
 const mail = opened.as('mail')
-const acceptance = new Acceptance(mail, ['service'])
+const acceptance = new Acceptance(mail, ['service'], ampleByteLimits)
 const plan = await makePlan({ max_mails_per_day: 1_000_000, max_mails_per_month: 1_000_000 })
 
 async function place() {

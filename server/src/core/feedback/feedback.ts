@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/db.ts'
+import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
 import { type RecipientEvent, storable } from '../messages/events.ts'
 import { suppressComplained } from '../suppressions/automatic.ts'
@@ -118,7 +119,5 @@ function consequencesOf(
 
 // An MTA gives up on a report that it cannot deliver after five days or so; nobody brings one again after that.
 export const seenDays = 14
-const forgottenAtMost = 50_000
 
-/** Once a minute. */
-export const forgetSeenFeedback = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, forgottenAtMost)
+export const forgetSeenFeedback = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

@@ -1,6 +1,7 @@
 import { readInternationalAddress } from '../../mail/address.ts'
 import { receivedField, shownFields } from '../../mail/trace.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import type { ByteLimits } from '../caps/caps.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
 import { findForwarded, type RecipientKey } from './feedback.sql.ts'
 
@@ -10,7 +11,12 @@ import { findForwarded, type RecipientKey } from './feedback.sql.ts'
  * a forger would be sent the report. What may not be sent now (the project is locked, its quota is
  * used up) is told to nobody but the project, by the event. False then, and where it was no such mail.
  */
-export async function passOn(tx: Tx, key: RecipientKey, raw: Buffer, name: string): Promise<boolean> {
+export async function passOn(
+  tx: Tx,
+  key: RecipientKey,
+  raw: Buffer,
+  { name, byteLimits }: { name: string; byteLimits: ByteLimits },
+): Promise<boolean> {
   const mail = await findForwarded(tx, key)
   if (!mail?.is_sender_confirmed || mail.envelope_from === '' || raw.includes(0)) return false
   if ('fault' in readInternationalAddress(mail.envelope_from)) return false
@@ -20,16 +26,15 @@ export async function passOn(tx: Tx, key: RecipientKey, raw: Buffer, name: strin
   })
   const content = Buffer.concat([Buffer.from(hop), raw])
   const { from, subject } = shownFields(raw)
-  const [outcome] = await acceptWithin(tx, mail.project_id, [
-    {
-      senderDomain: mail.name,
-      draft: {
-        ...{ from, subject, format: 'mime', content, sizeBytes: content.length },
-        ...{ tags: [], metadata: {}, sendAt: null },
-        recipients: [{ kind: 'to', address: mail.envelope_from }],
-        forwarded: { envelope_from: '', smtputf8: false, is_sender_confirmed: false },
-      },
+  const report = {
+    senderDomain: mail.name,
+    draft: {
+      ...{ from, subject, format: 'mime' as const, content, sizeBytes: content.length },
+      ...{ tags: [], metadata: {}, sendAt: null },
+      recipients: [{ kind: 'to' as const, address: mail.envelope_from }],
+      forwarded: { envelope_from: '', smtputf8: false, is_sender_confirmed: false },
     },
-  ])
+  }
+  const [outcome] = await acceptWithin(tx, mail.project_id, [report], byteLimits)
   return outcome !== undefined && 'accepted' in outcome
 }

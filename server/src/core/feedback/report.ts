@@ -4,6 +4,7 @@ import { readDsn } from '../../mail/dsn.ts'
 import type { Cells } from '../../platform/db/cells.ts'
 import type { Logger } from '../../platform/log.ts'
 import { metrics } from '../../platform/metrics.ts'
+import type { ByteLimits } from '../caps/caps.ts'
 import { findAddress } from './feedback.sql.ts'
 import { applyFeedback } from './feedback.ts'
 import { type Heard, hearComplaint, hearDelivery } from './hear.ts'
@@ -15,6 +16,7 @@ import { traceFeedback } from './traced.ts'
 export interface ReportDeps extends FeedbackDeps {
   /** As which we take them in. */
   name: string
+  byteLimits: ByteLimits
 }
 
 export interface FeedbackDeps {
@@ -32,7 +34,7 @@ export interface FeedbackDeps {
  * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
  */
 export async function takeReport(deps: ReportDeps, raw: Buffer, mail: VerpToken | undefined): Promise<void> {
-  const { cells, log, suppressOn, name } = deps
+  const { cells, log, suppressOn } = deps
   const told = await understand(deps, raw, mail)
   if (!told) {
     metrics.reports.add({ kind: 'none', outcome: 'ignored' })
@@ -45,7 +47,7 @@ export async function takeReport(deps: ReportDeps, raw: Buffer, mail: VerpToken 
   const db = cells.ofShard(feedback.shard).mail
   const { outcome, isPassedOn } = await db.transaction(async (tx) => {
     const outcome = await applyFeedback(tx, feedback, suppressOn)
-    const isPassedOn = outcome === 'applied' && isFailure && (await passOn(tx, feedback, raw, name))
+    const isPassedOn = outcome === 'applied' && isFailure && (await passOn(tx, feedback, raw, deps))
     return { outcome, isPassedOn }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback

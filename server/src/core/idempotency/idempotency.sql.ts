@@ -59,10 +59,11 @@ export async function insert(
   )
 }
 
-export async function deleteExpired(tx: Tx): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('control.idempotency')
-    .where('expires_at', '<=', sql<Date>`postern.now()`)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export async function deleteExpired(tx: Tx, atMost: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from control.idempotency where ctid = any(array(
+      select ctid from control.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))`.execute(
+    tx,
+  )
+  return Number(numAffectedRows ?? 0n)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Tx } from '../../platform/db/db.ts'
+import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import {
   deleteExpired,
@@ -65,4 +66,4 @@ export class IdempotentRequest {
   }
 }
 
-export const forgetExpiredAnswers = (tx: Tx): Promise<number> => deleteExpired(tx)
+export const forgetExpiredAnswers = (tx: Tx): Promise<number> => deleteExpired(tx, purgedAtOnce)

@@ -6,9 +6,12 @@ import type { MailOf } from '../../platform/db/cells.ts'
 import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { uuid7 } from '../../platform/ids.ts'
+import type { ByteLimits } from '../caps/caps.ts'
 import type { Signers } from '../dispatch/signers.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
 import { writeEvents } from '../messages/events.ts'
+import { takeInboundQuota } from '../messages/inbound-quota.ts'
+import { inboundBytes } from '../messages/quota.ts'
 import { receivedData } from './event.ts'
 import type { Examined, Examiners } from './examiners.ts'
 import { findMoment, type InboundRow, insertBody, insertInbound } from './inbound.sql.ts'
@@ -34,6 +37,7 @@ export interface TakeInDeps {
   signers: Signers
   linkKeys: LinkKeys
   publicUrl: URL
+  byteLimits: ByteLimits
   /** As which we take mail in, and judge it. */
   name: string
 }
@@ -142,7 +146,7 @@ async function write(
   const { projectId, routings, hasReader } = plan
   const { now, shard } = await findMoment(tx, projectId)
   const shown = shownFields(raw)
-  const messages = await sendOn(tx, plan, examined, {
+  const messages = await sendOn(tx, deps.byteLimits, plan, examined, {
     from,
     isUtf8,
     header: shown.from,
@@ -164,17 +168,17 @@ async function write(
     endpointId === null || bodyId === null ? [] : [{ inboundId: id, endpointId, bodyId, recipient }],
   )
   const links = { keys: deps.linkKeys, publicUrl: deps.publicUrl, now }
-  await writeEvents(
-    tx,
-    readers.map(({ inboundId, endpointId, bodyId, recipient }) => ({
-      ...{ projectId, type: 'inbound.received' as const, messageId: null, recipientNo: null, endpointId },
-      data: receivedData(
-        { inboundId, shard, bodyId, envelope: { from, to: recipient }, authentication, parsed },
-        links,
-        readers.length,
-      ),
-    })),
-  )
+  const events = readers.map(({ inboundId, endpointId, bodyId, recipient }) => ({
+    ...{ projectId, type: 'inbound.received' as const, messageId: null, recipientNo: null, endpointId },
+    data: receivedData(
+      { inboundId, shard, bodyId, envelope: { from, to: recipient }, authentication, parsed },
+      links,
+      readers.length,
+    ),
+  }))
+  const kept = (bodyId === null ? 0 : raw.length) + Buffer.byteLength(JSON.stringify(events))
+  await takeInboundQuota(tx, { projectId, now, bytes: inboundBytes(rows.length, kept) }, deps.byteLimits)
+  await writeEvents(tx, events)
   return { id: rows[0]?.id ?? '', projectId, actions: rows.map(({ action }) => action), authentication }
 }
 
@@ -188,6 +192,7 @@ interface Sent {
 /** The messages that it becomes, by the domain that sends them. */
 async function sendOn(
   tx: Tx,
+  byteLimits: ByteLimits,
   { projectId, forwards }: Plan,
   { forwarded, authentication }: Examined,
   { from, isUtf8, header, subject }: Sent,
@@ -208,7 +213,7 @@ async function sendOn(
       },
     }
   })
-  const outcomes = await acceptWithin(tx, projectId, mails)
+  const outcomes = await acceptWithin(tx, projectId, mails, byteLimits)
   return new Map(
     outcomes.map((outcome, at) => {
       if ('refused' in outcome) throw outcome.refused

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { PosternError } from '../../platform/errors.ts'
 import { startApi } from '../../testing/api.ts'
+import { ampleByteLimits } from '../../testing/byte-limits.ts'
 import { signedIn } from '../../testing/client.ts'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
@@ -19,7 +20,11 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makePlan, makeProject, makeDomain } = fixtures(database, admin)
-const acceptance = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'), ['service'])
+const acceptance = new Acceptance(
+  openDatabase(database, { poolSize: 8 }).as('mail'),
+  ['service'],
+  ampleByteLimits,
+)
 
 interface Place {
   id: number
@@ -158,7 +163,11 @@ describe('a quota', () => {
     const at = await place({ max_mails_per_day: 7 })
     await submit(at, mailOf(at, { to: [1, 2, 3, 4, 5, 6].map((n) => `r${n}@example.net`) }))
     // From two processes, so that no single one could keep count by itself.
-    const other = new Acceptance(openDatabase(database, { poolSize: 8 }).as('mail'), ['service'])
+    const other = new Acceptance(
+      openDatabase(database, { poolSize: 8 }).as('mail'),
+      ['service'],
+      ampleByteLimits,
+    )
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
         (n % 2 ? acceptance : other).accept(submissionOf(at, mailOf(at))),

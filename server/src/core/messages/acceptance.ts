@@ -4,12 +4,14 @@ import { metrics } from '../../platform/metrics.ts'
 import { Together } from '../../platform/together.ts'
 import { follow, type SpanContext, storedTrace } from '../../platform/tracing.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
+import type { ByteLimits } from '../caps/caps.ts'
 import {
   addUsage,
   type Facts,
   findFacts,
   findSuppressed,
   insertMessages,
+  isSent,
   lockNames,
   lockUsage,
   type MessageRow,
@@ -17,7 +19,7 @@ import {
 import { countDaily } from './daily.ts'
 import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
-import { Quota } from './quota.ts'
+import { Quota, storedBytes } from './quota.ts'
 import { Repetitions } from './repetition.ts'
 import type { Answer, Outcome, Submission, Way } from './submission.ts'
 import { refusalOf, type Sender } from './verdict.ts'
@@ -41,13 +43,13 @@ export interface Accepts {
  */
 export class Acceptance implements Accepts {
   readonly #db: Db
-  readonly #providers: ReadonlySet<string>
+  readonly #rules: Rules
   readonly #groups: Together<Submission, Answer>
 
   /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
-  constructor(db: Db, providers: readonly ProviderName[]) {
+  constructor(db: Db, providers: readonly ProviderName[], byteLimits: ByteLimits) {
     this.#db = db
-    this.#providers = new Set(providers)
+    this.#rules = { providers: new Set(providers), byteLimits }
     this.#groups = new Together((group) => this.#commit(group), { groupsAtOnce, take })
   }
 
@@ -63,7 +65,7 @@ export class Acceptance implements Accepts {
       follow(trace, 'acceptance group', { attributes: { 'postern.group.mails': mails } }),
     )
     try {
-      return await this.#db.transaction((tx) => acceptAll(tx, group, this.#providers))
+      return await this.#db.transaction((tx) => acceptAll(tx, group, this.#rules))
     } finally {
       for (const span of spans) span?.end()
     }
@@ -94,6 +96,12 @@ function take(waiting: readonly Submission[]): number {
 const bytesOf = ({ mails }: Submission): number =>
   mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)
 
+/** Of this installation. */
+interface Rules {
+  providers: ReadonlySet<string>
+  byteLimits: ByteLimits
+}
+
 interface Candidate {
   sender: Sender
   read: ReadDraft
@@ -101,11 +109,7 @@ interface Candidate {
   outcome: Outcome | undefined
 }
 
-async function acceptAll(
-  tx: Tx,
-  submissions: readonly Submission[],
-  providers: ReadonlySet<string>,
-): Promise<Answer[]> {
+async function acceptAll(tx: Tx, submissions: readonly Submission[], rules: Rules): Promise<Answer[]> {
   const repetitions = await Repetitions.claim(tx, submissions)
   const candidates = submissions.map((submission, place): Candidate[] =>
     repetitions.answerOf(place)
@@ -117,7 +121,7 @@ async function acceptAll(
           outcome: undefined,
         })),
   )
-  await decide(tx, candidates.flat(), providers)
+  await decide(tx, candidates.flat(), rules)
   const answers = candidates.map(
     (mails, place): Answer => repetitions.answerOf(place) ?? { outcomes: mails.map(outcomeOf) },
   )
@@ -130,10 +134,11 @@ export async function acceptWithin(
   tx: Tx,
   projectId: number,
   mails: readonly { draft: Draft; senderDomain: string }[],
+  byteLimits: ByteLimits,
 ): Promise<Outcome[]> {
   const sender = { projectId, apiKey: null, userId: null }
   const candidates = mails.map((read): Candidate => ({ sender, read, outcome: undefined }))
-  await decide(tx, candidates, forwarding)
+  await decide(tx, candidates, { providers: forwarding, byteLimits })
   const outcomes = candidates.map(outcomeOf)
   tx.onCommit(() => count(outcomes, 'forward'))
   return outcomes
@@ -147,11 +152,7 @@ function outcomeOf({ outcome }: Candidate): Outcome {
   return outcome
 }
 
-async function decide(
-  tx: Tx,
-  candidates: readonly Candidate[],
-  providers: ReadonlySet<string>,
-): Promise<void> {
+async function decide(tx: Tx, candidates: readonly Candidate[], rules: Rules): Promise<void> {
   if (candidates.length === 0) return
   const places = candidates.map(placeOf)
   await lockNames(tx, places)
@@ -165,7 +166,7 @@ async function decide(
   for (const candidate of candidates) {
     const { sender, read } = candidate
     const refused =
-      refusalOf(sender, read.senderDomain, factsOf(candidate), providers) ??
+      refusalOf(sender, read.senderDomain, factsOf(candidate), rules.providers) ??
       ('fault' in read ? read.fault : undefined)
     if (refused) candidate.outcome = { refused }
   }
@@ -174,7 +175,7 @@ async function decide(
     if (candidate.outcome || !facts || !('draft' in candidate.read)) return []
     return [{ candidate, facts, draft: candidate.read.draft }]
   })
-  await write(tx, sendable)
+  await write(tx, sendable, rules)
 }
 
 interface Sendable {
@@ -184,12 +185,12 @@ interface Sendable {
 }
 
 /** What is left is well formed and may be sent, but for those who do not want it and for the quota. */
-async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
+async function write(tx: Tx, sendable: readonly Sendable[], { byteLimits }: Rules): Promise<void> {
   const [first] = sendable
   if (!first) return
   const { now } = first.facts
   const suppressed = await suppressedAmong(tx, sendable)
-  const quotas = await quotasOf(tx, sendable)
+  const quotas = await quotasOf(tx, sendable, byteLimits)
   const rows: MessageRow[] = []
   for (const { candidate, facts, draft } of sendable) {
     const { projectId } = candidate.sender
@@ -198,7 +199,9 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
       address,
       isSuppressed: suppressed.has(keyOf(projectId, address)),
     }))
-    const refused = quotas.get(projectId)?.take(recipients.filter(({ isSuppressed }) => !isSuppressed).length)
+    const mails = recipients.filter(({ isSuppressed }) => !isSuppressed).length
+    const bytes = storedBytes(draft, recipients.length, mails > 0)
+    const refused = quotas.get(projectId)?.take(mails, bytes)
     if (refused) {
       candidate.outcome = { refused }
       continue
@@ -209,7 +212,10 @@ async function write(tx: Tx, sendable: readonly Sendable[]): Promise<void> {
   }
   if (rows.length === 0) return
   await insertMessages(tx, rows)
-  await addUsage(tx, new Map([...quotas].flatMap(([id, { taken }]) => (taken > 0 ? [[id, taken]] : []))))
+  await addUsage(
+    tx,
+    new Map([...quotas].flatMap(([id, { taken }]) => (taken.bytes > 0 ? [[id, taken]] : []))),
+  )
   await tell(tx, rows)
 }
 
@@ -242,9 +248,9 @@ function rowOf(
   }
 }
 
-const statusOf = ({ recipients, sendAt }: MessageRow): Accepted['status'] => {
-  if (recipients.every(({ isSuppressed }) => isSuppressed)) return 'suppressed'
-  return sendAt === null ? 'queued' : 'scheduled'
+function statusOf(row: MessageRow): Accepted['status'] {
+  if (!isSent(row)) return 'suppressed'
+  return row.sendAt === null ? 'queued' : 'scheduled'
 }
 
 async function tell(tx: Tx, rows: readonly MessageRow[]): Promise<void> {
@@ -284,7 +290,11 @@ async function suppressedAmong(tx: Tx, sendable: readonly Sendable[]): Promise<S
   return new Set(found.map(({ projectId, address }) => keyOf(projectId, address)))
 }
 
-async function quotasOf(tx: Tx, sendable: readonly Sendable[]): Promise<Map<number, Quota>> {
+async function quotasOf(
+  tx: Tx,
+  sendable: readonly Sendable[],
+  byteLimits: ByteLimits,
+): Promise<Map<number, Quota>> {
   const facts = new Map(sendable.map(({ facts }) => [facts.project_id, facts]))
   const rows = await lockUsage(tx, [...facts.keys()])
   return new Map(
@@ -293,6 +303,7 @@ async function quotasOf(tx: Tx, sendable: readonly Sendable[]): Promise<Map<numb
       new Quota(
         rows.filter(({ project_id }) => project_id === id),
         of,
+        byteLimits,
       ),
     ]),
   )

@@ -61,6 +61,11 @@ export async function insertAnswers(
            created_at = postern.now(), expires_at = excluded.expires_at`.execute(tx)
 }
 
-export async function deleteExpiredAnswers(tx: Tx): Promise<void> {
-  await tx.deleteFrom('mail.idempotency').where('expires_at', '<=', sql<Date>`postern.now()`).execute()
+export async function deleteExpiredAnswers(tx: Tx, atMost: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from mail.idempotency where ctid = any(array(
+      select ctid from mail.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))`.execute(
+    tx,
+  )
+  return Number(numAffectedRows ?? 0n)
 }

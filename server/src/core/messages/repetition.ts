@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/db.ts'
+import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 
 import {
@@ -87,4 +88,4 @@ export class Repetitions {
   }
 }
 
-export const forgetExpiredMailAnswers = (tx: Tx): Promise<void> => deleteExpiredAnswers(tx)
+export const forgetExpiredMailAnswers = (tx: Tx): Promise<number> => deleteExpiredAnswers(tx, purgedAtOnce)

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
+import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { writeEvents } from '../messages/events.ts'
 import { dropQueue } from '../webhooks/drop.ts'
@@ -98,4 +99,4 @@ async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow)
 }
 
 /** Of rows that are gone, a day later: nobody can be about to apply one of those. */
-export const forgetApplied = (tx: Tx): Promise<void> => deleteApplied(tx)
+export const forgetApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)

@@ -43,11 +43,14 @@ export async function deleteRows(tx: Tx, ids: readonly number[]): Promise<void> 
   await sql`delete from control.outbox where id = any(${ids}::bigint[])`.execute(tx)
 }
 
-export async function deleteApplied(tx: Tx): Promise<void> {
-  await sql`
-    delete from mail.control_applied as applied
-     where applied_at < postern.now() - interval '1 day'
-       and not exists (select from control.outbox where outbox.id = applied.outbox_id)`.execute(tx)
+export async function deleteApplied(tx: Tx, atMost: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from mail.control_applied where ctid = any(array(
+      select applied.ctid from mail.control_applied as applied
+       where applied_at < postern.now() - interval '1 day'
+         and not exists (select from control.outbox where outbox.id = applied.outbox_id)
+       limit ${atMost}))`.execute(tx)
+  return Number(numAffectedRows ?? 0n)
 }
 
 /** A row of mail.outbox. */

@@ -6,6 +6,13 @@ interface Period {
   accepted: number
 }
 
+interface Periods {
+  day: Period
+  month: Period
+  /** Stored today. */
+  bytes: { max_bytes_per_day: number; max_inbound_bytes_per_day: number }
+}
+
 interface Limits {
   day: number
   month: number
@@ -22,22 +29,27 @@ export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits 
 }
 
 /** Mails accepted today and this month, both in UTC; a period without mail has no row. */
-export async function findPeriods(tx: ReadTx, projectId: number): Promise<{ day: Period; month: Period }> {
-  const { rows } = await sql<Period & { period: string }>`
-    select current.period, current.starts_on::text, coalesce(usage.accepted, 0) as accepted
+export async function findPeriods(tx: ReadTx, projectId: number): Promise<Periods> {
+  const { rows } = await sql<Period & { period: string; stored_bytes: number; inbound_bytes: number }>`
+    select current.period, current.starts_on::text, coalesce(usage.accepted, 0) as accepted,
+           coalesce(usage.stored_bytes, 0) as stored_bytes, coalesce(usage.inbound_bytes, 0) as inbound_bytes
       from (select period, date_trunc(period, postern.now() at time zone 'UTC')::date as starts_on
               from unnest(array['day', 'month']) as period) as current
       left join mail.usage as usage
         on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
        and usage.period = current.period and usage.starts_on = current.starts_on`.execute(tx)
-  const of = (period: string): Period => {
-    const { starts_on, accepted } = rows.find((row) => row.period === period) ?? {
-      starts_on: '',
-      accepted: 0,
-    }
-    return { starts_on, accepted }
+  const of = (wanted: string) => {
+    const row = rows.find(({ period }) => period === wanted)
+    if (!row) throw new Error('a period is missing')
+    return row
   }
-  return { day: of('day'), month: of('month') }
+  const shown = ({ starts_on, accepted }: Period): Period => ({ starts_on, accepted })
+  const [day, month] = [of('day'), of('month')]
+  return {
+    day: shown(day),
+    month: shown(month),
+    bytes: { max_bytes_per_day: day.stored_bytes, max_inbound_bytes_per_day: day.inbound_bytes },
+  }
 }
 
 export interface DayRow {

@@ -44,7 +44,7 @@ export const sendBatchOperation = ownOperation({
         trace,
         sender: senderOf(caller),
         mails: body.messages.map(read),
-        repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, decidedAnswer),
+        repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, keptAnswer),
       },
       'batch',
     )
@@ -60,11 +60,21 @@ const wholeRefusal = (outcome: Outcome) =>
     ? outcome.refused
     : undefined
 
+/** Kept for a repetition while any message was accepted; others can be mended and sent again under the same key. */
+const keptAnswer = (outcomes: Outcome[]) =>
+  outcomes.some((outcome) => 'accepted' in outcome) ? decidedAnswer(outcomes) : undefined
+
+/** A fault may quote what it is about, and a batch may have 500 of them. */
+const maxFaultLength = 300
+
 const decidedAnswer = (outcomes: Outcome[]) =>
   asAnswer(202, {
     data: outcomes.map((outcome) =>
       'accepted' in outcome
         ? outcome.accepted
-        : { error: outcome.refused.code, message: outcome.refused.message },
+        : { error: outcome.refused.code, message: shortened(outcome.refused.message) },
     ),
   })
+
+const shortened = (text: string): string =>
+  text.length > maxFaultLength ? `${text.slice(0, maxFaultLength - 1)}…` : text

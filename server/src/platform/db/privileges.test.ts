@@ -119,6 +119,7 @@ describe('database roles', () => {
       'secret from control.two_factors',
       'private_key from control.signing_keys',
       'content from mail.bodies',
+      'content from mail.waiting_bodies',
     ]
     for (const secret of secrets) {
       await assert.rejects(

@@ -47,6 +47,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.audit_people': { part: `'actor'`, salt: `'\\x00112233445566778899aabbccddeeff'` },
   'mail.recipients': { kind: `'to'`, status: `'queued'` },
   'mail.bodies': { format: `'json'` },
+  'mail.waiting_bodies': { format: `'json'` },
   'mail.dispatch': { provider: `'service'` },
   'mail.attempt_results': { type: `'sent'` },
   'mail.attempts': { outcome: `'sent'` },

@@ -689,10 +689,21 @@ export interface MailSuppressions {
 
 export interface MailUsage {
   accepted: Generated<number>;
+  inbound_bytes: Generated<number>;
   period: string;
   project_id: number;
   shard: Generated<number>;
   starts_on: string;
+  stored_bytes: Generated<number>;
+}
+
+export interface MailWaitingBodies {
+  content: Buffer;
+  format: string;
+  kept_until: string;
+  message_id: string;
+  project_id: number;
+  shard: Generated<number>;
 }
 
 export interface MailWakes {
@@ -766,6 +777,7 @@ export interface DB {
   "mail.replays": MailReplays;
   "mail.suppressions": MailSuppressions;
   "mail.usage": MailUsage;
+  "mail.waiting_bodies": MailWaitingBodies;
   "mail.wakes": MailWakes;
   "postern.migrations": PosternMigrations;
 }
