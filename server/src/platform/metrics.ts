@@ -233,6 +233,11 @@ export const metrics = {
     'Events waiting for fan-out and wake-ups waiting for a worker, up to 20,000.',
     {},
   ),
+  resultsOverdue: new Level(
+    'postern_results_overdue_seconds',
+    'For how long the first result of an attempt has waited for its events, beyond the ten seconds it may take.',
+    {},
+  ),
   outboxLag: new Level(
     'postern_outbox_lag_seconds',
     'Age of the oldest word that one schema left for the other.',

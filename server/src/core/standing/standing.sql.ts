@@ -25,6 +25,7 @@ export interface MailStanding {
   failing_lag_seconds: number | null
   parked: number
   wakes: number
+  results_seconds: number | null
   outbox_seconds: number | null
 }
 
@@ -50,6 +51,7 @@ export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promis
            ${queues(sql`not is_proven`)} as failing_lag_seconds,
            ${counted(sql`select from mail.endpoint_queues where not is_proven and due_at > postern.now()`)} as parked,
            ${counted(sql`select from mail.fan_outs`)} + ${counted(sql`select from mail.wakes`)} as wakes,
+           (select ${since(sql`min(due_at)`)} from mail.attempt_results where due_at <= postern.now()) as results_seconds,
            (select ${since(sql`created_at`)} from mail.outbox order by id limit 1) as outbox_seconds
       from (select count(*)::int, count(*) filter (where state = 'scheduled')::int as scheduled
               from (select state ${waiting} order by due_at limit ${sql.lit(countedAtMost)}) as few) as waiting`.execute(

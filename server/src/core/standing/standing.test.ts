@@ -67,6 +67,12 @@ describe('how things stand', () => {
       [sender.id],
     )
 
+    await database.query(
+      `insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient, due_at)
+       values ($1, 0, 1, $2, 'sent', false, 'a@example.net', postern.now() - interval '6 minutes')`,
+      [oldest, sender.id],
+    )
+
     await new Standing(deps, patient).show()
     assert.deepEqual(
       api.logLines.filter((line) => line.includes('stand in the database')),
@@ -83,6 +89,7 @@ describe('how things stand', () => {
     await isAge('postern_webhook_lag_seconds{standing="proven"}', 180, since)
     await isAge('postern_webhook_lag_seconds{standing="failing"}', 240, since)
     assert.equal(await shown('postern_webhook_endpoints_parked'), 1)
+    await isAge('postern_results_overdue_seconds', 360, since)
     await isAge('postern_outbox_lag_seconds{told="mail"}', 120, since)
     assert.ok(((await shown('postern_audit_uncovered_seconds')) ?? 0) > 0)
     assert.equal(await shown('postern_standing_known'), 1)

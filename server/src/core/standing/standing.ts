@@ -97,6 +97,7 @@ function tellMail(
   metrics.webhookLag.set({ standing: 'failing' }, mail.failing_lag_seconds ?? 0)
   metrics.webhooksParked.set({}, mail.parked)
   metrics.webhookWakes.set({}, mail.wakes)
+  metrics.resultsOverdue.set({}, mail.results_seconds ?? 0)
   metrics.outboxLag.set({ told: 'control' }, mail.outbox_seconds ?? 0)
 }
 
@@ -107,7 +108,7 @@ function forget(): void {
   for (const provider of providers) metrics.queueAge.set({ provider }, undefined)
   for (const standing of ['proven', 'failing'] as const) metrics.webhookLag.set({ standing }, undefined)
   for (const told of ['control', 'mail'] as const) metrics.outboxLag.set({ told }, undefined)
-  const { queueOverdue, leaseAge, webhooksParked, webhookWakes, checkpointLag } = metrics
-  for (const level of [queueOverdue, leaseAge, webhooksParked, webhookWakes, checkpointLag])
+  const { queueOverdue, leaseAge, webhooksParked, webhookWakes, resultsOverdue, checkpointLag } = metrics
+  for (const level of [queueOverdue, leaseAge, webhooksParked, webhookWakes, resultsOverdue, checkpointLag])
     level.set({}, undefined)
 }
