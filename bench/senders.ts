@@ -76,7 +76,7 @@ export async function makeSenders(postern: Postern, count: number): Promise<Send
   return senders
 }
 
-const planWithoutLimits = {
+export const planWithoutLimits = {
   name: 'Bench',
   description: 'For measuring.',
   support_level: 'email',
@@ -89,7 +89,7 @@ const planWithoutLimits = {
   is_active: true,
 }
 
-const keyForAll = {
+export const keyForAll = {
   name: 'Bench',
   mode: 'live',
   scopes: ['messages:send', 'messages:read'],

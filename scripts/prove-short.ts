@@ -4,6 +4,9 @@ import { environment } from './run-tests.ts'
 import { sideBySide } from './side-by-side.ts'
 import { announce, makeResults, seed } from './test-results.ts'
 
+/** The others leave nothing to chance. */
+const isSeeded = (form: string): boolean => !/^prove:(snapshot|neighbours)/.test(form)
+
 /**
  * `npm run prove:short`: the short form of every fault run (bench/README.md). Each prints how long things took, and fails by
  * counts only: beside others, and on a busy machine, a time says nothing. They wait for most of their time, so a few run at
@@ -19,7 +22,8 @@ const forms = [
   'prove:clock --seconds 8',
   'prove:database --kills 3 --hasty',
   'prove:snapshot --seconds 10 --rate 300',
-].map((form) => `${form} --counts-only${form.startsWith('prove:snapshot') ? '' : ` --seed ${seed}`}`)
+  'prove:neighbours --only c1,m8 --beside-only --rounds 1 --phase-ms 1000 --endpoints 200 --batch-mails 50 --large-mails 5',
+].map((form) => `${form} --counts-only${isSeeded(form) ? ` --seed ${seed}` : ''}`)
 
 interface Form {
   title: string

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Attack, Attacker } from './attack.ts'
+
+export interface MemorySizes {
+  bodies: number
+  bytes: number
+  /** Of the API's process. */
+  heapMib: number
+  /** How long all bodies but for their last octets are held back. */
+  holdMs: number
+}
+
+/** H4: large bodies of which the last octets are held back, and then sent all at once. The process must live on. */
+export function memory({ bodies, bytes, heapMib, holdMs }: MemorySizes): Attack {
+  // Of a domain that is not the attacker's, so that nothing is stored.
+  const frame = { from: 'a@other.test', to: ['b@attacked.test'], subject: 'Large', text: '' }
+  const text = 'x'.repeat(bytes - JSON.stringify(frame).length)
+  const body = Buffer.from(JSON.stringify({ ...frame, text }))
+  let mostOpen = 0
+  return {
+    ...{ id: 'H4', name: 'memory' },
+    title: `${bodies} bodies of ${(bytes / 2 ** 20).toFixed(0)} MiB at once, the API with a heap of ${heapMib} MiB`,
+    api: { nodeOptions: [`--max-old-space-size=${heapMib}`] },
+    async prepare(attacker) {
+      attacker.refusals.push('none: bodies wait for their share of memory')
+    },
+    async run(attacker, over) {
+      while (!over.aborted) {
+        const requests = Array.from({ length: bodies }, () => begin(attacker, body))
+        const opened = await Promise.all(requests.map(({ opened }) => opened))
+        mostOpen = Math.max(mostOpen, opened.filter((isOpen) => isOpen).length)
+        await sleep(holdMs, undefined, { signal: over }).catch(() => {})
+        for (const { sent } of requests) sent.end(body.subarray(-heldOctets))
+        await Promise.all(requests.map(({ answered }) => answered))
+      }
+    },
+    async check(attacker) {
+      if (mostOpen < bodies) attacker.faults.push(`only ${mostOpen} of ${bodies} bodies were begun at once`)
+      if (!attacker.stage.isApiAlive()) attacker.faults.push('the API has ended')
+    },
+  }
+}
+
+const heldOctets = 10
+
+/** Sends all but the last octets. */
+function begin(attacker: Attacker, body: Buffer) {
+  const { stage, tenant } = attacker
+  const sent: ClientRequest = request(`${stage.postern.url}/v1/messages`, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      authorization: `Bearer ${tenant.secret}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    },
+  })
+  // Whoever is cut off hears of it more than once.
+  sent.on('error', () => {})
+  const opened = once(sent, 'socket')
+    .then(([socket]) => once(socket, 'connect').then(() => true))
+    .catch(() => false)
+  const answered = once(sent, 'response')
+    .then(async ([response]: IncomingMessage[]) => {
+      if (!response) throw new Error('no response')
+      const chunks = await response.toArray()
+      const { error = '' } = JSON.parse(Buffer.concat(chunks).toString() || '{}')
+      return { status: response.statusCode ?? 0, error }
+    })
+    .catch((error: NodeJS.ErrnoException) => ({ status: 0, error: error.code ?? error.message }))
+  sent.write(body.subarray(0, -heldOctets))
+  return { sent, opened, answered: answered.then((answer) => attacker.note(answer)) }
+}

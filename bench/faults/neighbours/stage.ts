@@ -1,0 +1,118 @@
+import path from 'node:path'
+import { buildServer, builtProgram, isServerStale } from '../../../scripts/server-build.ts'
+import { steadyPort } from '../../../server/src/testing/steady-port.ts'
+import { forgetWebhooks } from '../../endpoints.ts'
+import { type Part, type PartOptions, type Postern, startPostern } from '../../postern.ts'
+import { forgetMail } from '../../queue.ts'
+import { type Receiver, startReceiver } from '../../receiver.ts'
+import { creator, keyForAll, makeSenders } from '../../senders.ts'
+import { type Sink, startSink } from '../../sink.ts'
+
+/** Of endpoints, routes and projects of an owner, so that each is reached by a few requests. */
+export const capValue = 20
+
+export interface Tenant {
+  projectId: number
+  domainId: number
+  domain: string
+  secret: string
+}
+
+/** What all attacks share: PostgreSQL, the API, a sink for mail, and a receiver of webhooks. */
+export interface Stage {
+  postern: Postern
+  sink: Sink
+  receiver: Receiver
+  /** How long is waited for what must come. */
+  patienceMs: number
+  query(text: string, values?: unknown[]): Promise<unknown[]>
+  count(from: string, ...values: unknown[]): Promise<number>
+  sum(what: string, from: string, ...values: unknown[]): Promise<number>
+  /** The API with these options, and with no others. */
+  useApi(options: PartOptions | undefined): Promise<void>
+  isApiAlive(): boolean
+  startWorker(): Promise<Part>
+  /** Removes all mail and webhooks, while no worker runs. */
+  clear(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startStage(patienceMs: number): Promise<Stage> {
+  if (isServerStale()) await buildServer()
+  const environment: Record<string, string> = {
+    POSTERN_HTTP_PORT: String(await steadyPort()),
+    POSTERN_MAX_ENDPOINTS: String(capValue),
+    POSTERN_MAX_ROUTES: String(capValue),
+    POSTERN_MAX_PROJECTS_PER_OWNER: String(capValue),
+    // The first plan that is made here.
+    POSTERN_CUSTOMER_PLAN_ID: '1',
+  }
+  const postern = await startPostern({ environment, program: builtProgram })
+  const sink = await startSink(path.join(postern.directory, 'received'), 20)
+  const receiver = await startReceiver(postern.directory)
+  const worker = {
+    POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}`,
+    POSTERN_WEBHOOK_PORTS: String(receiver.port),
+    POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
+    POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
+  }
+  const { superuser } = postern
+  let api = { part: postern.api, options: undefined as PartOptions | undefined }
+  const sum: Stage['sum'] = async (what, from, ...values) => {
+    const { rows } = await superuser.query(
+      `select coalesce(sum(${what}), 0)::float8 as sum from ${from}`,
+      values,
+    )
+    return rows[0]?.sum ?? 0
+  }
+  return {
+    ...{ postern, sink, receiver, patienceMs, sum },
+    query: async (text, values) => (await superuser.query(text, values)).rows,
+    count: (from, ...values) => sum('1', from, ...values),
+    async useApi(options) {
+      if (options === api.options) return
+      await api.part.stop()
+      api = { part: await postern.start('api', options), options }
+    },
+    isApiAlive: () => isAlive(api.part.pid),
+    startWorker: () => postern.start('worker', { environment: worker }),
+    async clear() {
+      await superuser.query('truncate mail.fan_outs, mail.attempt_results')
+      await forgetWebhooks(postern)
+      await forgetMail(postern)
+    },
+    async stop() {
+      sink.stop()
+      receiver.stop()
+      await postern.stop()
+    },
+  }
+}
+
+/** With a key that may do whatever a key may. */
+export async function makeTenants({ postern }: Stage, count: number): Promise<Tenant[]> {
+  const senders = await makeSenders(postern, count)
+  const create = await creator(postern)
+  const tenants: Tenant[] = []
+  for (const { projectId, domain } of senders) {
+    const key = await create<{ secret: string }>(`/projects/${projectId}/api-keys`, { ...keyForAll, scopes })
+    const { rows } = await postern.superuser.query('select id from control.domains where project_id = $1', [
+      projectId,
+    ])
+    tenants.push({ projectId, domain, domainId: Number(rows[0]?.id), secret: key.secret })
+  }
+  return tenants
+}
+
+const scopes = [
+  ...['messages:send', 'messages:read', 'domains:read', 'domains:write', 'endpoints:write'],
+  ...['routing:write', 'suppressions:write'],
+]
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
