@@ -1,12 +1,21 @@
 import type { FastifyRequest } from 'fastify'
+import { refusalBeforeBody } from '../core/messages/before-body.ts'
 import { ByteBudget } from '../platform/byte-budget.ts'
+import type { PosternError } from '../platform/errors.ts'
 import { ordinaryBodyLimitBytes } from '../platform/http/checks.ts'
 import { networkOf } from '../platform/http/rate-limit.ts'
 import { type HttpServer, strictJsonParser } from '../platform/http/server.ts'
+import { leaveBodyUnread } from '../platform/http/unread-body.ts'
+import { actorOf } from './caller.ts'
+import { senderOf } from './messages/sender.ts'
+import type { CustomerDeps } from './operation.ts'
+import type { OperationId } from './roles.ts'
 
 const mebibyte = 1024 * 1024
 
 /**
+ * Before a large body of mail is read, its sender must be able to send anything at all.
+ *
  * Large bodies share two budgets of bytes, with a share for each project: one for bodies that are being read, and a smaller
  * one for bodies that are parsed and handled, which take several times their size. Both are taken before the work begins:
  * a body that waits stays with the client. Both are given back when the answer is sent or the client is gone.
@@ -30,7 +39,7 @@ declare module 'fastify' {
   }
 }
 
-export function shareLargeBodies(plane: HttpServer): void {
+export function shareLargeBodies(plane: HttpServer, deps: Pick<CustomerDeps, 'cellOf' | 'caps'>): void {
   const reading = new ByteBudget<string>(readingBytes)
   const handling = new ByteBudget<string>(handlingBytes)
 
@@ -38,6 +47,11 @@ export function shareLargeBodies(plane: HttpServer): void {
   plane.addHook('preParsing', async (request, reply, payload) => {
     const size = announcedBytes(request)
     if (size <= ordinaryBodyLimitBytes) return payload
+    const refused = await earlyRefusal(request, deps)
+    if (refused) {
+      leaveBodyUnread(request, reply)
+      throw refused
+    }
     const held: Held = { isOver: false, giveBack: [] }
     request.heldBytes = held
     reply.raw.once('close', () => {
@@ -54,6 +68,25 @@ export function shareLargeBodies(plane: HttpServer): void {
     if (!request.heldBytes) return void parse(request, body, done)
     take(handling, body.length, request).then(() => parse(request, body, done), done)
   })
+}
+
+const isSending = (
+  operation: OperationId | undefined,
+): operation is 'messages.send' | 'messages.send-batch' =>
+  operation === 'messages.send' || operation === 'messages.send-batch'
+
+/** Strangers are refused elsewhere, in their turn. */
+async function earlyRefusal(
+  { customer, headers, routeOptions: { config } }: FastifyRequest,
+  { cellOf, caps }: Pick<CustomerDeps, 'cellOf' | 'caps'>,
+): Promise<PosternError | undefined> {
+  const operation = config.access?.operation
+  if (!isSending(operation) || (customer?.kind !== 'key' && customer?.kind !== 'member')) return undefined
+  const key = headers['idempotency-key']
+  const repeatable = typeof key === 'string' ? { actor: actorOf(customer), operation, key } : undefined
+  return cellOf(customer.projectId).mail.glance((tx) =>
+    refusalBeforeBody(tx, senderOf(customer), repeatable, caps),
+  )
 }
 
 async function take(budget: ByteBudget<string>, size: number, request: FastifyRequest): Promise<void> {

@@ -121,7 +121,7 @@ export function customerRoutes(app: HttpServer, deps: CustomerDeps & DoorDeps): 
   app.register(
     (plane, _options, done) => {
       guardDoor(plane, deps)
-      shareLargeBodies(plane)
+      shareLargeBodies(plane, deps)
       registerOperations(plane, customerOperations, deps)
       done()
     },

@@ -3,8 +3,8 @@ import type { ByteLimits } from '../caps/caps.ts'
 import type { Facts, Taken, UsageRow } from './acceptance.sql.ts'
 
 /**
- * What a project may still have accepted today and this month. The rows behind it are locked, so nobody else takes from
- * them before we commit: a quota is never overshot, not even by one.
+ * What a project may still have accepted today and this month. In acceptance the rows behind it are locked, so nobody else
+ * takes from them before we commit: a quota is never overshot, not even by one.
  */
 export class Quota {
   readonly #used: { day: number; month: number; bytes: number }
@@ -13,7 +13,11 @@ export class Quota {
   /** Taken here, to be added to the rows. */
   readonly taken: Taken = { mails: 0, bytes: 0, inboundBytes: 0 }
 
-  constructor(rows: readonly UsageRow[], facts: Facts, { max_bytes_per_day }: ByteLimits) {
+  constructor(
+    rows: readonly Pick<UsageRow, 'period' | 'accepted' | 'stored_bytes'>[],
+    facts: Pick<Facts, 'max_mails_per_day' | 'max_mails_per_month' | 'now'>,
+    { max_bytes_per_day }: ByteLimits,
+  ) {
     const used = (period: string) => rows.find((row) => row.period === period)
     this.#used = {
       day: used('day')?.accepted ?? 0,

@@ -31,7 +31,18 @@ export function refusalOf(
   facts: Facts | undefined,
   providers: ReadonlySet<string>,
 ): PosternError | undefined {
-  if (!facts) return new PosternError('not_found', `There is no project ${sender.projectId}.`)
+  const refused = projectRefusal(sender.projectId, facts)
+  if (!facts || refused) return refused
+  if (senderDomain === null) return undefined
+  return domainRefusal(sender, senderDomain, facts, providers)
+}
+
+/** Undefined facts: the project is gone. */
+export function projectRefusal(
+  projectId: number,
+  facts: Pick<Facts, 'is_locked' | 'subscription'> | undefined,
+): PosternError | undefined {
+  if (!facts) return new PosternError('not_found', `There is no project ${projectId}.`)
   if (facts.is_locked) {
     return new PosternError(
       'project_locked',
@@ -44,8 +55,7 @@ export function refusalOf(
       `The subscription of this project is "${facts.subscription}", and it sends nothing until it is active again.`,
     )
   }
-  if (senderDomain === null) return undefined
-  return domainRefusal(sender, senderDomain, facts, providers)
+  return undefined
 }
 
 function domainRefusal(

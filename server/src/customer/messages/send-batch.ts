@@ -17,7 +17,7 @@ export const sendBatchOperation = ownOperation({
   pathOfKey: '/messages/batch',
   summary: 'Send many messages',
   description:
-    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it.',
+    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it. A body above 64 KiB is refused as a whole before it is read when the project can send nothing, and so when its quota is used up.',
   params: NoParams,
   query: {},
   body: { messages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 500 }) },

@@ -25,7 +25,7 @@ export const sendMessageOperation = ownOperation({
   pathOfKey: '/messages',
   summary: 'Send a message',
   description:
-    "Accepts a message for sending; the answer comes once it is stored. Checked in this order: the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the key's, if the key is bound to one), the provider is allowed, the message is well formed with at most 50 recipients and 25 MiB. Suppressed recipients are left out, and an event tells so. Each other recipient is one mail of the day's and the month's quota.",
+    "Accepts a message for sending; the answer comes once it is stored. Checked in this order: the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the key's, if the key is bound to one), the provider is allowed, the message is well formed with at most 50 recipients and 25 MiB. Suppressed recipients are left out, and an event tells so. Each other recipient is one mail of the day's and the month's quota. A body above 64 KiB is refused before it is read when the project can send nothing, and so when its quota is used up, even if every recipient is suppressed.",
   params: NoParams,
   query: {},
   body: messageFields,
