@@ -38,6 +38,7 @@ export async function buildServer(): Promise<void> {
       postern: 'src/bin/postern.ts',
       composers: 'src/mail/composers.ts',
       examiners: 'src/core/inbound/examiners.ts',
+      'body-reader': 'src/customer/messages/body-reader.ts',
     },
     platform: 'node',
     // An alternative to what `pg` does, for those who install it.

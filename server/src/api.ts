@@ -62,6 +62,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     keys: sending.keys,
     cellOf: cells.of,
     acceptance: sending.acceptance,
+    bodyReader: context.bodyReader,
     domains,
     endpoints,
     orders,

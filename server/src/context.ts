@@ -21,6 +21,7 @@ import { invitationKeyOf } from './core/members/invitations.ts'
 import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
 import { Acceptance, type Accepts } from './core/messages/acceptance.ts'
 import { Vault } from './core/secrets/vault.ts'
+import { BodyReader, type BodyReaderOptions } from './customer/messages/body-reader.ts'
 import type { BounceDeps } from './intake/bounces.ts'
 import type { Certificate } from './intake/certificate.ts'
 import type { InboundDeps } from './intake/inbound.ts'
@@ -70,6 +71,8 @@ export interface Context {
   composers: Composers
   /** For what comes in: no thread runs before the first mail. */
   examiners: Examiners
+  /** For the API alone: no thread runs before the first large body. */
+  bodyReader: BodyReader
   dns: Resolver
   /** Between us and every address that a tenant chose. */
   guard: NetGuard
@@ -97,13 +100,14 @@ interface Sending {
 export interface ContextOptions {
   keyTiming?: KeyTiming | undefined
   databaseTimeouts?: DatabaseOptions['timeouts']
+  bodyReaderOptions?: BodyReaderOptions | undefined
 }
 
 export function createContext(
   config: Config,
   log: Logger,
   applicationName: string,
-  { keyTiming, databaseTimeouts }: ContextOptions = {},
+  { keyTiming, databaseTimeouts, bodyReaderOptions }: ContextOptions = {},
 ): Context {
   const onError = (error: unknown, what: string) => log.error({ err: error }, what)
   const open = (url: string) =>
@@ -131,6 +135,7 @@ export function createContext(
   const guard = netGuard(config, dns)
   const composers = new Composers({ threads: config.composeThreads })
   const examiners = new Examiners({ dns: { servers: config.dnsServers } })
+  const bodyReader = new BodyReader(bodyReaderOptions)
   const providers = {
     service: new ServiceProvider({
       hosts: config.mtaHosts.map(smtpAddressOf),
@@ -160,6 +165,7 @@ export function createContext(
     carriers,
     composers,
     examiners,
+    bodyReader,
     dns,
     guard,
     runner: new JobRunner({ db: statements, onError }),
@@ -196,6 +202,7 @@ export function createContext(
       sesSends?.close()
       await composers.close()
       await examiners.close()
+      await bodyReader.close()
       await database.close()
       await Promise.all(opened.map((cell) => cell.close()))
     },

@@ -104,6 +104,7 @@ describe('a process with a heap of 512 MiB', () => {
     )
     const attackers = await Promise.all(Array.from({ length: 4 }, makeSender))
     const quiet = await makeSender()
+    assert.equal(await send(postern.url, quiet), refused, 'its thread reads large bodies')
     const program = new Client(postern.url, quiet.secret, '/v1')
     const sent = Array.from({ length: bodies }, (_, no) => {
       const attacker = attackers[no % attackers.length] ?? assert.fail()

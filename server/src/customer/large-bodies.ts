@@ -1,15 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { refusalBeforeBody } from '../core/messages/before-body.ts'
+import { largeBytes } from '../core/messages/large.ts'
 import { ByteBudget } from '../platform/byte-budget.ts'
-import type { PosternError } from '../platform/errors.ts'
+import { PosternError } from '../platform/errors.ts'
+import type { CheckedBody } from '../platform/http/checked-body.ts'
 import { ordinaryBodyLimitBytes } from '../platform/http/checks.ts'
 import { networkOf } from '../platform/http/rate-limit.ts'
-import { type HttpServer, strictJsonParser } from '../platform/http/server.ts'
+import { type HttpServer, parseJsonBody } from '../platform/http/server.ts'
+import { requireUtf8 } from '../platform/http/strict-json.ts'
 import { leaveBodyUnread } from '../platform/http/unread-body.ts'
 import { actorOf } from './caller.ts'
+import type { BodyReader, LargeBody } from './messages/body-reader.ts'
+import type { SendingOperation } from './messages/request-mails.ts'
 import { senderOf } from './messages/sender.ts'
 import type { CustomerDeps } from './operation.ts'
-import type { OperationId } from './roles.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -22,13 +26,18 @@ const mebibyte = 1024 * 1024
  *
  * A client decides how slowly its body arrives. So only the first budget can be held up by clients, for the half minute
  * that a request may take.
+ *
+ * Bodies of mail above 1 MiB are parsed, checked and made into mails in a thread (messages/body-reader.ts).
  */
 const readingBytes = 256 * mebibyte
 const handlingBytes = 72 * mebibyte
 
 /** What a request has of the budgets. */
 interface Held {
+  /** The answer is sent, or the client is gone. */
   isOver: boolean
+  /** The thread has its body: the bytes are in memory whatever became of the client. */
+  isInThread: boolean
   giveBack: (() => void)[]
 }
 
@@ -39,7 +48,11 @@ declare module 'fastify' {
   }
 }
 
-export function shareLargeBodies(plane: HttpServer, deps: Pick<CustomerDeps, 'cellOf' | 'caps'>): void {
+export interface LargeBodyDeps extends Pick<CustomerDeps, 'cellOf' | 'caps'> {
+  bodyReader: BodyReader
+}
+
+export function shareLargeBodies(plane: HttpServer, deps: LargeBodyDeps): void {
   const reading = new ByteBudget<string>(readingBytes)
   const handling = new ByteBudget<string>(handlingBytes)
 
@@ -47,41 +60,66 @@ export function shareLargeBodies(plane: HttpServer, deps: Pick<CustomerDeps, 'ce
   plane.addHook('preParsing', async (request, reply, payload) => {
     const size = announcedBytes(request)
     if (size <= ordinaryBodyLimitBytes) return payload
+    const held: Held = { isOver: false, isInThread: false, giveBack: [] }
+    request.heldBytes = held
+    reply.raw.once('close', () => {
+      held.isOver = true
+      release(held)
+    })
     const refused = await earlyRefusal(request, deps)
     if (refused) {
       leaveBodyUnread(request, reply)
       throw refused
     }
-    const held: Held = { isOver: false, giveBack: [] }
-    request.heldBytes = held
-    reply.raw.once('close', () => {
-      held.isOver = true
-      for (const giveBack of held.giveBack) giveBack()
-    })
-    await take(reading, size, request)
+    await take(reading, size, request, held)
     return payload
   })
 
-  const parse = strictJsonParser(plane)
   plane.removeContentTypeParser('application/json')
   plane.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-    if (!request.heldBytes) return void parse(request, body, done)
-    take(handling, body.length, request).then(() => parse(request, body, done), done)
+    const held = request.heldBytes
+    if (!held) return void parseJsonBody(request, body, done)
+    take(handling, body.length, request, held).then(() => {
+      const operation = sendingOperationOf(request)
+      if (!operation || body.length <= largeBytes) return void parseJsonBody(request, body, done)
+      readInThread(request, held, { operation, bytes: body }, deps).then((read) => done(null, read), done)
+    }, done)
   })
 }
 
-const isSending = (
-  operation: OperationId | undefined,
-): operation is 'messages.send' | 'messages.send-batch' =>
-  operation === 'messages.send' || operation === 'messages.send-batch'
+async function readInThread(
+  { headers }: FastifyRequest,
+  held: Held,
+  body: Omit<LargeBody, 'isRepeatable'>,
+  { bodyReader }: LargeBodyDeps,
+): Promise<CheckedBody> {
+  requireUtf8(headers['content-type'])
+  held.isInThread = true
+  try {
+    return await bodyReader.read({ ...body, isRepeatable: headers['idempotency-key'] !== undefined })
+  } finally {
+    held.isInThread = false
+    release(held)
+  }
+}
+
+function release({ isOver, isInThread, giveBack }: Held): void {
+  if (isOver && !isInThread) for (const give of giveBack) give()
+}
+
+function sendingOperationOf({ routeOptions: { config } }: FastifyRequest): SendingOperation | undefined {
+  const operation = config.access?.operation
+  return operation === 'messages.send' || operation === 'messages.send-batch' ? operation : undefined
+}
 
 /** Strangers are refused elsewhere, in their turn. */
 async function earlyRefusal(
-  { customer, headers, routeOptions: { config } }: FastifyRequest,
-  { cellOf, caps }: Pick<CustomerDeps, 'cellOf' | 'caps'>,
+  request: FastifyRequest,
+  { cellOf, caps }: LargeBodyDeps,
 ): Promise<PosternError | undefined> {
-  const operation = config.access?.operation
-  if (!isSending(operation) || (customer?.kind !== 'key' && customer?.kind !== 'member')) return undefined
+  const { customer, headers } = request
+  const operation = sendingOperationOf(request)
+  if (!operation || (customer?.kind !== 'key' && customer?.kind !== 'member')) return undefined
   const key = headers['idempotency-key']
   const repeatable = typeof key === 'string' ? { actor: actorOf(customer), operation, key } : undefined
   return cellOf(customer.projectId).mail.glance((tx) =>
@@ -89,10 +127,17 @@ async function earlyRefusal(
   )
 }
 
-async function take(budget: ByteBudget<string>, size: number, request: FastifyRequest): Promise<void> {
+async function take(
+  budget: ByteBudget<string>,
+  size: number,
+  request: FastifyRequest,
+  held: Held,
+): Promise<void> {
   const giveBack = await budget.take(size, holderOf(request))
-  if (!request.heldBytes || request.heldBytes.isOver) giveBack()
-  else request.heldBytes.giveBack.push(giveBack)
+  held.giveBack.push(giveBack)
+  if (!held.isOver) return
+  release(held)
+  throw new PosternError('invalid_json', 'The client closed the connection.')
 }
 
 /** A body that does not say how long it is counts as the longest that the route takes. */

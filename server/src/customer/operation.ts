@@ -13,6 +13,7 @@ import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 import type { SpanContext } from '../platform/tracing.ts'
 import type { Caller } from './caller.ts'
+import type { FaultOf } from './messages/request-mails.ts'
 import type { OperationId } from './roles.ts'
 
 /**
@@ -171,7 +172,7 @@ export interface OwnCall<Params, Query, Body> {
   /** Aborted when the caller hangs up. */
   signal: AbortSignal
   /** What is wrong with a part of the body that the operation's own schema leaves open; undefined: nothing. */
-  faultOf(schema: TSchema, value: unknown): string | undefined
+  faultOf: FaultOf
 }
 
 export interface Own<

@@ -23,7 +23,7 @@ import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
 import { testEndpointOperation } from './endpoints/test-endpoint.ts'
 import { acceptInvitationOperation } from './invitations/accept-invitation.ts'
-import { shareLargeBodies } from './large-bodies.ts'
+import { type LargeBodyDeps, shareLargeBodies } from './large-bodies.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
@@ -117,7 +117,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   acceptInvitationOperation,
 ]
 
-export function customerRoutes(app: HttpServer, deps: CustomerDeps & DoorDeps): void {
+export function customerRoutes(app: HttpServer, deps: CustomerDeps & DoorDeps & LargeBodyDeps): void {
   app.register(
     (plane, _options, done) => {
       guardDoor(plane, deps)

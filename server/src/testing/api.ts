@@ -4,6 +4,7 @@ import { type Context, createContext } from '../context.ts'
 import { appoint, createAdministrator, type Enrolment } from '../core/access/enrol.ts'
 import type { KeyTiming } from '../core/access/keys.ts'
 import { capTable } from '../core/caps/caps.ts'
+import type { BodyReaderOptions } from '../customer/messages/body-reader.ts'
 import { createLogger } from '../platform/log.ts'
 import { cleanUp } from './cleanup.ts'
 import { patientTimeouts, type TestDatabase } from './database.ts'
@@ -33,7 +34,13 @@ export async function startApi(
     waitsForJobs = true,
     consoleFolder,
     keyTiming,
-  }: { waitsForJobs?: boolean; consoleFolder?: string; keyTiming?: KeyTiming } = {},
+    bodyReaderOptions,
+  }: {
+    waitsForJobs?: boolean
+    consoleFolder?: string
+    keyTiming?: KeyTiming
+    bodyReaderOptions?: BodyReaderOptions
+  } = {},
 ): Promise<TestApi> {
   const logLines: string[] = []
   const config = loadConfig({
@@ -62,6 +69,7 @@ export async function startApi(
   const context = createContext(config, log, 'postern test', {
     keyTiming,
     databaseTimeouts: patientTimeouts,
+    bodyReaderOptions,
   })
   const { app } = createApi(context, consoleFolder)
   const ready = context.jobs.start()

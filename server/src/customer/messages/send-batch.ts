@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { type ReadDraft, readDraft } from '../../core/messages/draft.ts'
 import type { Outcome } from '../../core/messages/submission.ts'
 import { Accepted, MessageRequest, messageExample } from '../../core/messages/wire.ts'
-import { PosternError } from '../../platform/errors.ts'
 import { asAnswer } from '../../platform/http/answer.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { ownOperation } from '../operation.ts'
+import { mailsOf, sendingBodies } from './request-mails.ts'
 import { messageBodyLimitBytes, sendingRefusals } from './send-message.ts'
 import { repeatableOf, repeated, senderOf } from './sender.ts'
 
@@ -20,7 +19,7 @@ export const sendBatchOperation = ownOperation({
     'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it. A body above 64 KiB is refused as a whole before it is read when the project can send nothing, and so when its quota is used up.',
   params: NoParams,
   query: {},
-  body: { messages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 500 }) },
+  body: sendingBodies['messages.send-batch'],
   documentedBody: { messages: Type.Array(MessageRequest, { minItems: 1, maxItems: 500 }) },
   bodyLimitBytes: messageBodyLimitBytes,
   example: { messages: [messageExample] },
@@ -32,19 +31,14 @@ export const sendBatchOperation = ownOperation({
   ),
   takesIdempotencyKey: true,
   async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
-    const now = Date.now()
-    const read = (message: unknown): ReadDraft => {
-      const fault = faultOf(MessageRequest, message)
-      return fault === undefined
-        ? readDraft(message as MessageRequest, now)
-        : { fault: new PosternError('validation_failed', fault), senderDomain: null }
-    }
+    const isRepeatable = idempotencyKey !== undefined
+    const { mails, requestHash } = mailsOf('messages.send-batch', body, { isRepeatable, faultOf })
     const answer = await acceptance.accept(
       {
         trace,
         sender: senderOf(caller),
-        mails: body.messages.map(read),
-        repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, body, keptAnswer),
+        mails,
+        repeatable: repeatableOf('messages.send-batch', caller, idempotencyKey, requestHash, keptAnswer),
       },
       'batch',
     )

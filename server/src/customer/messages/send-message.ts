@@ -1,9 +1,9 @@
-import { readDraft } from '../../core/messages/draft.ts'
 import type { Outcome } from '../../core/messages/submission.ts'
-import { Accepted, messageExample, messageFields } from '../../core/messages/wire.ts'
+import { Accepted, messageExample } from '../../core/messages/wire.ts'
 import { type Answer, asAnswer } from '../../platform/http/answer.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { ownOperation } from '../operation.ts'
+import { mailsOf, sendingBodies } from './request-mails.ts'
 import { repeatableOf, repeated, senderOf } from './sender.ts'
 
 // 25 MiB of mail, whose attachments are in Base64 here as they are there, and room for the JSON around it.
@@ -28,19 +28,21 @@ export const sendMessageOperation = ownOperation({
     "Accepts a message for sending; the answer comes once it is stored. Checked in this order: the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the key's, if the key is bound to one), the provider is allowed, the message is well formed with at most 50 recipients and 25 MiB. Suppressed recipients are left out, and an event tells so. Each other recipient is one mail of the day's and the month's quota. A body above 64 KiB is refused before it is read when the project can send nothing, and so when its quota is used up, even if every recipient is suppressed.",
   params: NoParams,
   query: {},
-  body: messageFields,
+  body: sendingBodies['messages.send'],
   bodyLimitBytes: messageBodyLimitBytes,
   example: messageExample,
   refusals: sendingRefusals,
   success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
   answer: Accepted,
   takesIdempotencyKey: true,
-  async handle({ caller, body, idempotencyKey, trace }, { acceptance }) {
+  async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
+    const isRepeatable = idempotencyKey !== undefined
+    const { mails, requestHash } = mailsOf('messages.send', body, { isRepeatable, faultOf })
     const answer = await acceptance.accept({
       trace,
       sender: senderOf(caller),
-      mails: [readDraft(body, Date.now())],
-      repeatable: repeatableOf('messages.send', caller, idempotencyKey, body, acceptedAnswer),
+      mails,
+      repeatable: repeatableOf('messages.send', caller, idempotencyKey, requestHash, acceptedAnswer),
     })
     if ('repeated' in answer) return repeated(answer) as Answer
     const [outcome] = answer.outcomes

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { Answer, Outcome, Repeatable } from '../../core/messages/submission.ts'
 import { type Sender, senderOfKey } from '../../core/messages/verdict.ts'
 import type { Answer as HttpAnswer } from '../../platform/http/answer.ts'
@@ -15,17 +13,15 @@ export function repeatableOf(
   operation: string,
   caller: Caller,
   key: string | undefined,
-  body: object,
+  requestHash: Buffer | undefined,
   answerOf: (outcomes: Outcome[]) => HttpAnswer | undefined,
 ): Repeatable | undefined {
-  if (key === undefined) return undefined
+  if (key === undefined || requestHash === undefined) return undefined
   return {
     actor: actorOf(caller),
     operation,
     key,
-    requestHash: createHash('sha256')
-      .update(canonicalize(body) ?? '')
-      .digest(),
+    requestHash,
     answerOf(answer) {
       const said = 'outcomes' in answer ? answerOf(answer.outcomes) : undefined
       return said && { status: said.status, body: said.body ?? '' }

@@ -1,6 +1,8 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import { PosternError } from '../errors.ts'
+import { CheckedBody } from './checked-body.ts'
 import { describeFaults } from './faults.ts'
+import { hasManyValues, manyValues } from './many-values.ts'
 import { decodeParameters } from './parameters.ts'
 import { refuseUnstorableText } from './storable.ts'
 import { ifMatchOf } from './versions.ts'
@@ -27,28 +29,10 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   )
 }
 
-// A batch of 500 messages with 50 recipients each has 40,000.
-const maxValues = 50_000
-const maxElements = 1_000
-
-/**
- * A `preValidation` hook, the first, for bodies that may be large. Checking tells every fault and makes an object for
- * each: a few megabytes of `{}` would take minutes.
- */
+/** A `preValidation` hook, the first, for bodies that may be large. */
 export async function refuseManyValues({ body }: FastifyRequest): Promise<void> {
-  const waiting = [body]
-  for (let seen = 0; waiting.length > 0; seen++) {
-    const value = waiting.pop()
-    if (typeof value !== 'object' || value === null) continue
-    const inner = Array.isArray(value) ? value : Object.values(value)
-    if (inner.length > maxElements || seen + waiting.length > maxValues) {
-      throw new PosternError(
-        'validation_failed',
-        `The body holds a list of more than ${maxElements}, or more than ${maxValues} values in all. Send several.`,
-      )
-    }
-    waiting.push(...inner)
-  }
+  if (body instanceof CheckedBody) body.refuse('values')
+  else if (hasManyValues(body)) throw manyValues()
 }
 
 /** A DELETE or a rotation sent without any body lacks at most a field, not a JSON object. */

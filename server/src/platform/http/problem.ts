@@ -97,13 +97,6 @@ function fromFastify(error: FastifyError): PosternError | undefined {
       return error.validationContext === 'body'
         ? new PosternError('validation_failed', describeFaults(error.validation ?? []))
         : new PosternError('invalid_parameter', describeFaults(error.validation ?? [], 'parameter'))
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new PosternError(
-        'invalid_json',
-        'The body is not valid JSON, or a member of it is named __proto__ or constructor.',
-      )
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return new PosternError('invalid_json', 'The body is empty; send a JSON object.')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new PosternError('invalid_json', 'The body is not as long as Content-Length says.')
     // Node's word for a caller who hung up, or wrote nonsense, in the middle of a body. Nobody hears the answer.

@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { AjvCompiler as ajvCompiler } from '@fastify/ajv-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
@@ -8,7 +7,6 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  type FastifySchemaCompiler,
   LogController,
   type RawReplyDefaultExpression,
   type RawRequestDefaultExpression,
@@ -20,6 +18,8 @@ import { metrics, statusClass } from '../metrics.ts'
 import { beginTrace, readTraceparent, type Span, SpanKind } from '../tracing.ts'
 import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
+import { parseStrictJson, requireUtf8 } from './strict-json.ts'
+import { ajvOptions, buildValidator } from './validators.ts'
 
 export type HttpServer = FastifyInstance<
   RawServerDefault,
@@ -73,10 +73,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     return503OnClosing: false,
     // Longer than any address: a parameter that is too long is for its schema to refuse, behind the door.
     routerOptions: { maxParamLength: 16_384 },
-    // Fastify would coerce "1" to 1 and drop unknown fields in silence; here both are the caller's mistake.
-    ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
-    },
+    ajv: { customOptions: ajvOptions },
     schemaController: { compilersFactory: { buildValidator } },
     rewriteUrl: ({ url = '/' }) => withoutBrokenEscapes(url),
     frameworkErrors: (error, request, reply) => {
@@ -87,7 +84,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, strictJsonParser(app))
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseJsonBody)
 
   // An answer is what its view made it. Fastify's serialiser would turn null into 0 or drop a field in silence.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
@@ -141,30 +138,6 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   return app
 }
 
-type Validator = ReturnType<FastifySchemaCompiler<unknown>>
-
-const buildAtOnce = ajvCompiler()
-
-/**
- * Fastify's own validators, each compiled at the first request that needs it: all of them would take half of the time
- * in which a process starts. That every schema can be compiled is for tests to say.
- */
-const buildValidator: typeof buildAtOnce = (schemas, options) => {
-  const build = buildAtOnce(schemas, options)
-  return (route) => compiledAtFirst(() => build(route)) as ReturnType<typeof build>
-}
-
-function compiledAtFirst(compile: () => Validator): Validator {
-  let compiled: Validator | undefined
-  const validate: Validator = (data) => {
-    compiled ??= compile()
-    const outcome = compiled(data)
-    validate.errors = compiled.errors ?? null
-    return outcome
-  }
-  return validate
-}
-
 /** In the path, once that was found well formed; or that of whoever calls. */
 function projectOf({ params, projectId }: FastifyRequest): number | null {
   const { project_id } = (params ?? {}) as { project_id?: unknown }
@@ -199,29 +172,16 @@ declare module 'fastify' {
   }
 }
 
-type BodyParser = FastifyBodyParser<Buffer, RawServerDefault>
-
-/** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be replaced in silence, and stored so. */
-export function strictJsonParser(app: HttpServer): BodyParser {
-  const parse = app.getDefaultJsonParser('error', 'error') as unknown as FastifyBodyParser<
-    string,
-    RawServerDefault
-  >
-  const utf8 = new TextDecoder('utf-8', { fatal: true })
-  return (request, body, done) => {
-    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-    if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
-      return done(new PosternError('unsupported_media_type', 'Send the body as JSON in UTF-8.'))
-    }
-    if (body.length === 0 && request.routeOptions.config.allowsEmptyBody) return done(null, undefined)
-    let text: string
-    try {
-      text = utf8.decode(body)
-    } catch {
-      return done(new PosternError('invalid_json', 'The body is not UTF-8.'))
-    }
-    return parse(request, text, done)
+export const parseJsonBody: FastifyBodyParser<Buffer, RawServerDefault> = (request, body, done) => {
+  let parsed: unknown
+  try {
+    requireUtf8(request.headers['content-type'])
+    const isEmpty = body.length === 0 && request.routeOptions.config.allowsEmptyBody
+    parsed = isEmpty ? undefined : parseStrictJson(body)
+  } catch (error) {
+    return done(error as Error)
   }
+  return done(null, parsed)
 }
 
 /** RFC 9112 §3.2: whoever speaks HTTP/1.1 says whom they mean. */

@@ -1,23 +1,26 @@
 import type { FastifyRequest } from 'fastify'
 import { PosternError } from '../errors.ts'
+import { CheckedBody } from './checked-body.ts'
 
 /**
  * A `preValidation` hook: text that the database cannot hold as it was sent. PostgreSQL knows no NUL, and a
  * lone surrogate would be stored as something else than what the caller was told.
  */
 export async function refuseUnstorableText(request: FastifyRequest): Promise<void> {
-  if (hasUnstorableText(request.body)) {
-    throw new PosternError('validation_failed', `The body ${complaint}`)
-  }
+  if (request.body instanceof CheckedBody) request.body.refuse('text')
+  else if (hasUnstorableText(request.body)) throw unstorableBody()
   if (hasUnstorableText(request.query)) {
     throw new PosternError('invalid_parameter', `The query ${complaint}`)
   }
 }
 
+export const unstorableBody = (): PosternError =>
+  new PosternError('validation_failed', `The body ${complaint}`)
+
 const complaint = 'contains text with a NUL character or half of a surrogate pair.'
 
 /** Without recursion: how deep a body is nested is its sender's choice. */
-function hasUnstorableText(root: unknown): boolean {
+export function hasUnstorableText(root: unknown): boolean {
   const waiting = [root]
   while (waiting.length > 0) {
     const value = waiting.pop()

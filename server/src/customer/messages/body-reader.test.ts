@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, mock, test } from 'node:test'
+import { BroadcastChannel } from 'node:worker_threads'
+import { startApi } from '../../testing/api.ts'
+import { cleanUp } from '../../testing/cleanup.ts'
+import { signedIn } from '../../testing/client.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { senders } from '../../testing/senders.ts'
+import { eventually, patienceMs } from '../../testing/waiting.ts'
+import { BodyReader } from './body-reader.ts'
+
+/** The thread that reads large bodies: nobody waits for it but those whose bodies it has. */
+
+const moduleOf = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
+
+const mebibyte = 1024 * 1024
+
+/** An API whose thread waits before it reads anything. */
+async function withHeldThread(name: string) {
+  const held = moduleOf(`
+    import { BroadcastChannel } from 'node:worker_threads'
+    const channel = new BroadcastChannel('${name}')
+    const isLetGo = new Promise((resolve) => { channel.onmessage = resolve })
+    channel.postMessage('begun')
+    await isLetGo
+    channel.close()
+    await import('${new URL('./body-reader.ts', import.meta.url).href}')`)
+  const channel = new BroadcastChannel(name)
+  const begun = new Promise<unknown>((resolve) => {
+    channel.onmessage = resolve
+  })
+  const database = await testDatabase()
+  const api = await startApi(database, {}, { bodyReaderOptions: { module: held, withinMs: patienceMs } })
+  const { makeSender } = senders(api, database, await signedIn(api))
+  const letGo = () => {
+    channel.postMessage('go on')
+    channel.close()
+  }
+  return { api, makeSender, begun, letGo }
+}
+
+describe('while a large body is in the thread', () => {
+  test('other requests are answered', async () => {
+    const { makeSender, begun, letGo } = await withHeldThread('answers others')
+    const [large, other] = [await makeSender(), await makeSender()]
+    let isAnswered = false
+    const sent = large.send({ text: 'x'.repeat(2 * mebibyte) }).then((id) => {
+      isAnswered = true
+      return id
+    })
+    await begun
+    for (let no = 0; no < 5; no++) {
+      await other.send()
+      await large.send()
+      await other.send({ text: 'x'.repeat(mebibyte / 2) })
+      assert.equal((await other.program.get('/messages')).status, 200)
+    }
+    assert.equal(isAnswered, false)
+    letGo()
+    assert.match(await sent, /^[0-9a-f-]{36}$/)
+  })
+
+  test('its share of the bytes is taken, although its client is gone', async () => {
+    const { api, makeSender, begun, letGo } = await withHeldThread('keeps the share')
+    const reads = mock.method(api.context.bodyReader, 'read').mock
+    const [large, other] = [await makeSender(), await makeSender()]
+    const text = 'x'.repeat(10 * mebibyte)
+    const body = JSON.stringify({ from: `a@${large.domain.name}`, to: ['b@example.net'], subject: 's', text })
+    const gone = new AbortController()
+    const first = fetch(`${api.url}/v1/messages`, {
+      ...{ method: 'POST', body, signal: gone.signal },
+      headers: { ...large.program.headers, 'content-type': 'application/json' },
+    })
+    await begun
+    gone.abort()
+    await assert.rejects(first)
+    const second = large.send({ text })
+    for (let no = 0; no < 20; no++) await other.send()
+    assert.equal(reads.callCount(), 1)
+    letGo()
+    await second
+    assert.equal(reads.callCount(), 2)
+  })
+})
+
+describe('a thread that fails', () => {
+  const reader = new BodyReader({
+    // Time enough to start a thread on a busy machine.
+    withinMs: 10_000,
+    module: moduleOf(`
+      import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', ({ bytes }) => {
+        const word = Buffer.from(bytes).toString()
+        if (word === 'hang') for (;;);
+        if (word === 'die') process.exit(1)
+        if (word === 'throw') throw new Error('broken')
+        parentPort.postMessage({ check: 'schema', fault: { code: 'validation_failed', message: word } })
+      })`),
+  })
+  cleanUp(() => reader.close())
+
+  const read = async (word: string): Promise<unknown> => {
+    const bytes = Uint8Array.from(Buffer.from(word))
+    const body = await reader.read({ operation: 'messages.send', bytes, isRepeatable: false })
+    return body.schemaOutcome
+  }
+
+  for (const word of ['hang', 'die', 'throw']) {
+    test(`because of one body has it repeated, and reads the others: ${word}`, async () => {
+      const outcomes = await Promise.allSettled(['before', word, 'after', 'later'].map(read))
+      assert.deepEqual(
+        outcomes.map((outcome) =>
+          outcome.status === 'fulfilled'
+            ? (outcome.value as { error: Error }).error.message
+            : outcome.reason.code,
+        ),
+        ['before', 'unavailable', 'after', 'later'],
+      )
+    })
+  }
+
+  test('because it was idle for long is replaced', async () => {
+    const idle = new BodyReader({
+      idleMs: 1,
+      module: moduleOf(`
+        import { parentPort, threadId } from 'node:worker_threads'
+        parentPort.on('message', () => {
+          parentPort.postMessage({ check: 'schema', fault: { code: 'validation_failed', message: String(threadId) } })
+        })`),
+    })
+    cleanUp(() => idle.close())
+    const threadOf = async () => {
+      const bytes = new Uint8Array(1)
+      const { schemaOutcome } = await idle.read({ operation: 'messages.send', bytes, isRepeatable: false })
+      return schemaOutcome === true ? undefined : schemaOutcome.error.message
+    }
+    const first = await threadOf()
+    await eventually('another thread answers', async () => (await threadOf()) !== first)
+  })
+})

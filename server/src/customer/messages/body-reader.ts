@@ -1,0 +1,232 @@
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import Type, { type TSchema } from 'typebox'
+import type { Draft, ReadDraft } from '../../core/messages/draft.ts'
+import { type ErrorCode, PosternError } from '../../platform/errors.ts'
+import { type BodyCheck, CheckedBody } from '../../platform/http/checked-body.ts'
+import { describeFaults } from '../../platform/http/faults.ts'
+import { hasManyValues, hasTooManyToParse, manyValues } from '../../platform/http/many-values.ts'
+import { hasUnstorableText, unstorableBody } from '../../platform/http/storable.ts'
+import { parseStrictJson } from '../../platform/http/strict-json.ts'
+import { ajvOptions, buildValidator } from '../../platform/http/validators.ts'
+import { mailsOf, type RequestMails, type SendingOperation, sendingBodies } from './request-mails.ts'
+
+/** A large body, as it came. Its bytes are given away: they are of the thread from then on. */
+export interface LargeBody {
+  operation: SendingOperation
+  bytes: Uint8Array
+  /** It has an Idempotency-Key, so its hash is wanted. */
+  isRepeatable: boolean
+}
+
+/** A PosternError between threads. */
+interface Fault {
+  code: ErrorCode
+  message: string
+}
+
+type SentDraft =
+  | { draft: Omit<Draft, 'content'> & { content: Uint8Array<ArrayBuffer> }; senderDomain: string }
+  | { fault: Fault; senderDomain: string | null }
+
+type Word =
+  | { mails: SentDraft[]; requestHash: Uint8Array | undefined }
+  | { fault: Fault; check: BodyCheck | 'json' }
+  | { failure: string }
+
+interface Waiting extends LargeBody {
+  resolve(body: CheckedBody): void
+  reject(error: Error): void
+}
+
+export interface BodyReaderOptions {
+  /** For one body: 36 MiB take about a second, and seven on a busy machine. */
+  withinMs?: number
+  /** An idle thread is ended: it may have kept hundreds of megabytes. */
+  idleMs?: number
+  /** The thread's first module. Tests bring their own. */
+  module?: URL
+}
+
+const role = 'postern body reader'
+/** Three times what any body needs that passes `hasTooManyToParse`: the worst of 36 MiB were read with 160. */
+const heapMb = 512
+
+/**
+ * A thread that parses and checks large bodies and makes mails of them, so that everybody else's requests are answered
+ * meanwhile: 36 MiB take hundreds of milliseconds. One body at a time; how many wait is bounded by the bytes that
+ * customer/large-bodies.ts gives out. A thread that dies, or takes too long and is ended, fails the body that it had, and
+ * the next body gets a new one.
+ */
+export class BodyReader {
+  readonly #withinMs: number
+  readonly #idleMs: number
+  readonly #module: URL
+  readonly #waiting: Waiting[] = []
+  #current: Waiting | undefined
+  #worker: Worker | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor({ withinMs = 20_000, idleMs = 60_000, module }: BodyReaderOptions = {}) {
+    this.#withinMs = withinMs
+    this.#idleMs = idleMs
+    this.#module = module ?? new URL(import.meta.url)
+  }
+
+  /** Rejects with what is wrong with the JSON; what the later checks find is told by the body itself. */
+  read(body: LargeBody): Promise<CheckedBody> {
+    if (this.#isClosed) throw new Error('the body reader is closed')
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...body, resolve, reject })
+      this.#next()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#worker?.terminate()
+  }
+
+  #next(): void {
+    if (this.#current) return
+    clearTimeout(this.#timer)
+    this.#current = this.#waiting.shift()
+    if (!this.#current) {
+      this.#worker?.unref()
+      this.#timer = setTimeout(() => this.#end(), this.#idleMs).unref()
+      return
+    }
+    const { operation, bytes, isRepeatable } = this.#current
+    this.#worker ??= this.#start()
+    // While an answer is awaited the process must not end.
+    this.#worker.ref()
+    this.#timer = setTimeout(() => this.#fail(`a body took more than ${this.#withinMs} ms`), this.#withinMs)
+    this.#worker.postMessage({ operation, bytes, isRepeatable } satisfies LargeBody, [
+      bytes.buffer as ArrayBuffer,
+    ])
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#module, {
+      workerData: role,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    })
+    const ifMine = (act: () => void) => {
+      if (this.#worker === worker) act()
+    }
+    worker.on('message', (word: Word) => ifMine(() => this.#hear(word)))
+    worker.on('error', (error) => ifMine(() => this.#fail(String(error))))
+    worker.on('exit', () => ifMine(() => this.#fail('the thread ended')))
+    return worker
+  }
+
+  #hear(word: Word): void {
+    const asker = this.#current
+    // `node --watch` has threads tell what they import, by the same way.
+    if (!asker || !('mails' in word || 'fault' in word || 'failure' in word)) return
+    this.#current = undefined
+    if ('mails' in word) asker.resolve(new CheckedBody({ content: receivedMails(word) }))
+    else if ('failure' in word) asker.reject(new Error(word.failure))
+    else if (word.check === 'json') asker.reject(errorOf(word.fault))
+    else asker.resolve(new CheckedBody({ fault: { check: word.check, error: errorOf(word.fault) } }))
+    this.#next()
+  }
+
+  #fail(why: string): void {
+    const asker = this.#current
+    this.#current = undefined
+    this.#end()
+    asker?.reject(
+      new PosternError('unavailable', 'The body could not be read in time. Repeat the request in a moment.', {
+        cause: new Error(why),
+        retryAfterSeconds: 1,
+      }),
+    )
+    this.#next()
+  }
+
+  #end(): void {
+    void this.#worker?.terminate()
+    this.#worker = undefined
+  }
+}
+
+const receivedMails = ({ mails, requestHash }: Extract<Word, { mails: unknown }>): RequestMails => ({
+  mails: mails.map(
+    (mail): ReadDraft =>
+      'fault' in mail
+        ? { fault: errorOf(mail.fault), senderDomain: mail.senderDomain }
+        : { ...mail, draft: { ...mail.draft, content: bufferOf(mail.draft.content) } },
+  ),
+  requestHash: requestHash && bufferOf(requestHash),
+})
+
+/** Between threads a Buffer becomes what it is underneath. */
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
+const errorOf = ({ code, message }: Fault): PosternError => new PosternError(code, message)
+
+/** In the thread. */
+function readBody({ operation, bytes, isRepeatable }: LargeBody): Word {
+  if (hasTooManyToParse(bytes)) return refused('values', manyValues())
+  let body: unknown
+  try {
+    body = parseStrictJson(bytes)
+  } catch (error) {
+    if (error instanceof PosternError) return refused('json', error)
+    throw error
+  }
+  if (hasManyValues(body)) return refused('values', manyValues())
+  if (hasUnstorableText(body)) return refused('text', unstorableBody())
+  const fault = faultOf(schemas[operation], body)
+  if (fault !== undefined) return refused('schema', new PosternError('validation_failed', fault))
+  const { mails, requestHash } = mailsOf(operation, body as object, { isRepeatable, faultOf })
+  return { mails: mails.map(sentDraft), requestHash }
+}
+
+const refused = (check: BodyCheck | 'json', fault: PosternError): Word => ({ check, fault: faultIn(fault) })
+
+const faultIn = ({ code, message }: PosternError): Fault => ({ code, message })
+
+const sentDraft = (mail: ReadDraft): SentDraft =>
+  'fault' in mail
+    ? { fault: faultIn(mail.fault), senderDomain: mail.senderDomain }
+    : { ...mail, draft: { ...mail.draft, content: ownBytes(mail.draft.content) } }
+
+/** Only what is alone in its memory can be given away; small buffers of Node's share theirs. */
+const ownBytes = (content: Buffer): Uint8Array<ArrayBuffer> =>
+  content.byteLength === content.buffer.byteLength && content.buffer instanceof ArrayBuffer
+    ? new Uint8Array(content.buffer)
+    : new Uint8Array(content)
+
+const schemas = {
+  'messages.send': Type.Object(sendingBodies['messages.send'], { additionalProperties: false }),
+  'messages.send-batch': Type.Object(sendingBodies['messages.send-batch'], { additionalProperties: false }),
+}
+
+const compile = buildValidator({}, { customOptions: ajvOptions })
+const validators = new Map<TSchema, ReturnType<typeof compile>>()
+
+function faultOf(schema: TSchema, value: unknown): string | undefined {
+  const validate = validators.get(schema) ?? compile({ schema })
+  validators.set(schema, validate)
+  return validate(value) ? undefined : describeFaults(validate.errors ?? [])
+}
+
+function answer(body: LargeBody): void {
+  let word: Word
+  try {
+    word = readBody(body)
+  } catch (error) {
+    word = { failure: (error as Error).message }
+  }
+  const mails = 'mails' in word ? word.mails : []
+  parentPort?.postMessage(
+    word,
+    mails.flatMap((mail) => ('draft' in mail ? [mail.draft.content.buffer] : [])),
+  )
+}
+
+if (!isMainThread && workerData === role) parentPort?.on('message', answer)

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import Type, { type TSchema } from 'typebox'
+import { type ReadDraft, readDraft } from '../../core/messages/draft.ts'
+import { MessageRequest, messageFields } from '../../core/messages/wire.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { CheckedBody } from '../../platform/http/checked-body.ts'
+
+/** From a body that is of the right shape to mails: the same in the server and in the thread that reads large bodies. */
+
+export type SendingOperation = 'messages.send' | 'messages.send-batch'
+
+/** The fields of the bodies. */
+export const sendingBodies = {
+  'messages.send': messageFields,
+  // Each message is checked by itself: one that is wrong takes no other with it.
+  'messages.send-batch': { messages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 500 }) },
+}
+
+export interface RequestMails {
+  mails: ReadDraft[]
+  /** By which a repetition is known; undefined where there is no Idempotency-Key. */
+  requestHash: Buffer | undefined
+}
+
+/** What is wrong with a value; undefined: nothing. */
+export type FaultOf = (schema: TSchema, value: unknown) => string | undefined
+
+export function mailsOf(
+  operation: SendingOperation,
+  body: object,
+  { isRepeatable, faultOf }: { isRepeatable: boolean; faultOf: FaultOf },
+): RequestMails {
+  if (body instanceof CheckedBody) return body.content as RequestMails
+  const now = Date.now()
+  const readItem = (message: unknown): ReadDraft => {
+    const fault = faultOf(MessageRequest, message)
+    return fault === undefined
+      ? readDraft(message as MessageRequest, now)
+      : { fault: new PosternError('validation_failed', fault), senderDomain: null }
+  }
+  return {
+    mails:
+      operation === 'messages.send'
+        ? [readDraft(body as MessageRequest, now)]
+        : (body as { messages: unknown[] }).messages.map(readItem),
+    requestHash: isRepeatable ? hashOf(body) : undefined,
+  }
+}
+
+const hashOf = (body: object): Buffer =>
+  createHash('sha256')
+    .update(canonicalize(body) ?? '')
+    .digest()

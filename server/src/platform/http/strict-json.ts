@@ -1,0 +1,33 @@
+import { parse } from 'secure-json-parse'
+import { PosternError } from '../errors.ts'
+
+/** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be replaced in silence, and stored so. */
+export function requireUtf8(contentType: string | undefined): void {
+  const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
+  if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+    throw new PosternError('unsupported_media_type', 'Send the body as JSON in UTF-8.')
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+export function parseStrictJson(body: Uint8Array): unknown {
+  const text = decode(body)
+  if (text === '') throw new PosternError('invalid_json', 'The body is empty; send a JSON object.')
+  try {
+    return parse(text, { protoAction: 'error', constructorAction: 'error' })
+  } catch {
+    throw new PosternError(
+      'invalid_json',
+      'The body is not valid JSON, or a member of it is named __proto__ or constructor.',
+    )
+  }
+}
+
+function decode(body: Uint8Array): string {
+  try {
+    return utf8.decode(body)
+  } catch {
+    throw new PosternError('invalid_json', 'The body is not UTF-8.')
+  }
+}
