@@ -13,7 +13,7 @@ function slow(options: { groupsAtOnce: number; most: number }) {
         groups.push([...group])
         ends.push({ answer: () => resolve(group.map((one) => `${one}!`)) })
       }),
-    { groupsAtOnce: options.groupsAtOnce, take: ({ length }) => Math.min(length, options.most) },
+    { groupsAtOnce: options.groupsAtOnce, atMost: options.most },
   )
   return { together, groups, ends }
 }
@@ -57,7 +57,7 @@ describe('what is asked together', () => {
         if (group.includes(2)) throw new Error('not 2')
         return group.map((one) => `${one}!`)
       },
-      { take: ({ length }) => Math.min(length, 4) },
+      { atMost: 4 },
     )
     const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => together.ask(one)))
     assert.deepEqual(

@@ -6,15 +6,13 @@ interface Waiting<Asked, Answer> {
   reject(error: unknown): void
 }
 
-export interface TogetherOptions<Asked> {
+export interface TogetherOptions {
   groupsAtOnce?: number
   /** So long is waited for others before each group: worth it where a statement costs more than the wait. */
   gatherMs?: number
-  /** How many of those that wait, in their order, go into one group; at least one. */
-  take?(waiting: readonly Asked[]): number
+  /** Of one group. */
+  atMost?: number
 }
-
-const usualGroup = 100
 
 /**
  * Whatever is asked while groups are under way goes together into the next one, so that what takes the time, a query or
@@ -25,23 +23,19 @@ export class Together<Asked, Answer> {
   readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
   readonly #groupsAtOnce: number
   readonly #gatherMs: number
-  readonly #take: (waiting: readonly Asked[]) => number
+  readonly #atMost: number
   #waiting: Waiting<Asked, Answer>[] = []
   #running = 0
 
   /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
   constructor(
     answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>,
-    {
-      groupsAtOnce = 1,
-      gatherMs = 0,
-      take = ({ length }) => Math.min(length, usualGroup),
-    }: TogetherOptions<Asked> = {},
+    { groupsAtOnce = 1, gatherMs = 0, atMost = 100 }: TogetherOptions = {},
   ) {
     this.#answerAll = answerAll
     this.#groupsAtOnce = groupsAtOnce
     this.#gatherMs = gatherMs
-    this.#take = take
+    this.#atMost = atMost
   }
 
   ask(asked: Asked): Promise<Answer> {
@@ -59,7 +53,7 @@ export class Together<Asked, Answer> {
 
   #next(): void {
     while (this.#running < this.#groupsAtOnce && this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, this.#take(this.#waiting.map(({ asked }) => asked)))
+      const group = this.#waiting.splice(0, this.#atMost)
       this.#running++
       void this.#answer(group).finally(() => {
         this.#running--

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
+import { FairGroups, type Kind } from '../../platform/fair-groups.ts'
 import { uuid7 } from '../../platform/ids.ts'
 import { metrics } from '../../platform/metrics.ts'
-import { Together } from '../../platform/together.ts'
 import { follow, type SpanContext, storedTrace } from '../../platform/tracing.ts'
 import type { ProviderName } from '../../providers/mta-provider.ts'
 import type { ByteLimits } from '../caps/caps.ts'
@@ -19,6 +19,7 @@ import {
 import { countDaily } from './daily.ts'
 import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
+import { largeBytes } from './large.ts'
 import { Quota, storedBytes } from './quota.ts'
 import { Repetitions } from './repetition.ts'
 import type { Answer, Outcome, Submission, Way } from './submission.ts'
@@ -38,19 +39,24 @@ export interface Accepts {
 /**
  * Mail is accepted in groups, one transaction each. Success is answered after the commit.
  *
- * Each mail has a verdict of its own, and a request that makes its transaction fail costs no other request its answer
- * (platform/together.ts).
+ * Each mail has a verdict of its own. A request that makes its transaction fail costs no other request its answer, and a
+ * project that sends much has its turn like any other (platform/fair-groups.ts).
  */
 export class Acceptance implements Accepts {
   readonly #db: Db
   readonly #rules: Rules
-  readonly #groups: Together<Submission, Answer>
+  readonly #groups: FairGroups<Submission, Answer>
 
   /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
   constructor(db: Db, providers: readonly ProviderName[], byteLimits: ByteLimits) {
     this.#db = db
     this.#rules = { providers: new Set(providers), byteLimits }
-    this.#groups = new Together((group) => this.#commit(group), { groupsAtOnce, take })
+    this.#groups = new FairGroups((group) => this.#commit(group), {
+      groupsAtOnce,
+      tenantOf: ({ sender }) => sender.projectId,
+      kindOf,
+      newRoom,
+    })
   }
 
   async accept(submission: Submission, way: Way = 'http'): Promise<Answer> {
@@ -80,17 +86,20 @@ function count(outcomes: readonly Outcome[], way: Way): void {
   }
 }
 
-function take(waiting: readonly Submission[]): number {
-  let mails = 0
-  let bytes = 0
-  let count = 0
-  for (const submission of waiting) {
-    mails += submission.mails.length
-    bytes += bytesOf(submission)
-    if (count > 0 && (mails > maxGroupMails || bytes > maxGroupBytes)) break
-    count++
+/** More than this takes long enough to be noticed by whoever is in the same group. */
+const largeMails = 20
+
+const kindOf = (submission: Submission): Kind =>
+  submission.mails.length > largeMails || bytesOf(submission) > largeBytes ? 'large' : 'small'
+
+function newRoom(): (submission: Submission) => boolean {
+  let mails = maxGroupMails
+  let bytes = maxGroupBytes
+  return (submission) => {
+    mails -= submission.mails.length
+    bytes -= bytesOf(submission)
+    return mails >= 0 && bytes >= 0
   }
-  return count
 }
 
 const bytesOf = ({ mails }: Submission): number =>
