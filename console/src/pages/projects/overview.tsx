@@ -120,8 +120,8 @@ const limitLabels: Record<string, string> = {
   max_api_keys: 'API keys',
   max_pending_invitations: 'Pending invitations',
   max_suppressions: 'Suppressed manually',
-  max_bytes_per_day: 'Stored today',
-  max_inbound_bytes_per_day: 'Came in today',
+  max_bytes_per_day: 'Mail stored today',
+  max_inbound_bytes_per_day: 'Inbound mail today',
 }
 
 function PlanInForce({ project }: { project: Project }) {
