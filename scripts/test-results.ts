@@ -6,7 +6,8 @@ import type { TestRecord } from './test-recorder.ts'
 
 /**
  * What is left of a run of tests: how long each file took, which tests failed, and the logs of the parts (PostgreSQL,
- * Postfix, Knot, nginx, Postern's processes) that the failed files had started. In test-results/, until the next run.
+ * Postfix, Knot, nginx, Postern's processes) that the failed files had started. In test-results/, until the next run; CI keeps
+ * those of all its steps.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const folder = path.join(root, 'test-results')
@@ -75,7 +76,10 @@ const logFolderOf = (file: string): string => file.replaceAll('/', '__')
 let made = 0
 
 export function makeResults(): Results {
-  if (made === 0) for (const old of existsSync(folder) ? readdirSync(folder) : []) removeOld(old)
+  // CI goes through several runs, and shows at its end where the logs of each are.
+  const isPartOfCi = process.env['POSTERN_TEST_REPORT'] !== undefined
+  if (made === 0 && !isPartOfCi)
+    for (const old of existsSync(folder) ? readdirSync(folder) : []) removeOld(old)
   return new Results(path.join(folder, `${process.pid}-${++made}`))
 }
 

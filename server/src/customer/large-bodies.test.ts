@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
 import { Client, signedIn } from '../testing/client.ts'
@@ -82,6 +83,29 @@ describe('a project whose large body takes its time', () => {
     call.destroy()
     await assert.rejects(status)
     assert.equal(await second, refused)
+  })
+})
+
+describe('clients that leave at once', () => {
+  test('take nothing of the budget with them', async () => {
+    const slow = await makeSender()
+    const { port, hostname } = new URL(api.url)
+    const leave = () =>
+      new Promise<void>((resolve) => {
+        const socket = connect(Number(port), hostname, () => {
+          const head = [
+            'POST /v1/messages HTTP/1.1',
+            `host: ${hostname}`,
+            `authorization: Bearer ${slow.secret}`,
+            'content-type: application/json',
+            `content-length: ${36 * mebibyte}`,
+          ]
+          socket.write(`${head.join('\r\n')}\r\n\r\n{`, () => socket.resetAndDestroy())
+        })
+        socket.once('close', () => resolve())
+      })
+    for (let no = 0; no < 20; no++) await leave()
+    assert.equal(await send(api.url, slow), refused)
   })
 })
 

@@ -66,6 +66,8 @@ export function shareLargeBodies(plane: HttpServer, deps: LargeBodyDeps): void {
       held.isOver = true
       release(held)
     })
+    // A client that left while it was looked at who it is: it has been told already.
+    held.isOver = reply.raw.closed || request.raw.destroyed
     const refused = await earlyRefusal(request, deps)
     if (refused) {
       leaveBodyUnread(request, reply)

@@ -114,6 +114,25 @@ describe('fair groups', () => {
     assert.equal((await large).length, 3)
   })
 
+  test('of a tenant with both kinds waiting are of each in turn', async () => {
+    const { fair, groups, end } = slow()
+    const small = askAll(
+      fair,
+      Array.from({ length: 12 }, () => [1, 1]),
+    )
+    const large = askAll(fair, [
+      [1, 9],
+      [1, 9],
+    ])
+    await turn()
+    for (let no = 0; no < 5; no++) await end(no)
+    assert.deepEqual(
+      groups.map(([first]) => first?.[1]),
+      [1, 9, 1, 9, 1],
+    )
+    assert.equal((await small).length + (await large).length, 14)
+  })
+
   test('that fail are split until what makes them fail is alone', async () => {
     const fair = new FairGroups<Asked, string>(
       async (group) => {

@@ -21,7 +21,8 @@ export interface FairGroupsOptions<Asked> {
 /**
  * Groups as in together.ts, of many tenants, with a share for each: a group takes one of each tenant's in turn until it is
  * full. A tenant is in one group at a time, because what it has under way may hold locks that its next group needs: others
- * would wait with it. Large and small do not share a group, and neither waits for groups of the other.
+ * would wait with it. Large and small do not share a group, and no tenant's waits for groups of the other kind of others. A
+ * tenant that has both waiting has them in turn.
  */
 export class FairGroups<Asked, Answer> {
   readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
@@ -33,6 +34,8 @@ export class FairGroups<Asked, Answer> {
   }
   readonly #running: Record<Kind, number> = { small: 0, large: 0 }
   readonly #busy = new Set<number>()
+  /** Of tenants that have something waiting or under way. */
+  readonly #lastKind = new Map<number, Kind>()
   #isScheduled = false
 
   /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
@@ -79,7 +82,7 @@ export class FairGroups<Asked, Answer> {
       before = group.length
       for (const [tenant, own] of [...waiting]) {
         const [first] = own
-        if (!first || this.#busy.has(tenant)) continue
+        if (!first || this.#busy.has(tenant) || this.#isTurnOfOther(tenant, kind)) continue
         if (!hasRoom(first.asked) && group.length > 0) return group
         group.push(first)
         own.shift()
@@ -94,12 +97,25 @@ export class FairGroups<Asked, Answer> {
   #start(kind: Kind, group: readonly Waiting<Asked, Answer>[]): void {
     const tenants = group.map(({ asked }) => this.#options.tenantOf(asked))
     this.#running[kind]++
-    for (const tenant of tenants) this.#busy.add(tenant)
+    for (const tenant of tenants) {
+      this.#busy.add(tenant)
+      this.#lastKind.set(tenant, kind)
+    }
     void this.#answer(group).finally(() => {
       this.#running[kind]--
-      for (const tenant of tenants) this.#busy.delete(tenant)
+      for (const tenant of tenants) {
+        this.#busy.delete(tenant)
+        if (!this.#waiting.small.has(tenant) && !this.#waiting.large.has(tenant))
+          this.#lastKind.delete(tenant)
+      }
       this.#next()
     })
+  }
+
+  /** Otherwise a tenant with small ones without end would never have a large one answered. */
+  #isTurnOfOther(tenant: number, kind: Kind): boolean {
+    const other = kind === 'small' ? 'large' : 'small'
+    return this.#lastKind.get(tenant) === kind && this.#waiting[other].has(tenant)
   }
 
   async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {

@@ -110,24 +110,70 @@ describe('bodies', () => {
   test('are moved a few in each transaction, by number and by bytes', async () => {
     const { database, sender } = await place()
     for (let no = 0; no < 5; no++) await sender.send({ text: 'x'.repeat(1000) })
-    const mail = await inTheFuture(database, 3)
+    const mail = await inTheFuture(database, 2)
+    interface Step {
+      part: string
+      moved: number
+      dropped: boolean | null
+      last_shard: number
+      last_message: string
+    }
+    let last: Step | undefined
     const step = async (rowsAtMost: number, bytesAtMost: number) => {
       const { rows } = await mail.transaction((tx) =>
-        sql<{ moved: number; dropped: string | null }>`
-          select * from mail.drop_bodies(24, ${rowsAtMost}, ${bytesAtMost})`.execute(tx),
+        sql<Step>`
+          select * from mail.drop_bodies(24, ${rowsAtMost}, ${bytesAtMost}, ${last?.part ?? null},
+                                         ${last?.last_shard ?? null}::smallint, ${last?.last_message ?? null}::uuid)`.execute(
+          tx,
+        ),
       )
-      return rows[0]
+      last = rows[0]
+      return last && [last.moved, last.dropped]
     }
-    assert.match((await step(2, 1_000_000))?.dropped ?? '', /^bodies_/, 'an empty day')
-    assert.equal((await step(2, 1_000_000))?.moved, 2)
-    assert.equal((await step(100, 1))?.moved, 1, 'one at least')
-    assert.equal((await step(100, 1_000_000))?.moved, 2)
-    assert.match((await step(100, 1_000_000))?.dropped ?? '', /^bodies_/)
+    // The day before has a partition of its own, in which nothing is.
+    assert.deepEqual(await step(2, 1_000_000), [0, true])
+    assert.deepEqual(await step(2, 1_000_000), [2, false])
+    assert.deepEqual(await step(100, 1), [1, false], 'one at least')
+    assert.deepEqual(await step(2, 1_000_000), [2, false])
+    assert.deepEqual(await step(2, 1_000_000), [0, true])
+    assert.equal(await step(2, 1_000_000), undefined)
     assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 5)
-    for (const arguments_ of ['null, 1, 1', '24, null, 1', '24, 1, null', '23, 1, 1'])
+    for (const sizes of ['null, 1, 1', '24, null, 1', '24, 1, null', '23, 1, 1'])
       await assert.rejects(
-        database.query(`select * from mail.drop_bodies(${arguments_})`),
+        database.query(`select * from mail.drop_bodies(${sizes}, null, null, null)`),
         /24 to 87840 hours/,
       )
+  })
+
+  test('of many that wait are looked through once, whatever was moved before', async () => {
+    const { database, sender } = await place()
+    const id = await sender.send()
+    await database.query(
+      `with copy as (
+         insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient, due_at)
+         select postern.uuid7(postern.now()), 0, project_id, identity_id, provider, recipient, due_at
+           from mail.dispatch, generate_series(1, 12000) where message_id = $1
+         returning message_id, project_id)
+       insert into mail.bodies (message_id, project_id, format, content)
+       select message_id, project_id, 'json', '{}' from copy`,
+      [id],
+    )
+    const mail = await inTheFuture(database, 3)
+    const { moved } = await dropBodies(mail, 24)
+    assert.equal(moved, 12_001)
+    assert.deepEqual(await bodiesIn(database, 'bodies'), [])
+    assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 12_001)
+  })
+
+  test('wait while somebody reads their day, and keep nobody else waiting', async () => {
+    const { database, sender } = await place()
+    await handOver(database, await sender.send())
+    const mail = await inTheFuture(database, 3)
+    await mail.transaction(async (reader) => {
+      await sql`select from mail.bodies`.execute(reader)
+      assert.deepEqual((await dropBodies(mail, 24)).dropped, [])
+      await sender.send()
+    })
+    assert.equal((await dropBodies(mail, 24)).dropped.length, 3)
   })
 })

@@ -62,8 +62,7 @@ export async function insert(
 export async function deleteExpired(tx: Tx, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.idempotency where ctid = any(array(
-      select ctid from control.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))`.execute(
-    tx,
-  )
+      select ctid from control.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))
+       and expires_at <= postern.now()`.execute(tx)
   return Number(numAffectedRows ?? 0n)
 }

@@ -146,24 +146,9 @@ async function write(
   const { projectId, routings, hasReader } = plan
   const { now, shard } = await findMoment(tx, projectId)
   const shown = shownFields(raw)
-  const messages = await sendOn(tx, deps.byteLimits, plan, examined, {
-    from,
-    isUtf8,
-    header: shown.from,
-    subject: shown.subject,
-  })
   const bodyId = hasReader ? uuid7(now.getTime()) : null
-  const rows = routings.map((routing) => rowOf(routing, now, bodyId, messages))
-  if (bodyId !== null) await insertBody(tx, bodyId, projectId, raw)
+  const rows = routings.map((routing) => rowOf(routing, now, bodyId))
   const { authentication, parsed } = examined
-  await insertInbound(
-    tx,
-    {
-      ...{ projectId, envelopeFrom: from, fromHeader: shown.from, subject: shown.subject },
-      ...{ sizeBytes: raw.length, authentication, remoteAddress: client.ip },
-    },
-    rows,
-  )
   const readers = rows.flatMap(({ id, endpointId, bodyId, recipient }) =>
     endpointId === null || bodyId === null ? [] : [{ inboundId: id, endpointId, bodyId, recipient }],
   )
@@ -177,7 +162,26 @@ async function write(
     ),
   }))
   const kept = (bodyId === null ? 0 : raw.length) + Buffer.byteLength(JSON.stringify(events))
+  // Before anything is written: what is refused costs no disk.
   await takeInboundQuota(tx, { projectId, now, bytes: inboundBytes(rows.length, kept) }, deps.byteLimits)
+  const messages = await sendOn(tx, deps.byteLimits, plan, examined, {
+    from,
+    isUtf8,
+    header: shown.from,
+    subject: shown.subject,
+  })
+  if (bodyId !== null) await insertBody(tx, bodyId, projectId, raw)
+  await insertInbound(
+    tx,
+    {
+      ...{ projectId, envelopeFrom: from, fromHeader: shown.from, subject: shown.subject },
+      ...{ sizeBytes: raw.length, authentication, remoteAddress: client.ip },
+    },
+    rows.map((row) => ({
+      ...row,
+      messageId: row.action === 'forward' ? (messages.get(row.domainId) ?? null) : null,
+    })),
+  )
   await writeEvents(tx, events)
   return { id: rows[0]?.id ?? '', projectId, actions: rows.map(({ action }) => action), authentication }
 }
@@ -226,8 +230,7 @@ function rowOf(
   { address, outcome, route, domain }: Routing,
   now: Date,
   bodyId: string | null,
-  messages: ReadonlyMap<number, string>,
-): InboundRow {
+): Omit<InboundRow, 'messageId'> {
   if (!route || !domain || !isTaken(outcome)) throw new RoutesMoved()
   return {
     id: uuid7(now.getTime()),
@@ -235,7 +238,6 @@ function rowOf(
     routeId: route.id,
     action: outcome,
     endpointId: outcome === 'endpoint' ? route.endpoint_id : null,
-    messageId: outcome === 'forward' ? (messages.get(domain.id) ?? null) : null,
     recipient: address,
     bodyId: outcome === 'endpoint' ? bodyId : null,
   }

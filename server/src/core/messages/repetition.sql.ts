@@ -64,8 +64,7 @@ export async function insertAnswers(
 export async function deleteExpiredAnswers(tx: Tx, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from mail.idempotency where ctid = any(array(
-      select ctid from mail.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))`.execute(
-    tx,
-  )
+      select ctid from mail.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))
+       and expires_at <= postern.now()`.execute(tx)
   return Number(numAffectedRows ?? 0n)
 }

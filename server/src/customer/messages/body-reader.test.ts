@@ -138,3 +138,19 @@ describe('a thread that fails', () => {
     await eventually('another thread answers', async () => (await threadOf()) !== first)
   })
 })
+
+describe('a machine that gives no thread', () => {
+  test('has each body refused for now, and none waits for ever', async () => {
+    // A Worker takes no such address: its constructor throws.
+    const reader = new BodyReader({ module: new URL('https://example.com/reader.js') })
+    cleanUp(() => reader.close())
+    const body = () => ({
+      ...{ operation: 'messages.send' as const, isRepeatable: false },
+      bytes: new Uint8Array(Buffer.from('{}')),
+    })
+    const answers = await Promise.allSettled([reader.read(body()), reader.read(body())])
+    answers.push(...(await Promise.allSettled([reader.read(body())])))
+    for (const answer of answers)
+      assert.ok(answer.status === 'rejected' && answer.reason.code === 'unavailable', String(answer.status))
+  })
+})

@@ -85,11 +85,12 @@ export class BodyReader {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    for (const { reject } of this.#waiting.splice(0)) reject(notRead('the body reader was closed'))
     await this.#worker?.terminate()
   }
 
   #next(): void {
-    if (this.#current) return
+    if (this.#current || this.#isClosed) return
     clearTimeout(this.#timer)
     this.#current = this.#waiting.shift()
     if (!this.#current) {
@@ -97,11 +98,19 @@ export class BodyReader {
       this.#timer = setTimeout(() => this.#end(), this.#idleMs).unref()
       return
     }
-    const { operation, bytes, isRepeatable } = this.#current
+    this.#timer = setTimeout(() => this.#fail(`a body took more than ${this.#withinMs} ms`), this.#withinMs)
+    try {
+      this.#send(this.#current)
+    } catch (error) {
+      // The machine gives us no more threads: the next body may be luckier.
+      this.#fail(String(error))
+    }
+  }
+
+  #send({ operation, bytes, isRepeatable }: Waiting): void {
     this.#worker ??= this.#start()
     // While an answer is awaited the process must not end.
     this.#worker.ref()
-    this.#timer = setTimeout(() => this.#fail(`a body took more than ${this.#withinMs} ms`), this.#withinMs)
     this.#worker.postMessage({ operation, bytes, isRepeatable } satisfies LargeBody, [
       bytes.buffer as ArrayBuffer,
     ])
@@ -137,12 +146,7 @@ export class BodyReader {
     const asker = this.#current
     this.#current = undefined
     this.#end()
-    asker?.reject(
-      new PosternError('unavailable', 'The body could not be read in time. Repeat the request in a moment.', {
-        cause: new Error(why),
-        retryAfterSeconds: 1,
-      }),
-    )
+    asker?.reject(notRead(why))
     this.#next()
   }
 
@@ -151,6 +155,12 @@ export class BodyReader {
     this.#worker = undefined
   }
 }
+
+const notRead = (why: string): PosternError =>
+  new PosternError('unavailable', 'The body could not be read in time. Repeat the request in a moment.', {
+    cause: new Error(why),
+    retryAfterSeconds: 1,
+  })
 
 const receivedMails = ({ mails, requestHash }: Extract<Word, { mails: unknown }>): RequestMails => ({
   mails: mails.map(
