@@ -153,7 +153,10 @@ describe("the shop's own Postfix", () => {
     )
     await stage.startIntake()
     for (let n = 0; n < mails; n++) {
-      const delivery = await delivered(`fritz${n}@example.net`)
+      const delivery = await delivered(`fritz${n}@example.net`).catch(async ({ message }: Error) => {
+        const log = (await smartHost.log()).split('\n').slice(-20).join('\n')
+        assert.fail(`${message}. It waits: ${JSON.stringify(await smartHost.queue())}. The log ends:\n${log}`)
+      })
       await assertAuthentic(delivery)
       assert.match(delivery.raw.toString(), new RegExp(`^Subject: Mail ${n}\r$`, 'm'))
     }
