@@ -252,8 +252,13 @@ async function startPart(
   const log = openSync(logFile, 'a')
   const child = spawn(process.execPath, command, { env, stdio: ['ignore', log, log] })
   closeSync(log)
+  let isEnded = false
+  child.once('exit', (code, signal) => {
+    if (!isEnded) process.stdout.write(`postern ${name} ended by itself: ${signal ?? `exit code ${code}`}\n`)
+  })
   const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return
+    isEnded = true
     const ended = once(child, 'exit')
     child.kill(signal)
     await ended

@@ -19,7 +19,7 @@ const steps: [what: string, command: string, ...args: string[]][] = [
 
 const failed = await sideBySide(
   steps.map(([title, command, ...args]) => ({ title, command, args })),
-  { atOnce: 2 },
+  { atOnce: 2, timeoutMs: 900_000 },
 )
 process.stdout.write(failed.length === 0 ? '\nAll checks passed.\n' : `\nFailed: ${failed.join(', ')}\n`)
 process.exitCode = failed.length === 0 ? 0 : 1

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { environment } from './run-tests.ts'
@@ -25,6 +26,22 @@ const forms = [
   'prove:neighbours --only c1,m8 --beside-only --rounds 1 --phase-ms 1000 --endpoints 200 --batch-mails 50 --large-mails 5',
 ].map((form) => `${form} --counts-only${isSeeded(form) ? ` --seed ${seed}` : ''}`)
 
+/** Several times as long as the longest takes on a busy machine. */
+const timeoutMs = 1_200_000
+
+/** What the parts of a run logged as a warning or worse: the last lines of each. */
+function troubleIn(folder: string): string {
+  const isTrouble = /"level":[456]0\b|\b(ERROR|FATAL|PANIC):/
+  return globSync('*.log', { cwd: folder })
+    .map((file) => {
+      const lines = readFileSync(path.join(folder, file), 'utf8').trimEnd().split('\n')
+      return [...lines.filter((line) => isTrouble.test(line)).slice(-10), ...lines.slice(-3)]
+        .map((line) => `${file}: ${line.slice(0, 600)}\n`)
+        .join('')
+    })
+    .join('')
+}
+
 interface Form {
   title: string
   /** Where the run leaves the logs of its parts. */
@@ -45,9 +62,10 @@ async function prove(titles: readonly string[], atOnce: number): Promise<Form[]>
       env: { ...environment, POSTERN_TEST_LOGS: run.logs },
     }
   })
-  const failed = await sideBySide(steps, { atOnce })
+  const failed = await sideBySide(steps, { atOnce, timeoutMs })
   for (const run of runs)
-    if (!failed.includes(run.title)) await rm(run.logs, { recursive: true, force: true })
+    if (failed.includes(run.title)) process.stdout.write(`\n── log of ${run.title}\n${troubleIn(run.logs)}`)
+    else await rm(run.logs, { recursive: true, force: true })
   return runs.filter(({ title }) => failed.includes(title))
 }
 

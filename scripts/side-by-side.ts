@@ -8,33 +8,66 @@ export interface Step {
   env?: NodeJS.ProcessEnv
 }
 
+/** For a step to end what it has started and to keep its logs, once it was told to end. */
+const endMs = 60_000
+
 const root = path.resolve(import.meta.dirname, '..')
 
-/** Runs all of them, a few at a time. What each says is shown when it ends. Gives back the titles of those that failed. */
-export async function sideBySide(steps: Step[], { atOnce }: { atOnce: number }): Promise<string[]> {
+/**
+ * Runs all of them, a few at a time. What each says is shown when it ends. Gives back the titles of those that failed.
+ * A step that takes longer than `timeoutMs` is ended, and has failed.
+ */
+export async function sideBySide(
+  steps: Step[],
+  { atOnce, timeoutMs }: { atOnce: number; timeoutMs: number },
+): Promise<string[]> {
   const failed: string[] = []
-  const waiting = steps.values()
+  const waiting = [...steps]
+  const running = new Set<Running>()
+  const interrupt = (): void => {
+    waiting.length = 0
+    for (const { signal } of running) signal('SIGINT')
+  }
+  process.once('SIGINT', interrupt)
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
-      for (const { title, command, args, env = process.env } of waiting) {
+      for (let step = waiting.shift(); step; step = waiting.shift()) {
         const startedAt = performance.now()
-        const { code, said } = await run(command, args, env)
+        const started = start(step, timeoutMs)
+        running.add(started)
+        const { code, said } = await started.ended
+        running.delete(started)
         const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-        process.stdout.write(`\n── ${title} (${seconds} s)\n${said}`)
-        if (code !== 0) failed.push(title)
+        process.stdout.write(`\n── ${step.title} (${seconds} s)\n${said}`)
+        if (code !== 0) failed.push(step.title)
       }
     }),
   )
+  process.off('SIGINT', interrupt)
   return failed
 }
 
-async function run(command: string, args: string[], env: NodeJS.ProcessEnv) {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: root, env })
+interface Running {
+  signal(signal: NodeJS.Signals): void
+  ended: Promise<{ code: number | null; said: Buffer }>
+}
+
+function start({ command, args, env = process.env }: Step, timeoutMs: number): Running {
+  // In a process group of its own: npm starts a shell, which starts the program, and all of them are to end.
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: root, env, detached: true })
   const said: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => said.push(chunk))
-  const code = await new Promise<number | null>((resolve, reject) => {
+  const signal = (name: NodeJS.Signals): void => {
+    if (child.pid) process.kill(-child.pid, name)
+  }
+  const end = (name: NodeJS.Signals) => () => {
+    said.push(Buffer.from(`\nIt has not ended: ${name}.\n`))
+    signal(name)
+  }
+  const timers = [setTimeout(end('SIGTERM'), timeoutMs), setTimeout(end('SIGKILL'), timeoutMs + endMs)]
+  const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
-  })
-  return { code, said: Buffer.concat(said) }
+  }).finally(() => timers.forEach(clearTimeout))
+  return { signal, ended: ended.then((code) => ({ code, said: Buffer.concat(said) })) }
 }

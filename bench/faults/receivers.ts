@@ -192,7 +192,7 @@ async function makeEndpoints({ postern, senders }: Stage): Promise<void> {
   }
 }
 
-/** With nothing wrong any more, all that waits is due now. Ends when nothing waits that is of that age. */
+/** With nothing wrong any more, all that waits is due now. Ends when nothing waits that is of that age; fails if that never is. */
 async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
   for (const deadline = now() + drainMs; now() < deadline; await sleep(1000)) {
     const [row] = await query<{ waiting: number }>(
@@ -206,6 +206,15 @@ async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
     )
     await query('update mail.deliveries set due_at = postern.now() where due_at > postern.now()')
   }
+  const queues = await query(
+    `select queues.*, postern.now() as now, endpoints.url, endpoints.is_active,
+            (select count(*) from mail.deliveries where deliveries.endpoint_id = queues.endpoint_id) as waiting,
+            (select count(*) from mail.wakes where wakes.endpoint_id = queues.endpoint_id) as wakes
+       from mail.endpoint_queues as queues join control.endpoints on endpoints.id = endpoint_id`,
+  )
+  throw new Error(
+    `Deliveries wait and are not made:\n${queues.map((queue) => JSON.stringify(queue)).join('\n')}`,
+  )
 }
 
 /** As if they had answered well for long: what an earlier phase did to them is not to spare them the next one. */

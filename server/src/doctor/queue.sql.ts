@@ -51,7 +51,7 @@ export async function sinceChores(tx: ReadTx): Promise<number | null> {
   return rows[0]?.seconds ?? null
 }
 
-/** Days from today on for which every table of mail has its partition. -1: not even today. */
+/** Days from today on for which every table of mail has its partition, but for those made when needed. -1: not even today. */
 export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ days: number }>`
     select coalesce(min(days), -1) as days from (
@@ -62,7 +62,9 @@ export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
                                (postern.now() at time zone 'UTC')::date + 30, interval '1 day') as day) as days
         where is_there)::int - 1 as days
         from (select relname::text as cut from pg_class
-               where relkind = 'p' and relnamespace = 'mail'::regnamespace) as cuts) as counted`.execute(tx)
+               where relkind = 'p' and relnamespace = 'mail'::regnamespace and relname <> 'waiting_bodies') as cuts) as counted`.execute(
+    tx,
+  )
   return rows[0]?.days ?? -1
 }
 

@@ -217,6 +217,8 @@ function limitsOf({ things, mail }: Project, plan: View): object[] {
     limit('max_api_keys', things['api-keys'].length),
     limit('max_pending_invitations', invited.length),
     limit('max_suppressions', mail.suppressed.length),
+    limit('max_bytes_per_day', 0),
+    limit('max_inbound_bytes_per_day', 0),
   ]
 }
 
