@@ -84,6 +84,8 @@ const usualProgram =
 const appUser = 'postern_app'
 const email = 'bench@example.com'
 const exec = promisify(execFile)
+/** Of a command, on a machine that does much else. */
+const callMs = 600_000
 
 export async function startPostern(options: PosternOptions = {}): Promise<Postern> {
   const home = await mkdtemp(path.join(tmpdir(), 'postern-bench-'))
@@ -128,7 +130,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const env = { ...environment(databaseUrl, ownerUrl), ...compiled, ...secrets, ...options.environment }
     const { program = usualProgram } = options
     const postern = async (...args: string[]): Promise<string> =>
-      (await exec(process.execPath, [program, ...args], { env })).stdout.trim()
+      (await exec(process.execPath, [program, ...args], { env, timeout: callMs })).stdout.trim()
     await postern('migrate')
     if (isNew) await postern('admin', 'create', '--email', email)
 
@@ -175,8 +177,8 @@ async function keepLogs(home: string, postgresHome: string): Promise<void> {
 
 const call = (args: readonly string[], env: Record<string, string>): Promise<Called> =>
   new Promise((resolve) => {
-    execFile(process.execPath, args, { env }, (error, stdout, stderr) =>
-      resolve({ status: error ? Number(error.code) : 0, stdout, stderr }),
+    execFile(process.execPath, args, { env, timeout: callMs }, (error, stdout, stderr) =>
+      resolve({ status: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     )
   })
 

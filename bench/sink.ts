@@ -43,12 +43,16 @@ export interface Delivery {
   returnPath: string
 }
 
+/** On a machine that does much else. */
+const readyMs = 180_000
+
 /** `paceMs`: how long it takes from having a mail to saying so. */
 export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
   const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger, String(paceMs)])
   let state: SinkState = { count: 0, pending: 0, givenUp: 0 }
   let emptiedAt = 0
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const signal = AbortSignal.timeout(readyMs)
+  const [{ port }] = (await once(child, 'message', { signal })) as [{ port: number }]
   child.on('message', (told: SinkState) => {
     state = told
   })

@@ -216,4 +216,18 @@ describe('a guarded call', () => {
     await endsByItsLimit(`https://127.0.0.1:${silent}/`)
     await agent.destroy()
   })
+
+  test('keeps no request waiting for the connection of another one', async () => {
+    const all = Promise.withResolvers<void>()
+    let calls = 0
+    // Nobody is told in which protocol to go on.
+    const silent = await listening(createServer(() => void (++calls === 3 && all.resolve())))
+    const agent = insideGuard(silent).agent({ ...timeouts, connectionsPerOrigin: 3 })
+    const requests = Array.from({ length: 3 }, () =>
+      request(`https://127.0.0.1:${silent}/`, { dispatcher: agent, method: 'POST' }),
+    )
+    await all.promise
+    await agent.destroy()
+    for (const { status } of await Promise.allSettled(requests)) assert.equal(status, 'rejected')
+  })
 })

@@ -94,6 +94,8 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
         headersTimeout: headersTimeoutMs,
         bodyTimeout: bodyTimeoutMs,
         clientTtl: connectionLifeMs,
+        // Or the first connection to a host is waited for by everybody, until it has agreed on a protocol.
+        allowH2: false,
         // The usual one makes a Client of a single connection, which has no end of life.
         factory: (origin, options) => new Pool(origin, options),
         connect(options, done) {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { UnscopedDb } from '../../platform/db/db.ts'
 import type { PosternError } from '../../platform/errors.ts'
-import { Together } from '../../platform/together.ts'
+import { Together, type TogetherOptions } from '../../platform/together.ts'
 import type { SealedSecret, Vault } from '../secrets/vault.ts'
 import type { Leased } from './queues.sql.ts'
 import { signingKey } from './signed.ts'
@@ -11,7 +11,7 @@ import { findTargets, type TargetRow } from './target.sql.ts'
  * Of questions that come at about the same time. A statement costs as much as half a request: with 4 ms a worker delivers
  * half as much again as with none.
  */
-export const gathering = { gatherMs: 4, take: ({ length }: { length: number }) => Math.min(length, 200) }
+export const gathering: TogetherOptions = { gatherMs: 4, atMost: 200 }
 
 /** Where an endpoint is, and what to sign with. */
 export interface Target {
