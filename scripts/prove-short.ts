@@ -31,7 +31,7 @@ const timeoutMs = 1_200_000
 
 /** What the parts of a run logged as a warning or worse: the last lines of each. */
 function troubleIn(folder: string): string {
-  const isTrouble = /"level":[456]0\b|\b(ERROR|FATAL|PANIC):/
+  const isTrouble = /"level":"(warn|error|fatal)"|\b(ERROR|FATAL|PANIC):/
   return globSync('*.log', { cwd: folder })
     .map((file) => {
       const lines = readFileSync(path.join(folder, file), 'utf8').trimEnd().split('\n')

@@ -203,7 +203,9 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
 async function internalErrors(directory: string): Promise<string> {
   const files = (await readdir(directory)).filter((file) => /^api-\d+\.log$/.test(file))
   const texts = await Promise.all(files.map((file) => readFile(path.join(directory, file), 'utf8')))
-  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => /"level":(50|60)\b/.test(line))
+  const lines = texts
+    .flatMap((text) => text.split('\n'))
+    .filter((line) => /"level":"(error|fatal)"/.test(line))
   return lines.slice(-5).join('\n')
 }
 
