@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { request } from 'undici'
 import { makeCertificate } from '../testing/certificate.ts'
@@ -218,16 +218,18 @@ describe('a guarded call', () => {
   })
 
   test('keeps no request waiting for the connection of another one', async () => {
-    const all = Promise.withResolvers<void>()
-    let calls = 0
+    const all = Promise.withResolvers<Socket[]>()
+    const calls: Socket[] = []
     // Nobody is told in which protocol to go on.
-    const silent = await listening(createServer(() => void (++calls === 3 && all.resolve())))
+    const silent = await listening(
+      createServer((socket) => void (calls.push(socket) === 3 && all.resolve(calls))),
+    )
     const agent = insideGuard(silent).agent({ ...timeouts, connectionsPerOrigin: 3 })
     const requests = Array.from({ length: 3 }, () =>
       request(`https://127.0.0.1:${silent}/`, { dispatcher: agent, method: 'POST' }),
     )
-    await all.promise
-    await agent.destroy()
+    for (const socket of await all.promise) socket.destroy()
     for (const { status } of await Promise.allSettled(requests)) assert.equal(status, 'rejected')
+    await agent.destroy()
   })
 })
