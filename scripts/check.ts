@@ -21,5 +21,9 @@ const failed = await sideBySide(
   steps.map(([title, command, ...args]) => ({ title, command, args })),
   { atOnce: 2, timeoutMs: 900_000 },
 )
-process.stdout.write(failed.length === 0 ? '\nAll checks passed.\n' : `\nFailed: ${failed.join(', ')}\n`)
+process.stdout.write(
+  failed.length === 0
+    ? '\nAll checks passed.\n'
+    : `\nFailed: ${failed.map(({ title }) => title).join(', ')}\n`,
+)
 process.exitCode = failed.length === 0 ? 0 : 1

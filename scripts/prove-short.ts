@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { environment } from './run-tests.ts'
 import { sideBySide } from './side-by-side.ts'
-import { announce, makeResults, seed } from './test-results.ts'
+import { announce, indent, makeResults, seed } from './test-results.ts'
 
 /** The others leave nothing to chance. */
 const isSeeded = (form: string): boolean => !/^prove:(snapshot|neighbours)/.test(form)
@@ -48,8 +48,12 @@ interface Form {
   logs: string
 }
 
+interface FailedForm extends Form {
+  said: string
+}
+
 /** Returns those that failed, with their logs. */
-async function prove(titles: readonly string[], atOnce: number): Promise<Form[]> {
+async function prove(titles: readonly string[], atOnce: number): Promise<FailedForm[]> {
   const { logs } = makeResults()
   const runs = titles.map((title) => ({ title, logs: path.join(logs, title.replace(/ .*/, '')) }))
   const steps = runs.map((run) => {
@@ -63,10 +67,15 @@ async function prove(titles: readonly string[], atOnce: number): Promise<Form[]>
     }
   })
   const failed = await sideBySide(steps, { atOnce, timeoutMs })
-  for (const run of runs)
-    if (failed.includes(run.title)) process.stdout.write(`\n── log of ${run.title}\n${troubleIn(run.logs)}`)
-    else await rm(run.logs, { recursive: true, force: true })
-  return runs.filter(({ title }) => failed.includes(title))
+  const failedForms: FailedForm[] = []
+  for (const run of runs) {
+    const failure = failed.find(({ title }) => title === run.title)
+    if (failure) {
+      process.stdout.write(`\n── log of ${run.title}\n${troubleIn(run.logs)}`)
+      failedForms.push({ ...run, said: failure.said })
+    } else await rm(run.logs, { recursive: true, force: true })
+  }
+  return failedForms
 }
 
 const failed = await prove(forms, 4)
@@ -79,10 +88,11 @@ else {
     1,
   )
   const stillFails = new Set(again.map(({ title }) => title))
-  const blocks = failed.map(({ title, logs }) => {
+  const blocks = failed.map(({ title, logs, said }) => {
     const state = stillFails.has(title) ? 'FAILED TWICE' : 'UNSTEADY, passed when repeated'
     const [script, ...args] = title.split(' ')
-    return `${state}: ${script}\n  repeat: npm run ${script} -- ${args.join(' ')}\n  logs:   ${logs}\n`
+    const lastLines = said.trimEnd().split('\n').slice(-10)
+    return `${state}: ${script}\n${indent(lastLines)}  repeat: npm run ${script} -- ${args.join(' ')}\n  logs:   ${logs}\n`
   })
   announce(blocks.join(''))
 }

@@ -8,20 +8,25 @@ export interface Step {
   env?: NodeJS.ProcessEnv
 }
 
+export interface Failed {
+  title: string
+  said: string
+}
+
 /** For a step to end what it has started and to keep its logs, once it was told to end. */
 const endMs = 60_000
 
 const root = path.resolve(import.meta.dirname, '..')
 
 /**
- * Runs all of them, a few at a time. What each says is shown when it ends. Gives back the titles of those that failed.
+ * Runs all of them, a few at a time. What each says is shown when it ends. Gives back those that failed, with what they said.
  * A step that takes longer than `timeoutMs` is ended, and has failed.
  */
 export async function sideBySide(
   steps: Step[],
   { atOnce, timeoutMs }: { atOnce: number; timeoutMs: number },
-): Promise<string[]> {
-  const failed: string[] = []
+): Promise<Failed[]> {
+  const failed: Failed[] = []
   const waiting = [...steps]
   const running = new Set<Running>()
   const interrupt = (): void => {
@@ -39,7 +44,7 @@ export async function sideBySide(
         running.delete(started)
         const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
         process.stdout.write(`\n── ${step.title} (${seconds} s)\n${said}`)
-        if (code !== 0) failed.push(step.title)
+        if (code !== 0) failed.push({ title: step.title, said: said.toString() })
       }
     }),
   )

@@ -7,7 +7,10 @@ import type { TestEvent } from 'node:test/reporters'
  */
 export type TestRecord =
   | { type: 'file'; file: string; ms: number }
-  | { type: 'failure'; file: string; test: string }
+  | { type: 'failure'; file: string; test: string; error: string }
+
+/** How Node's runner wraps what a test threw. */
+type TestError = Partial<Error> & { failureType?: string }
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -18,9 +21,10 @@ export default async function* recordTests(events: AsyncIterable<TestEvent>): As
     const isWholeFile = data.nesting === 0 && data.name === file
     if (type === 'test:complete' && isWholeFile)
       yield line({ type: 'file', file, ms: data.details.duration_ms })
-    const { failureType } = (data.details.error ?? {}) as { failureType?: string }
-    if (type === 'test:fail' && failureType !== 'subtestsFailed')
-      yield line({ type: 'failure', file, test: isWholeFile ? 'the file itself' : data.name })
+    const { failureType, cause, message = '' } = (data.details.error ?? {}) as TestError
+    if (type !== 'test:fail' || failureType === 'subtestsFailed') continue
+    const error = cause instanceof Error ? cause.message : message
+    yield line({ type: 'failure', file, test: isWholeFile ? 'the file itself' : data.name, error })
   }
 }
 

@@ -52,7 +52,7 @@ export class Results {
     return this.#hasEndedWell && this.failures().length === 0
   }
 
-  failures(): { file: string; test: string }[] {
+  failures(): { file: string; test: string; error: string }[] {
     return this.records.filter((record) => record.type === 'failure')
   }
 
@@ -115,7 +115,10 @@ export function reportFailures(first: Results, again: Results | undefined): void
     const tests = first.failures().filter((failure) => failure.file === file)
     const logs = first.logsOf(file)
     return [
-      ...tests.map(({ test }) => `${stateOf(file, test)}: ${file}: ${test}`),
+      ...tests.map(({ test, error }) => {
+        const firstLines = error.split('\n').slice(0, 5)
+        return `${stateOf(file, test)}: ${file}: ${test}\n${indent(firstLines)}`.trimEnd()
+      }),
       `  repeat: ${commandFor(file)}`,
       ...(logs ? [`  logs:   ${logs}`] : []),
     ].join('\n')
@@ -123,6 +126,9 @@ export function reportFailures(first: Results, again: Results | undefined): void
   if (blocks.length === 0) blocks.push('FAILED: the test runner ended without naming a test')
   announce(`${blocks.join('\n')}\n`)
 }
+
+export const indent = (lines: readonly string[]): string =>
+  lines.map((line) => `    ${line.slice(0, 300)}\n`).join('')
 
 /** To standard output, and to the report of CI. */
 export function announce(text: string): void {

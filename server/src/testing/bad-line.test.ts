@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport } from 'nodemailer'
@@ -90,5 +90,28 @@ describe('a bad line', () => {
       const [error] = await once(socket, 'error')
       assert.equal(error.code, 'ECONNRESET')
     }
+  })
+  it('leaves no connection open, whenever it throws somebody out who is leaving', async () => {
+    const server = createServer({ allowHalfOpen: true }, (socket) =>
+      socket
+        .on('error', () => {})
+        .on('end', () => socket.end())
+        .resume(),
+    ).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const line = await BadLine.open((server.address() as AddressInfo).port)
+    // The line passes the end on in a callback of a timer, and some of the resets come in the next callback.
+    for (let call = 0; call < 100; call++) {
+      const socket = connect(line.port, '127.0.0.1')
+        .on('error', () => {})
+        .resume()
+      await once(socket, 'connect')
+      socket.end('x')
+      for (let pause = 0; pause < call % 10; pause++) await sleep(1)
+      line.reset()
+      await eventually('the caller is out', () => socket.closed)
+    }
+    await eventually('every connection is closed', () => line.connections === 0)
+    server.close()
   })
 })
