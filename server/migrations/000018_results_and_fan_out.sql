@@ -5,7 +5,8 @@
 -- there can make the mail go out again.
 --   (inserted)               the attempt ended, or the mail expired (worker)
 --   → (deleted)              published (worker), or taken along by a later report about the recipient (intake)
--- `due_at` is a lease: the worker that wrote the row publishes it at once, and after `due_at` any worker does.
+-- `due_at` is a lease: the worker that wrote the row publishes it at once, and after `due_at` any worker does. No index: a row is
+-- there for a moment, so there are few, and each mail would pay for it.
 create table mail.attempt_results (
   message_id uuid not null,
   recipient_no smallint not null,
@@ -22,7 +23,6 @@ create table mail.attempt_results (
   due_at timestamptz not null default postern.now() + interval '10 seconds',
   primary key (shard, message_id, recipient_no, attempt, type)
 );
-create index on mail.attempt_results (due_at);
 
 -- An event that has not been handed to all endpoints of its project yet. A worker inserts the deliveries, a bounded
 -- number in each transaction, and deletes the row when no endpoint is left.

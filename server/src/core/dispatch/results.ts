@@ -25,6 +25,8 @@ export interface ResultPublisherOptions {
 }
 
 const atOnce = 200
+/** A transaction costs as much for one result as for many. Nobody waits for these. */
+const gatherMs = 50
 /** A result that this worker could not publish within its lease is left to the sweep of any worker. */
 const leaseMs = 10_000
 const leasedAtOnce = 1_000
@@ -40,6 +42,7 @@ export class ResultPublisher {
       write: (keys) =>
         db.transaction(async (tx) => publish(tx, consequencesOf(await takeResults(tx, keys)), suppressOn)),
       atOnce,
+      gatherMs,
       onError,
     })
   }
