@@ -5,8 +5,8 @@
 -- there can make the mail go out again.
 --   (inserted)               the attempt ended, or the mail expired (worker)
 --   → (deleted)              published (worker), or taken along by a later report about the recipient (intake)
--- `due_at` is a lease: the worker that wrote the row publishes it at once, and after `due_at` any worker does. No index: a row is
--- there for a moment, so there are few, and each mail would pay for it.
+-- `due_at` is a lease: the worker that wrote the row publishes it within moments, and after `due_at` any worker does. It has no
+-- index: rows are few and short-lived, and every mail would pay for the index.
 create table mail.attempt_results (
   message_id uuid not null,
   recipient_no smallint not null,

@@ -91,7 +91,8 @@ describe('a bad line', () => {
       assert.equal(error.code, 'ECONNRESET')
     }
   })
-  it('leaves no connection open, whenever it throws somebody out who is leaving', async () => {
+
+  it('closes every socket when a reset meets a shutdown', async () => {
     const server = createServer({ allowHalfOpen: true }, (socket) =>
       socket
         .on('error', () => {})
@@ -100,7 +101,7 @@ describe('a bad line', () => {
     ).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const line = await BadLine.open((server.address() as AddressInfo).port)
-    // The line passes the end on in a callback of a timer, and some of the resets come in the next callback.
+    // The line forwards the FIN from a timer callback. Some of these resets run in the next callback of the same tick.
     for (let call = 0; call < 100; call++) {
       const socket = connect(line.port, '127.0.0.1')
         .on('error', () => {})

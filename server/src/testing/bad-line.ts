@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanUp } from './cleanup.ts'
-import { reset } from './reset.ts'
+import { resetSocket } from './reset-socket.ts'
 
 /** A line to a port on this machine, as good as any until it is made worse. All of it may be changed at any time. */
 export class BadLine {
@@ -51,14 +51,14 @@ export class BadLine {
     return line
   }
 
-  /** Open ones, on both sides of the line. */
+  /** How many sockets are open, on both sides of the line. */
   get connections(): number {
     return this.#open.size
   }
 
   /** Whoever is on the line is thrown out; whoever calls again is not. */
   reset(): void {
-    for (const socket of this.#open) reset(socket)
+    for (const socket of this.#open) resetSocket(socket)
   }
 
   async close(): Promise<void> {

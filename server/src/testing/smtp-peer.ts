@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { cleanUp } from './cleanup.ts'
-import { reset } from './reset.ts'
+import { resetSocket } from './reset-socket.ts'
 
 /** What a peer answers: a reply, or how it leaves the other side without one. */
 export type Answer = string | 'silence' | 'reset' | 'close'
@@ -75,7 +75,7 @@ export class SmtpPeer {
   /** Nobody listens any more, and whoever was connected is cut off. */
   async stop(): Promise<void> {
     const closed = new Promise((resolve) => this.#server?.close(resolve) ?? resolve(undefined))
-    for (const socket of this.#sockets) reset(socket)
+    for (const socket of this.#sockets) resetSocket(socket)
     await closed
   }
 
@@ -184,7 +184,7 @@ class Session {
     const { waitsFor, octetMs } = this.#peer.script
     await waitsFor?.[verb]
     if (answer === 'silence') return
-    if (answer === 'reset') reset(this.#socket)
+    if (answer === 'reset') resetSocket(this.#socket)
     if (answer === 'close') this.#socket.end()
     if (answer === 'reset' || answer === 'close' || this.#socket.destroyed) return
     const line = `${answer}\r\n`

@@ -53,13 +53,13 @@ export async function takeResultsOf(
   return rows
 }
 
-/** Results whose lease is over, leased to the caller. */
+/** Results whose lease is over, leased to the caller. In no order: a scan of the table ends at the limit. */
 export async function leaseDueResults(tx: Tx, limit: number): Promise<ResultKey[]> {
   const { rows } = await sql<ResultKey>`
     update mail.attempt_results set due_at = postern.now() + interval '10 seconds'
      where ctid = any(array(
              select ctid from mail.attempt_results where due_at <= postern.now()
-              order by due_at limit ${limit} for update skip locked))
+              limit ${limit} for update skip locked))
     returning shard, message_id, recipient_no, attempt, type`.execute(tx)
   return rows
 }

@@ -25,7 +25,7 @@ export interface ResultPublisherOptions {
 }
 
 const atOnce = 200
-/** A transaction costs as much for one result as for many. Nobody waits for these. */
+/** Results that are published together share the cost of a transaction. No caller waits for them. */
 const gatherMs = 50
 /** A result that this worker could not publish within its lease is left to the sweep of any worker. */
 const leaseMs = 10_000
