@@ -35,7 +35,7 @@ export interface Postern {
   /** A command that does one thing and ends, well or not, under other settings where some are given. */
   call(args: readonly string[], options?: Pick<PartOptions, 'environment' | 'program'>): Promise<Called>
   /** Another process of it, ready when this resolves. */
-  start(part: PartName, options?: PartOptions): Promise<Part>
+  start(part: PartName | 'all', options?: PartOptions): Promise<Part>
   stop(): Promise<void>
 }
 
@@ -137,7 +137,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const superuser = new pg.Client({ connectionString: ownerUrl })
     await superuser.connect()
     undo.push(() => superuser.end())
-    const start = async (name: PartName, own: PartOptions = {}): Promise<Part> => {
+    const start = async (name: PartName | 'all', own: PartOptions = {}): Promise<Part> => {
       const command = [...(own.nodeOptions ?? []), own.program ?? program, name]
       const part = await startPart(home, name, { ...env, ...own.environment }, command)
       undo.push(() => part.stop())
@@ -233,8 +233,11 @@ async function secretsOf(data: string | undefined): Promise<Record<string, strin
 }
 
 /** What each says in its log when it is ready. An intake that takes in mail says so last. */
-function readyWord(name: PartName, env: Record<string, string>): string {
+function readyWord(name: PartName | 'all', env: Record<string, string>): string {
   const takesMail = env['POSTERN_SUBMISSIONS_PORT'] !== undefined
+  // The intake is the last of its parts to start.
+  if (name === 'all')
+    return env['POSTERN_INBOUND_PORT'] ? "taking in mail for customers' domains" : readyWord('intake', env)
   return { api: 'serving', worker: 'working', intake: takesMail ? 'taking in mail' : 'taking in reports' }[
     name
   ]
@@ -246,7 +249,7 @@ const readyMs = 180_000
 /** Its log goes to a file, as it would under systemd: writing it is part of the work. */
 async function startPart(
   home: string,
-  name: PartName,
+  name: PartName | 'all',
   env: Record<string, string>,
   command: string[],
 ): Promise<Part> {

@@ -18,3 +18,10 @@ keep database-owner-url "postgres://postgres:$(cat "$folder/superuser-password")
 keep database-url "postgres://postern:$(random)@postgres/postern"
 keep auth-secrets "1:$(random)"
 keep master-keys "1:$(random)"
+keep signer-database-url "postgres://postern_signer:$(random)@postgres/postern"
+# Ed25519: of either half, in DER, the last 32 octets are the key (RFC 8410).
+pair=$(openssl genpkey -algorithm ed25519)
+half() { printf '%s\n' "$pair" | openssl pkey "$@" -outform DER | tail -c 32 | od -An -v -tx1 | tr -d ' \n'; }
+if [ ! -e "$folder/signer-key" ]; then rm -f "$folder/audit-public-keys"; fi
+keep signer-key "signer-1:$(half)"
+keep audit-public-keys "signer-1:$(half -pubout)"

@@ -5,7 +5,7 @@ import { arcOf } from '../server/src/testing/authentication.ts'
 import { Postfix } from '../server/src/testing/postfix.ts'
 import { startReceiver } from '../server/src/testing/receiver.ts'
 import { verified } from '../server/src/testing/verified.ts'
-import { body, openStage } from './stage.ts'
+import { body, confirmationLink, openStage } from './stage.ts'
 
 /**
  * The shop takes mail in. Its customers write to shop.example.org, whose MX is Postern: what its routes say happens to
@@ -13,7 +13,9 @@ import { body, openStage } from './stage.ts'
  * keeps what it could not bring and comes again.
  */
 const receiver = await startReceiver()
-const stage = await openStage({ settings: receiver.settings })
+const stage = await openStage({
+  settings: { ...receiver.settings, POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example.net' },
+})
 const project = `/admin/projects/${stage.project.id}`
 const reason = 'The shop asked for it'
 const port = stage.inboundPort
@@ -87,6 +89,7 @@ const told = (to: string): Promise<Received> =>
 
 await route('support', { action: 'endpoint', endpoint_id: endpoint.id })
 await route('sales', { action: 'forward', forward_to: 'team@example.net' })
+await fetch(await confirmationLink(stage, 'team@example.net'), { method: 'POST' })
 await route('noreply', { action: 'reject' })
 await route('trash', { action: 'drop' })
 const catchAll = await route(null, { action: 'endpoint', endpoint_id: endpoint.id })
@@ -123,7 +126,9 @@ describe('mail to the shop', () => {
 
   it('is forwarded by way of the MTA, with its sender rewritten and its ARC chain whole', async () => {
     assert.match(await bring(at('sales'), '--header', 'Subject: An offer'), /^250/)
-    const delivery = await stage.sink.next(({ to }) => to[0] === 'team@example.net')
+    const delivery = await stage.sink.next(
+      ({ to, from }) => to[0] === 'team@example.net' && from.startsWith('SRS0='),
+    )
     assert.match(delivery.from, /^SRS0=.{8}=..=customer\.example\.com=ada@bounces\.shop\.example\.org$/)
     assert.match(delivery.raw.toString(), /^Subject: An offer\r$/m)
     assert.deepEqual(await arcOf(delivery.raw, stage.dns.server), {

@@ -186,3 +186,96 @@ describe('while the server of cell a is dead', () => {
     }
   })
 })
+
+describe('while cell a has an old copy of control, because its subscription is stopped', () => {
+  const limitSeconds = 20
+  let url = ''
+  let there: Caller
+  const accepted: { id: string; to: string }[] = []
+  let scheduled = { id: '', to: '' }
+
+  const isCopyStale = async () => {
+    const answer = await fetch(new URL('/readyz', url))
+    assert.equal(answer.status, 200, 'reports are still taken, so the process is ready')
+    return ((await answer.json()) as { control_copy?: string }).control_copy === 'stale'
+  }
+  /** By the clock of the cell's server, before the request that is judged by it. */
+  const isBeyondLimit = async () => {
+    const [row] = await a.query<{ is_beyond: boolean }>(
+      `select now() - at > $1 * interval '1 second' as is_beyond from control.heartbeat`,
+      [limitSeconds + 1],
+    )
+    return row?.is_beyond ?? false
+  }
+
+  it('mail of a project that was locked meanwhile is accepted for no longer than the limit', async () => {
+    url = await stage.restartA({ POSTERN_CONTROL_COPY_MAX_AGE_SECONDS: String(limitSeconds) })
+    there = new Caller(url, shopA.secret)
+    await eventually('the copy is fresh', async () => !(await isCopyStale()))
+    const to = nextAddress('a')
+    const [clock] = await a.query<{ at: string }>(
+      `select to_char((now() + $1 * interval '1 second') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at`,
+      [limitSeconds + 10],
+    )
+    const later = { ...mailOf(shopA, to), send_at: clock?.at }
+    scheduled = { id: (await body<{ id: string }>(202, there.post('/messages', later))).id, to }
+
+    await a.query('alter subscription postern_a disable')
+    await body(200, admin.patch(projectPath(shopA), { is_locked: true, reason: 'Complaints' }))
+    let refusals = 0
+    while (refusals < 5) {
+      const mustRefuse = await isBeyondLimit()
+      const address = nextAddress('a')
+      const answer = await there.post('/messages', mailOf(shopA, address))
+      if (answer.status === 202) {
+        accepted.push({ id: answer.body.id, to: address })
+        assert.equal(mustRefuse, false, 'accepted although the copy is too old')
+        assert.equal(refusals, 0, 'accepted after it was refused')
+      } else {
+        assert.deepEqual([answer.status, answer.body.error], [503, 'unavailable'])
+        refusals++
+      }
+      await sleep(200)
+    }
+    assert.ok(await isCopyStale())
+  })
+
+  it('and nothing is handed over after it', async () => {
+    await eventually('the scheduled mail is ready', async () => {
+      const rows = await a.query<{ state: string }>('select state from mail.dispatch where message_id = $1', [
+        scheduled.id,
+      ])
+      assert.equal(rows.length, 1)
+      return rows[0]?.state === 'ready'
+    })
+    // The dispatcher looks four times a second.
+    await sleep(2_000)
+    assert.equal(receivedBy(scheduled.to), 0)
+    const rows = await a.query('select from mail.attempts where message_id = $1', [scheduled.id])
+    assert.equal(rows.length, 0)
+  })
+
+  it('cell b goes on, and a process of cell a still serves it', async () => {
+    await body(200, admin.patch(projectPath(shopB), { is_locked: false, reason: 'It is well again' }))
+    const foreign = new Caller(url, shopB.secret)
+    const id = await eventually('cell b takes mail at a process of cell a', async () => {
+      const answer = await foreign.post('/messages', mailOf(shopB, nextAddress('b')))
+      return answer.status === 202 && (answer.body.id as string)
+    })
+    await delivered(atB, id)
+  })
+
+  it('when the subscription goes on, the lock is in force, and nothing was lost', async () => {
+    await a.query('alter subscription postern_a enable')
+    await eventually('cell a has heard of the lock', async () => {
+      const answer = await there.post('/messages', mailOf(shopA, nextAddress('a')))
+      return answer.status === 403 && answer.body.error === 'project_locked'
+    })
+    assert.equal(await isCopyStale(), false)
+    assert.equal(receivedBy(scheduled.to), 0, 'the mail of a locked project is held')
+    await body(200, admin.patch(projectPath(shopA), { is_locked: false, reason: 'It is well again' }))
+    for (const { id } of [...accepted, scheduled]) await delivered(there, id)
+    for (const { to } of [...accepted, scheduled]) assert.equal(receivedBy(to), 1)
+    await send(there, shopA, nextAddress('a'))
+  })
+})

@@ -31,6 +31,8 @@ export interface CellStage {
   shopB: Shop
   /** What `postern cell join` said. */
   said: string[]
+  /** Another `postern all` in cell a, with other settings; the first one there is stopped. */
+  restartA(settings: Record<string, string>): Promise<string>
 }
 
 interface Site {
@@ -111,8 +113,8 @@ export async function openCellStage(): Promise<CellStage> {
   await inControl('create role postern_source login replication bypassrls in role postern_supply')
   await postern('migrate')
   const said = [await postern('cell', 'join', '--name', 'a'), await postern('cell', 'join', '--name', 'b')]
-  const inCell = (name: string, port: number) =>
-    startPostern('all', { ...env, POSTERN_CELL: name, POSTERN_BOUNCE_PORT: String(port) }, [
+  const inCell = (name: string, port: number, settings: Record<string, string> = {}) =>
+    startPostern('all', { ...env, POSTERN_CELL: name, POSTERN_BOUNCE_PORT: String(port), ...settings }, [
       'serving',
       'working',
     ])
@@ -140,6 +142,10 @@ export async function openCellStage(): Promise<CellStage> {
     a: { url: processA.url, process: processA, query: queries(a), cluster: a },
     b: { url: processB.url, process: processB, query: queries(b) },
     ...{ admin, sink, postfix, said, shopA: cast.a, shopB: cast.b },
+    async restartA(settings) {
+      await processA.stop()
+      return (await inCell('a', ports[0], settings)).url
+    },
   }
 }
 

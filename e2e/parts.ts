@@ -101,6 +101,7 @@ export async function openParts({ settings = {}, timeOfDay }: PartOptions): Prom
     AWS_SECRET_ACCESS_KEY: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
     POSTERN_INTAKE_HOST: '127.0.0.1',
     POSTERN_BOUNCE_PORT: String(intakePort),
+    POSTERN_FEEDBACK_REPORTERS: '127.0.0.1',
     POSTERN_INTAKE_TLS_CERTIFICATE: files.certificate,
     POSTERN_INTAKE_TLS_KEY: files.key,
     POSTERN_SUBMISSION_PORT: String(submissionPorts.startTls),

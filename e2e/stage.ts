@@ -186,6 +186,17 @@ export async function verify(
   return seen(({ status }) => status === 'verified', 'verified')
 }
 
+/** What the target of a forward was mailed, where the API is. The scenario sets POSTERN_SYSTEM_MAIL_FROM. */
+export async function confirmationLink(
+  { sink, apiUrl }: Pick<Parts, 'sink' | 'apiUrl'>,
+  target: string,
+): Promise<URL> {
+  const isLink = /\/v1\/forwards\/fwd_[\w-]{43}/
+  const textOf = ({ raw }: Delivery) => raw.toString().replaceAll('=\r\n', '')
+  const mail = await sink.next((delivery) => delivery.to[0] === target && isLink.test(textOf(delivery)))
+  return new URL(isLink.exec(textOf(mail))?.[0] ?? '', apiUrl)
+}
+
 /** What was answered, which must have this status. */
 export async function body<Body>(status: number, request: Promise<Answer>): Promise<Body> {
   const answer = await request

@@ -86,6 +86,23 @@ function checkCompose(file: string): void {
   }
 }
 
+/** Who decides which database is the primary has a certificate of the cluster. */
+function checkPatroni(): void {
+  const folder = 'deploy/patroni'
+  const etcd = read(`${folder}/etcd.env`)
+  if (/http:\/\//.test(etcd)) problems.push(`${folder}/etcd.env: an address without TLS`)
+  for (const setting of ['ETCD_CLIENT_CERT_AUTH', 'ETCD_PEER_CLIENT_CERT_AUTH'])
+    if (!etcd.includes(`\n${setting}=true\n`)) problems.push(`${folder}/etcd.env: ${setting} is not true`)
+  const { restapi, etcd3 } = parse(read(`${folder}/patroni.yml`)) as Record<string, Record<string, string>>
+  if (restapi?.['verify_client'] !== 'required' || !restapi['certfile'])
+    problems.push(`${folder}/patroni.yml: the REST API answers without a certificate`)
+  if (etcd3?.['protocol'] !== 'https') problems.push(`${folder}/patroni.yml: etcd is asked without TLS`)
+  if (!/^PATRONI_RESTAPI_PASSWORD=/m.test(read(`${folder}/node.env`)))
+    problems.push(`${folder}/node.env: the REST API has no password`)
+  if (!/^ {2}default-server check-ssl verify required /m.test(read(`${folder}/haproxy.cfg`)))
+    problems.push(`${folder}/haproxy.cfg: Patroni is asked without TLS`)
+}
+
 function checkCaddy(): void {
   const file = 'deploy/caddy/Caddyfile'
   const { status, told } = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file)
@@ -98,6 +115,7 @@ checkPostfix()
 checkDockerfile('deploy/Dockerfile', { mayBeRoot: false })
 checkDockerfile('deploy/postfix/Dockerfile', { mayBeRoot: true })
 checkCompose('deploy/compose.yaml')
+checkPatroni()
 checkCaddy()
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

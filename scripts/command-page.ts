@@ -32,7 +32,7 @@ ${Object.values(exits)
   .map(({ code, about }) => `| ${code} | ${about} |`)
   .join('\n')}
 
-A process that serves (\`all\`, \`api\`, \`worker\`, \`intake\`) ends with 0 when it was told to stop and had finished, and with
+A process that serves (\`all\`, \`api\`, \`worker\`, \`intake\`, \`signer\`) ends with 0 when it was told to stop and had finished, and with
 1 when it could not finish within \`POSTERN_STOP_GRACE_SECONDS\`.
 
 ${commands.join('\n')}`

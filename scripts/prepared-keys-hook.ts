@@ -2,13 +2,18 @@ import crypto from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { promisify } from 'node:util'
+import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 import type { RsaPair } from './prepared-keys.ts'
 
 /** Loaded into every process of a test run: see prepared-keys.ts. */
-const { generateKeyPair } = crypto
+const { generateKeyPair, generateKeyPairSync } = crypto
 const generate = promisify(generateKeyPair)
 const file = process.env['POSTERN_TEST_RSA_PAIRS']
-let unused: RsaPair[] | undefined
+let pairs: RsaPair[] | undefined
+/** How many were taken, shared by all threads of the process. */
+const counter = 'postern prepared keys'
+if (isMainThread) setEnvironmentData(counter, new SharedArrayBuffer(4))
+const taken = new Int32Array(getEnvironmentData(counter) as unknown as SharedArrayBuffer)
 
 interface Encoding {
   type?: string
@@ -22,7 +27,8 @@ interface RsaOptions {
 }
 
 /** Exactly the kind that was prepared. */
-function isPrepared(type: string, options: RsaOptions): boolean {
+function isPrepared(type: string, options: RsaOptions | undefined): boolean {
+  if (!options) return false
   const { modulusLength, publicKeyEncoding, privateKeyEncoding } = options
   return (
     [type, modulusLength, publicKeyEncoding?.type, publicKeyEncoding?.format].join() ===
@@ -30,15 +36,21 @@ function isPrepared(type: string, options: RsaOptions): boolean {
   )
 }
 
-async function take(type: 'rsa', options: RsaOptions): Promise<unknown> {
-  if (file && isPrepared(type, options)) {
-    unused ??= JSON.parse(readFileSync(file, 'utf8')) as RsaPair[]
-    const pair = unused.pop()
-    if (pair) return { publicKey: Buffer.from(pair.publicKey, 'base64'), privateKey: pair.privateKey }
-  }
-  return generate(type, options as never)
+function prepared(
+  type: string,
+  options: RsaOptions | undefined,
+): { publicKey: Buffer; privateKey: string } | undefined {
+  if (!file || !isPrepared(type, options)) return undefined
+  pairs ??= JSON.parse(readFileSync(file, 'utf8')) as RsaPair[]
+  const pair = pairs[Atomics.add(taken, 0, 1)]
+  return pair && { publicKey: Buffer.from(pair.publicKey, 'base64'), privateKey: pair.privateKey }
 }
+
+const take = async (type: 'rsa', options: RsaOptions): Promise<unknown> =>
+  prepared(type, options) ?? generate(type, options as never)
 
 const patched = (...args: Parameters<typeof generateKeyPair>): void => generateKeyPair(...args)
 crypto.generateKeyPair = Object.assign(patched, { [promisify.custom]: take }) as never
+crypto.generateKeyPairSync = ((type: 'rsa', options: never) =>
+  prepared(type, options) ?? generateKeyPairSync(type, options)) as never
 syncBuiltinESMExports()

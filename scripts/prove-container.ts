@@ -53,7 +53,7 @@ function buildImages(): Images {
   const postfix = buildImage(path.join(folder, 'Dockerfile'), { folder, files: tracked(folder) })
   const files = mkdtempSync(path.join(tmpdir(), 'postern-image-'))
   extractDebian(files)
-  return { postern, migrate: postern, postfix, postgres: postgresImage(files) }
+  return { postern, migrate: postern, signer: postern, postfix, postgres: postgresImage(files) }
 }
 
 /** What an engine does with names, and with the network. */
@@ -130,7 +130,13 @@ async function prove(images: Images): Promise<void> {
     world.received.map(({ to }) => to),
     [['you@example.net']],
   )
-  for (const name of ['postern', 'postfix', 'postgres'])
+  // The key is the signer's alone, and what it signed can be read and not changed.
+  const signed = postern.exec('postern', 'audit', 'checkpoint', '--json')
+  assert.ok(JSON.parse(signed).made > 0, signed)
+  assert.match(postern.exec('postern', 'audit', 'verify'), /^The audit is as it was written/)
+  assert.throws(() => postern.exec('cat', '/run/secrets/signer-key'))
+  assert.throws(() => postern.exec('touch', '/var/lib/postern-signer/checkpoints'))
+  for (const name of ['postern', 'signer', 'postfix', 'postgres'])
     process.stdout.write(`${name} stopped with ${await started.get(name)?.stop()}\n`)
 }
 

@@ -81,10 +81,13 @@ async function delivered(machine: Machine, world: World, id: string, key: string
 /** What an operator would look at next. */
 async function lookAround(machine: Machine): Promise<void> {
   assert.equal(machine.type('postern --settings /etc/postern/postern.env health').trim(), 'ready')
-  for (const unit of ['postern', 'postfix@-', 'postgresql@15-main'])
+  for (const unit of ['postern', 'postern-signer', 'postfix@-', 'postgresql@15-main'])
     assert.equal(machine.type(`systemctl is-active ${unit}`).trim(), 'active', unit)
   const modes = machine.type('stat --format "%a %U:%G" /etc/postern /etc/postern/*').trim().split('\n')
-  assert.deepEqual(modes, ['750 root:postern', ...Array(4).fill('640 root:postern')])
+  const [shared, own] = ['640 root:postern', '600 root:root']
+  // The folder, auth-secrets, database.sql, master-keys, migrate.env, postern.env, signer-key, signer.env.
+  assert.deepEqual(modes, ['750 root:postern', shared, '644 root:root', shared, own, shared, own, own])
+  lookAtAudit(machine)
   const began = performance.now()
   machine.type('systemctl stop postern')
   assert.equal(machine.type('systemctl show --property=Result --value postern').trim(), 'success')
@@ -92,6 +95,37 @@ async function lookAround(machine: Machine): Promise<void> {
   machine.type(
     'postern init --public-url https://mail.example.org --postfix /etc/postfix | grep -q ^wrote && exit 1 || true',
   )
+}
+
+/** Two logins, a signer of its own user, and a checkpoint file that Postern's user cannot change. */
+function lookAtAudit(machine: Machine): void {
+  const postern = 'runuser -u postern -- postern --settings /etc/postern/postern.env'
+  const told = JSON.parse(machine.type(`${postern} doctor --json || true`)) as {
+    check: string
+    level: string
+  }[]
+  const wanted = ['database.login', 'database.roles', 'audit.checkpoints', 'audit.file', 'audit.signer']
+  const found = told.filter(({ check }) => wanted.includes(check))
+  assert.deepEqual(
+    found.filter(({ level }) => level !== 'ok'),
+    [],
+  )
+  assert.ok(found.length >= wanted.length, JSON.stringify(found))
+  assert.match(machine.type(`${postern} audit verify`), /^The audit is as it was written/)
+  for (const attempt of ['cat /etc/postern/signer-key', 'tee -a /var/lib/postern-signer/checkpoints'])
+    assert.throws(() => machine.type(`runuser -u postern -- ${attempt} < /dev/null`), attempt)
+  for (const change of [
+    'update control.audit set reason = null',
+    'delete from control.audit',
+    'truncate control.audit',
+  ])
+    assert.throws(
+      () =>
+        machine.type(
+          `runuser -u postern -- env PGOPTIONS='-c role=postern_admin' psql postern -c '${change}'`,
+        ),
+      change,
+    )
 }
 
 const journalOf = (machine: Machine): string =>

@@ -38,6 +38,7 @@ export async function buildServer(): Promise<void> {
       postern: 'src/bin/postern.ts',
       composers: 'src/mail/composers.ts',
       examiners: 'src/core/inbound/examiners.ts',
+      'dkim-pairs': 'src/core/domains/dkim-pairs.ts',
       'body-reader': 'src/customer/messages/body-reader.ts',
     },
     platform: 'node',

@@ -3,7 +3,10 @@ import { parseArgs } from 'node:util'
 import { circumstances, table } from '../figures.ts'
 import { type Attack, Attacker } from './neighbours/attack.ts'
 import { convoy } from './neighbours/convoy.ts'
+import { cpu } from './neighbours/cpu.ts'
 import { fanout } from './neighbours/fanout.ts'
+import { fbl } from './neighbours/fbl.ts'
+import { inbound } from './neighbours/inbound.ts'
 import { large } from './neighbours/large.ts'
 import { memory } from './neighbours/memory.ts'
 import { projects } from './neighbours/projects.ts'
@@ -35,6 +38,8 @@ const { values: options } = parseArgs({
     routes: { type: 'string', default: '40000' },
     'large-mails': { type: 'string', default: '3000' },
     'large-bytes': { type: 'string', default: '1100000' },
+    lines: { type: 'string', default: '400000' },
+    tags: { type: 'string', default: '50' },
     'bytes-per-day': { type: 'string', default: String(32 * 1024 * 1024) },
     ...countsOnlyOption,
   },
@@ -66,10 +71,16 @@ const all: Attack[] = [
   projects(),
   large({ mails: Number(options['large-mails']), bytes: Number(options['large-bytes']) }),
   storage({ bytesPerDay: Number(options['bytes-per-day']), bytes: 7 * 1024 * 1024 }),
+  fbl(),
+  cpu({ lines: Number(options.lines) }),
+  inbound({ tags: Number(options.tags) }),
 ]
 const named = options.only?.toUpperCase().split(',')
-const attacks = all.filter(({ id }) => named?.includes(id) ?? true)
-if (attacks.length === 0) throw new Error(`--only: one or more of ${all.map(({ id }) => id).join(',')}`)
+const attacks = all.filter(
+  ({ id, name }) => named?.some((one) => [id, name.toUpperCase()].includes(one)) ?? true,
+)
+if (attacks.length === 0)
+  throw new Error(`--only: one or more of ${all.flatMap(({ id, name }) => [id, name]).join(',')}`)
 
 interface Tried {
   attack: Attack
@@ -101,8 +112,8 @@ async function tryAttack(attack: Attack, attacker: Attacker, tenant: Tenant): Pr
   const phases: Phase[] = []
   try {
     for (let round = 1; round <= rounds; round++) {
-      if (!isBesideOnly) phases.push(await measure(quiet, tenant, attacker))
-      phases.push(await measure(quiet, tenant, attacker, attack))
+      if (!isBesideOnly) phases.push(await measure(quiet, tenant, attacker, attack, 'alone'))
+      phases.push(await measure(quiet, tenant, attacker, attack, 'beside'))
     }
   } finally {
     quiet.stop()
@@ -111,21 +122,29 @@ async function tryAttack(attack: Attack, attacker: Attacker, tenant: Tenant): Pr
   return { attack, attacker, result, faults: [...faultsOf(result), ...attacker.faults] }
 }
 
-/** A phase alone or, where an attack is given, beside it. It begins without mail and with a new worker. */
-async function measure(quiet: Quiet, tenant: Tenant, attacker: Attacker, attack?: Attack): Promise<Phase> {
+/** A phase alone or beside the attack. It begins without mail and with a new worker. */
+async function measure(
+  quiet: Quiet,
+  tenant: Tenant,
+  attacker: Attacker,
+  attack: Attack,
+  when: Phase['when'],
+): Promise<Phase> {
   await stage.clear()
-  const worker = await stage.startWorker()
+  const worker = await stage.startWorker(attack.isTogether)
   const over = new AbortController()
-  const attacking = attack?.run(attacker, over.signal)
+  const attacking = when === 'beside' ? attack.run(attacker, over.signal) : undefined
   const warmUp = await quiet.speak(warmUpMs)
+  await stage.longestTaskMs()
   const measured = await quiet.speak(phaseMs)
+  const longestTaskMs = await stage.longestTaskMs()
   over.abort()
   await attacking
   const left = await untilSent(tenant)
   if (left > 0) attacker.faults.push(`${left} mails of the quiet tenant were never recorded as sent`)
   await worker.stop()
-  await attack?.check(attacker)
-  return { when: attack ? 'beside' : 'alone', warmUp, measured }
+  if (when === 'beside') await attack.check(attacker)
+  return { when, warmUp, measured, longestTaskMs }
 }
 
 /** How many mails are left in the queue after a while. One that has left it is not sent again. */
@@ -165,6 +184,11 @@ async function tell(tried: readonly Tried[]): Promise<void> {
   say('\nIn ms:\n')
   const timesHead = ['', 'quiet tenant', 'alone p50', 'p99', 'beside p50', 'p99', 'ratio of p99', 'goal']
   say(table(timesHead, tried.flatMap(timesRows)))
+  const together = tried.filter(({ attack }) => attack.isTogether)
+  if (together.length > 0) {
+    say('\nThe longest task of the main thread of `postern all`, in ms, as the process itself measures it:\n')
+    say(table(['', 'alone', 'beside'], together.map(taskRow)))
+  }
   say('')
   const late = tried.flatMap(({ attack, result }) =>
     lateOf(result, ratioAtMost).map((line) => `${attack.id}: ${line}`),
@@ -184,8 +208,15 @@ function countsRow({ attack, attacker, result }: Tried): string[] {
   return [attack.id, attack.title, ...counts, attacker.refusals.join('; '), answers.join(', ')]
 }
 
+function shown(value: number, digits: number): string {
+  return Number.isFinite(value) ? value.toFixed(digits) : '–'
+}
+
+function taskRow({ attack, result: { longestTask } }: Tried): string[] {
+  return [`${attack.id} ${attack.name}`, shown(longestTask.alone, 0), shown(longestTask.beside, 0)]
+}
+
 function timesRows({ attack, result }: Tried): string[][] {
-  const shown = (value: number, digits: number): string => (Number.isNaN(value) ? '–' : value.toFixed(digits))
   return result.times.map(({ kind, isCompared, alone, beside, ratio }) => [
     ...[attack.id, kind],
     ...[alone.p50, alone.p99, beside.p50, beside.p99].map((ms) => shown(ms, 0)),

@@ -132,6 +132,7 @@ export async function prove(run: FaultRun): Promise<void> {
   const environment: Record<string, string> = {
     POSTERN_HTTP_PORT: String(httpPort),
     POSTERN_BOUNCE_PORT: String(intakePort),
+    POSTERN_FEEDBACK_REPORTERS: '127.0.0.1',
     ...run.environment,
   }
   const postern = await startPostern({

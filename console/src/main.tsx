@@ -7,6 +7,7 @@ import { StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries.ts'
 import { Told } from './components/told.tsx'
+import { isResetPage, ResetPassword } from './pages/signin/reset-password.tsx'
 import { SignInGate } from './pages/signin/sign-in.tsx'
 import { router } from './routes.tsx'
 import { theme, variables } from './theme.ts'
@@ -28,10 +29,16 @@ createRoot(root).render(
     >
       <QueryClientProvider client={queryClient}>
         <Told>
-          <SignInGate />
-          <Suspense>
-            <RouterProvider router={router} />
-          </Suspense>
+          {isResetPage() ? (
+            <ResetPassword />
+          ) : (
+            <>
+              <SignInGate />
+              <Suspense>
+                <RouterProvider router={router} />
+              </Suspense>
+            </>
+          )}
         </Told>
       </QueryClientProvider>
     </MantineProvider>

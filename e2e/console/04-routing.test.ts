@@ -116,6 +116,18 @@ describe('the routes of a project', () => {
     await picture(page, 'routing')
   })
 
+  it('that forward wait for their target, which is asked again from the list', async () => {
+    const row = list.getByRole('row').filter({ hasText: 'all other mail of shop.example.org' })
+    await row.getByText('not confirmed').waitFor()
+    await row.getByText('Put off until ada@example.com has confirmed').waitFor()
+    await row.getByRole('button', { name: 'More for all other mail of shop.example.org' }).click()
+    await page.getByRole('menuitem', { name: 'Send confirmation link again' }).click()
+    await dialog.getByText('A new link is mailed to ada@example.com').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await confirm(page, 'Send link', 'They deleted the mail')
+    await audited(admin, projectId, 'routing.request-confirmation', 'They deleted the mail')
+  })
+
   it('are changed whole, also after somebody else was faster', async () => {
     const row = list.getByRole('button', { name: 'orders@shop.example.org', exact: true })
     await row.click()

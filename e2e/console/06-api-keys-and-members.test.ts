@@ -81,7 +81,7 @@ describe('API keys', () => {
     await page.getByRole('button', { name: 'New API key' }).click()
     await dialog.getByLabel('Test').check()
     await dialog.getByLabel('Name').fill(`Shop ${hostile}`)
-    await dialog.getByLabel('usage:read').check()
+    await dialog.getByLabel('domains:read').check()
     await choose('Domain', 'shop.example.org')
     await dialog.getByText(/awaits verification: until then the key sends nothing/).waitFor()
     await dialog.getByText(/It is a test key/).waitFor()
@@ -106,14 +106,14 @@ describe('API keys', () => {
       },
       {
         name: `Shop ${hostile}`,
-        scopes: ['messages:send', 'usage:read'],
+        scopes: ['messages:send', 'domains:read'],
         domain: domainId,
         from: ['127.0.0.1'],
         until: '2099-01-01T00:00:00.000Z',
       },
     )
     await audited(admin, projectId, 'api-keys.create', 'Ticket 4711')
-    await body(200, new Caller(desk.url, secret).get(`/projects/${projectId}/usage`))
+    await body(200, new Caller(desk.url, secret).get(`/projects/${projectId}/domains`))
     await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).waitFor()
     await staysText(page)
   })
@@ -129,7 +129,7 @@ describe('API keys', () => {
     assert.deepEqual([key?.name, key?.is_active, key?.domain_id], ['Web shop', false, domainId])
     assert.equal(key?.expires_at, '2099-01-01T00:00:00.000Z')
     await audited(admin, projectId, 'api-keys.edit', 'They do not know who has it')
-    assert.equal((await new Caller(desk.url, secret).get(`/projects/${projectId}/usage`)).status, 401)
+    assert.equal((await new Caller(desk.url, secret).get(`/projects/${projectId}/domains`)).status, 401)
     await page.getByText('off', { exact: true }).waitFor()
   })
 

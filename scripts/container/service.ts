@@ -40,7 +40,7 @@ interface Place {
  * that are named, no new ones. The network is that of this process.
  */
 export async function startService(service: Service, image: Image, place: Place): Promise<Container> {
-  const user = service.user ?? image.user.split(':')[0] ?? 'root'
+  const user = (service.user ?? image.user).split(':')[0] ?? 'root'
   const env = { ...image.env, ...service.environment }
   const entry = service.command ? [...image.command.slice(0, 1), ...service.command] : image.command
   const args = [
@@ -117,7 +117,7 @@ const nameOf = (image: Image, user: string): string => accountOf(image, user)[0]
 
 const identity = (image: Image, user: string): string[] => {
   const [, , uid, gid] = accountOf(image, user)
-  return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--']
+  return [`--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--']
 }
 
 /** A volume begins with what the image has there; a file of the project is only read. */
@@ -130,7 +130,7 @@ function bindOf(volume: string, { files }: Image, { folder, volumes }: Place): s
     // With its owners, as an engine does.
     execFileSync('cp', ['--archive', path.join(files, to), kept])
   }
-  return `--bind=${kept}:${to}`
+  return `--bind${mode === 'ro' ? '-ro' : ''}=${kept}:${to}`
 }
 
 export async function healthy(container: Container, test: string[], what: string): Promise<void> {

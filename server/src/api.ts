@@ -1,17 +1,18 @@
 import { adminRoutes } from './admin/routes.ts'
 import { builtConsole, consoleRoutes } from './console-files.ts'
 import { type Context, snsDeps } from './context.ts'
-import { verifyingKeysOf } from './core/audit/keys.ts'
+import { trustedKeysOf } from './core/audit/keys.ts'
 import { linkKeysOf } from './core/inbound/link.ts'
+import { forwardPageRoutes } from './customer/forward-page.ts'
 import { customerRoutes } from './customer/routes.ts'
 import { healthzSchema, readyzSchema } from './docs/health.ts'
 import { inboundLinkRoute } from './intake/inbound-links.ts'
 import { snsRoute } from './intake/sns.ts'
 import { registerOpenapi } from './openapi.ts'
 import { PosternError } from './platform/errors.ts'
-import { createRateLimit } from './platform/http/rate-limit.ts'
+import { createRateLimit, networkOf } from './platform/http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
-import { requireReady } from './readiness.ts'
+import { heldReadiness, requireReady } from './readiness.ts'
 import { signInRoutes } from './signin/routes.ts'
 
 /** `postern api`: every plane that speaks HTTP, in one server. */
@@ -33,10 +34,13 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   const addressLimit = createRateLimit(config.requestsPerAddress, 'this address')
   registerOpenapi(app, addressLimit)
   app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
-  app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async () => {
+  const ready = heldReadiness(() => requireReady(context, { needsJobs: true }))
+  // Counted by itself: a load balancer is answered whatever else comes from its address.
+  const readyLimit = createRateLimit(config.requestsPerAddress, 'this address')
+  app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async ({ ip }) => {
+    await readyLimit(networkOf(ip))
     if (retired) throw new PosternError('unavailable', 'This process is stopping.')
-    await requireReady(context, { needsJobs: true })
-    return { status: 'ready' }
+    return ready()
   })
   // Without this, a connection kept alive would hold up the stop of the process.
   app.addHook('onSend', async (_request, reply) => {
@@ -51,7 +55,11 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     endpoints,
     orders,
     caps: config,
-    audit: { keys: verifyingKeysOf(config.masterKeys), checkpointFile: config.auditCheckpointFile },
+    audit: {
+      keys: trustedKeysOf(config),
+      checkpointFile: config.auditCheckpointFile,
+      isFileFirst: config.auditPublicKeys.size > 0,
+    },
     authenticate,
     addressLimit,
     userLimit: createRateLimit(config.requestsPerUser, 'this user'),
@@ -83,6 +91,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     linkKeys: linkKeysOf(config.masterKeys),
     addressLimit,
   })
+  forwardPageRoutes(app, { customer: db.customer, addressLimit })
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
   consoleRoutes(app, {
     folder: consoleFolder,

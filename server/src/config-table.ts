@@ -14,8 +14,11 @@ import {
   optionalPort,
   ports,
   postgresUrl,
+  publicKeys,
+  reporters,
   sesRegion,
   share,
+  signerKey,
   topicArns,
   versionedSecrets,
 } from './config-values.ts'
@@ -71,6 +74,14 @@ export const settings = {
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
   },
+  controlCopyMaxAgeSeconds: {
+    name: 'POSTERN_CONTROL_COPY_MAX_AGE_SECONDS',
+    about:
+      'How old the copy of control in a cell of POSTERN_CELLS may be. While it is older, new mail of that cell is refused with ' +
+      '503 and its queue waits; see docs/operations/scale.md. The clocks of the servers must agree.',
+    default: '300',
+    parse: integer(10, 86_400),
+  },
   publicUrl: {
     name: 'POSTERN_PUBLIC_URL',
     about:
@@ -109,8 +120,8 @@ export const settings = {
   masterKeys: {
     name: 'POSTERN_MASTER_KEYS',
     about:
-      'Keys that wrap the keys of the projects, under which their secrets are encrypted, and from which the key that ' +
-      'signs audit checkpoints is derived: name:64 hexadecimal digits, separated by commas; the first one wraps: ' +
+      'Keys that wrap the keys of the projects, under which their secrets are encrypted, and from which, without a signer, the ' +
+      'key that signs audit checkpoints is derived: name:64 hexadecimal digits, separated by commas; the first one wraps: ' +
       '1:$(openssl rand -hex 32). Keep an old one behind a new one until `postern secrets rewrap` has run.',
     secret: true,
     parse: masterKeys,
@@ -119,9 +130,48 @@ export const settings = {
     name: 'POSTERN_AUDIT_CHECKPOINT_FILE',
     about:
       'A file to which every audit checkpoint is also appended, best on storage of another machine: up to the last ' +
-      'one in it, a cut-off end of an audit chain can be proved. Empty: none.',
+      'one in it, a cut-off end of an audit chain can be proved. With a signer, the signer writes the file, and every other ' +
+      'process only reads it. Empty: none.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
+  },
+  auditSignerSocket: {
+    name: 'POSTERN_AUDIT_SIGNER_SOCKET',
+    about:
+      'The Unix socket at which `postern signer` listens and the worker asks it to sign audit checkpoints; see ' +
+      'docs/operations/audit.md. All processes but the signer need POSTERN_AUDIT_PUBLIC_KEYS as well. Empty, with ' +
+      'POSTERN_AUDIT_PUBLIC_KEYS: this worker makes no checkpoints, and the worker beside the signer does. Empty, without them: ' +
+      'a worker signs checkpoints with a key that is derived from the first master key.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
+  auditPublicKeys: {
+    name: 'POSTERN_AUDIT_PUBLIC_KEYS',
+    about:
+      'The public keys of `postern signer`, as name:64 hexadecimal digits, separated by commas: the current one first, then ' +
+      'earlier ones. If set, no other signature of a checkpoint is valid. Empty: no signer is used.',
+    default: '',
+    // No secret; but it may come from a file.
+    secret: true,
+    parse: publicKeys,
+  },
+  signerKey: {
+    name: 'POSTERN_SIGNER_KEY',
+    about:
+      'For `postern signer` alone; keep it from every other process. The key that signs audit checkpoints, as name:64 ' +
+      'hexadecimal digits, under a name that no master key has: signer-1:$(openssl rand -hex 32).',
+    default: '',
+    secret: true,
+    parse: signerKey,
+  },
+  signerDatabaseUrl: {
+    name: 'POSTERN_SIGNER_DATABASE_URL',
+    about:
+      'For `postern signer` alone: address of the database with a login that is a member of postern_readonly and of no ' +
+      'other role.',
+    default: '',
+    secret: true,
+    parse: (value: string) => (value === '' ? undefined : postgresUrl(value)),
   },
   requestsPerAddress: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS',
@@ -177,6 +227,28 @@ export const settings = {
       'recipient. More is refused for now, and its sender tries again.',
     default: String(1024 ** 3),
     parse: integer(1, Number.MAX_SAFE_INTEGER),
+  },
+  max_forwards_per_day: {
+    name: 'POSTERN_MAX_FORWARDS_PER_DAY',
+    about:
+      'Mails that the routes of a project may forward in a UTC day. They count as mails of the plan, too. Further mail is put ' +
+      'off (452), and its sender tries again.',
+    default: '10000',
+    parse: integer(0, Number.MAX_SAFE_INTEGER),
+  },
+  forwardConfirmationsPerProject: {
+    name: 'POSTERN_FORWARD_CONFIRMATIONS_PER_DAY_PER_PROJECT',
+    about:
+      'Confirmation mails to the targets of a project’s forwards in a UTC day. Further ones wait for the next day.',
+    default: '20',
+    parse: integer(0, 1_000_000),
+  },
+  forwardConfirmationsPerAddress: {
+    name: 'POSTERN_FORWARD_CONFIRMATIONS_PER_DAY_PER_ADDRESS',
+    about:
+      'Confirmation mails for forwards to one address in a UTC day, over all projects. Further ones wait for the next day.',
+    default: '3',
+    parse: integer(0, 1_000_000),
   },
   oidcIssuers: {
     name: 'POSTERN_OIDC_ISSUERS',
@@ -295,6 +367,14 @@ export const settings = {
     default: '30',
     parse: integer(1, 3660),
   },
+  activityRetentionDays: {
+    name: 'POSTERN_ACTIVITY_RETENTION_DAYS',
+    about:
+      "How many days the activity of projects and of users' accounts is kept. At most the newest 50,000 rows of a project and " +
+      '10,000 of a user are kept. The audit of administrators is not deleted.',
+    default: '365',
+    parse: integer(1, 3660),
+  },
   bodyRetentionHours: {
     name: 'POSTERN_BODY_RETENTION_HOURS',
     about:
@@ -313,7 +393,7 @@ export const settings = {
     name: 'POSTERN_BOUNCE_PORT',
     about:
       'The port at which bounces, delivery reports and complaints are taken in: the MX of POSTERN_RETURN_PATH_HOST, ' +
-      'and a transport of the MTAs, lead there.',
+      'and the reports of your MTAs, lead there.',
     default: '2525',
     parse: integer(0, 65535),
   },
@@ -324,6 +404,23 @@ export const settings = {
       'Empty: none.',
     default: '',
     parse: optionalPort,
+  },
+  feedbackReporters: {
+    name: 'POSTERN_FEEDBACK_REPORTERS',
+    about:
+      'Domains, addresses or networks (CIDR), separated by commas, that may send complaint reports to fbl@ and abuse@ of ' +
+      'POSTERN_RETURN_PATH_HOST. A domain stands for valid DKIM signatures of it and its subdomains. Reports whose valid ' +
+      'DKIM signature is aligned with From are always taken; all others are refused.',
+    default: '',
+    parse: reporters,
+  },
+  relayNetworks: {
+    name: 'POSTERN_RELAY_NETWORKS',
+    about:
+      'Addresses or networks (CIDR), separated by commas, of your own mail servers that pass mail and reports to ' +
+      '`postern intake`. No budget of processor time applies to what they bring.',
+    default: '127.0.0.0/8, ::1, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7',
+    parse: networks,
   },
   intakeTlsCertificate: {
     name: 'POSTERN_INTAKE_TLS_CERTIFICATE',
@@ -364,8 +461,9 @@ export const settings = {
   systemMailFrom: {
     name: 'POSTERN_SYSTEM_MAIL_FROM',
     about:
-      'The address from which invitations are mailed, and owners of endpoints that were switched off, by way of ' +
-      'POSTERN_MTA_HOSTS. Empty: they are not mailed, and the log says so.',
+      'The address from which Postern mails invitations, links to set a new password, links to confirm forwards, and notices to ' +
+      'owners of projects, by way of POSTERN_MTA_HOSTS. Empty: nothing of this is mailed, the log says so, and no forward ' +
+      'becomes active.',
     default: '',
     parse: mailbox,
   },

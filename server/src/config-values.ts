@@ -1,9 +1,11 @@
 import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { readKeys, type SigningSeed, type VerifyingKeys } from './core/audit/keys.ts'
 import type { MasterKey } from './core/secrets/master-keys.ts'
 import { readAddress } from './mail/address.ts'
 import { shardCount } from './platform/db/cells.ts'
+import { UsageError } from './platform/errors.ts'
 import { integer, list, Wrong } from './platform/settings.ts'
 import { regionOfTopic } from './providers/sns.ts'
 
@@ -81,6 +83,16 @@ export function networks(value: string): string[] {
     }
   }
   return entries
+}
+
+/** Domains, addresses and networks in one list. */
+export function reporters(value: string): { networks: string[]; domains: string[] } {
+  const isNetwork = (entry: string) => isIP(entry.split('/')[0] ?? '') !== 0
+  const entries = list(value)
+  return {
+    networks: networks(entries.filter(isNetwork).join(',')),
+    domains: entries.filter((entry) => !isNetwork(entry)).flatMap((entry) => hostName(entry) ?? []),
+  }
 }
 
 export function sesRegion(value: string): string | undefined {
@@ -195,6 +207,22 @@ export function masterKeys(value: string): [MasterKey, ...MasterKey[]] {
   const keys: [MasterKey, ...MasterKey[]] = [first, ...others]
   if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Wrong('names the same key twice')
   return keys
+}
+
+/** As `postern audit key` prints them. */
+export function publicKeys(value: string): VerifyingKeys {
+  try {
+    return readKeys(list(value))
+  } catch (error) {
+    throw error instanceof UsageError ? new Wrong(`holds no public keys: ${error.message}`) : error
+  }
+}
+
+export function signerKey(value: string): SigningSeed | undefined {
+  if (value === '') return undefined
+  const [first, ...others] = masterKeys(value)
+  if (others.length > 0) throw new Wrong('must hold one key')
+  return { id: first.id, seed: first.key }
 }
 
 const OidcIssuers = Type.Array(

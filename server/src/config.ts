@@ -27,6 +27,27 @@ export function loadConfig(
   }
 }
 
+/** What `postern signer` needs; the rest of the environment may be there and is not read. */
+export function loadSignerConfig(
+  env: Environment,
+  readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+) {
+  const { auditSignerSocket, auditCheckpointFile, signerKey, signerDatabaseUrl, logLevel } = settings
+  const table = { auditSignerSocket, auditCheckpointFile, signerKey, signerDatabaseUrl, logLevel }
+  const { logLevel: level, ...needed } = readSettings(table, env, readFile, settings)
+  const { auditSignerSocket: socket, auditCheckpointFile: file, signerKey: key } = needed
+  const { signerDatabaseUrl: databaseUrl } = needed
+  if (socket === undefined || file === undefined || key === undefined || databaseUrl === undefined) {
+    const absent = Object.entries(needed).filter(([, value]) => value === undefined)
+    throw new UnusableSettings(
+      absent.map(
+        ([name]) => `${table[name as keyof typeof needed].name} is not set; \`postern signer\` needs it`,
+      ),
+    )
+  }
+  return { socket, file, key, databaseUrl, logLevel: level }
+}
+
 /** What is wrong with settings that are well as they stand alone. */
 function contradictions({
   oidcIssuers,
@@ -42,6 +63,8 @@ function contradictions({
   submissionsPort,
   cells,
   cell,
+  auditSignerSocket,
+  auditPublicKeys,
 }: Omit<Settings, 'webhookCaFile'>): string[] {
   const problems: string[] = []
   if (cell !== undefined && !cells.some(({ name }) => name === cell)) {
@@ -67,6 +90,11 @@ function contradictions({
   }
   if ((submissionPort ?? submissionsPort) !== undefined && intakeTlsCertificate === undefined) {
     problems.push('POSTERN_SUBMISSION_PORT and POSTERN_SUBMISSIONS_PORT need POSTERN_INTAKE_TLS_CERTIFICATE')
+  }
+  if (auditSignerSocket !== undefined && auditPublicKeys.size === 0) {
+    problems.push(
+      'POSTERN_AUDIT_SIGNER_SOCKET needs POSTERN_AUDIT_PUBLIC_KEYS, to know whose signatures count',
+    )
   }
   return problems
 }

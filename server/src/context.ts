@@ -1,13 +1,16 @@
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
+import { acceptanceOf, type Copies, keysIn, mayClaimIn, openCells, showCopyAge } from './context-cells.ts'
 import { type Authenticate, createAuthenticate } from './core/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from './core/access/better-auth.ts'
 import { outsideIssuer, ownIssuer } from './core/access/issuers.ts'
 import type { KeyTiming } from './core/access/keys.ts'
+import { backoffKeyOf, PasswordBackoff } from './core/access/password-backoff.ts'
+import { resetKeyOf } from './core/access/password-reset.ts'
 import { SignIn } from './core/access/sign-in.ts'
 import { KeyLookUps } from './core/api-keys/look-ups.ts'
 import { UseNotes } from './core/api-keys/use-notes.ts'
-import type { ByteLimits } from './core/caps/caps.ts'
+import type { SignerPlace } from './core/audit/checkpoints.ts'
 import { Signers } from './core/dispatch/signers.ts'
 import { DkimPairs } from './core/domains/dkim-pairs.ts'
 import type { DomainDeps } from './core/domains/domains.ts'
@@ -19,7 +22,8 @@ import { Examiners } from './core/inbound/examiners.ts'
 import { linkKeysOf } from './core/inbound/link.ts'
 import { invitationKeyOf } from './core/members/invitations.ts'
 import { createSystemMail, type SystemMail } from './core/members/system-mail.ts'
-import { Acceptance, type Accepts } from './core/messages/acceptance.ts'
+import type { Accepts } from './core/messages/acceptance.ts'
+import { forwardConfirmationKeyOf } from './core/routes/confirmations.ts'
 import { Vault } from './core/secrets/vault.ts'
 import { BodyReader, type BodyReaderOptions } from './customer/messages/body-reader.ts'
 import type { BounceDeps } from './intake/bounces.ts'
@@ -28,7 +32,7 @@ import type { InboundDeps } from './intake/inbound.ts'
 import type { SnsDeps } from './intake/sns.ts'
 import type { SubmissionDeps } from './intake/submission.ts'
 import { Composers } from './mail/composers.ts'
-import { type Cell, Cells, cellIn } from './platform/db/cells.ts'
+import type { Cell, Cells } from './platform/db/cells.ts'
 import {
   type CustomerDb,
   Database,
@@ -41,9 +45,9 @@ import { createRateLimit, type RateLimit } from './platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from './platform/jobs/jobs.ts'
 import type { Logger } from './platform/log.ts'
 import { onScrape } from './platform/metrics.ts'
-import { createNetGuard, type NetGuard } from './platform/net-guard.ts'
+import { createNetGuard, type NetGuard, networksOf } from './platform/net-guard.ts'
 import type { Carrier } from './providers/carrier.ts'
-import type { MtaProvider, ProviderName } from './providers/mta-provider.ts'
+import type { MtaProvider } from './providers/mta-provider.ts'
 import { ServiceProvider, smtpAddressOf } from './providers/service.ts'
 import { SesProvider } from './providers/ses.ts'
 import { SesCarrier } from './providers/ses-carrier.ts'
@@ -59,6 +63,8 @@ export interface Context {
   cells: Cells
   /** The cell at which this process is at home; undefined: at control. */
   home: Cell | undefined
+  /** Of each cell that has a copy of control. Empty where mail is in control's database. */
+  copies: Copies
   auth: BetterAuth
   signIn: SignIn
   authenticate: Authenticate
@@ -116,8 +122,11 @@ export function createContext(
       ...(databaseTimeouts && { timeouts: databaseTimeouts }),
     })
   const database = open(config.databaseUrl)
-  const { cells, home, opened } = openCells(config, database, open)
-  const unwatch = onScrape(() => Database.showPools([database, ...opened]))
+  const { cells, home, opened, copies } = openCells(config, database, open, log)
+  const unwatch = [
+    onScrape(() => Database.showPools([database, ...opened])),
+    onScrape(() => showCopyAge(copies, home)),
+  ]
   const identity = database.as('identity')
   const auth = createBetterAuth({
     publicUrl: config.publicUrl,
@@ -136,6 +145,7 @@ export function createContext(
   const composers = new Composers({ threads: config.composeThreads })
   const examiners = new Examiners({ dns: { servers: config.dnsServers } })
   const bodyReader = new BodyReader(bodyReaderOptions)
+  const pairs = new DkimPairs()
   const providers = {
     service: new ServiceProvider({
       hosts: config.mtaHosts.map(smtpAddressOf),
@@ -143,6 +153,12 @@ export function createContext(
     }),
     ses: sesProvider(config),
   }
+  const backoff = new PasswordBackoff({
+    db: identity,
+    key: backoffKeyOf(config.authSecrets),
+    isHttps: config.publicUrl.protocol === 'https:',
+  })
+  const mails = systemMail(config, providers.service)
   const sesSends = sesCarrier(config, log)
   const carriers = { service: providers.service, ...(sesSends && { ses: sesSends }) }
   const db = {
@@ -157,8 +173,9 @@ export function createContext(
     db,
     cells,
     home,
+    copies,
     auth,
-    signIn: new SignIn({ auth, db: identity, issuer }),
+    signIn: new SignIn({ auth, db: identity, issuer, backoff, mailsResets: mails !== undefined, onError }),
     authenticate,
     vault,
     providers,
@@ -172,7 +189,7 @@ export function createContext(
     jobs,
     domains: {
       vault,
-      pairs: new DkimPairs(),
+      pairs,
       jobs,
       setup: {
         places: { service: providers.service.place, ses: providers.ses?.place },
@@ -189,54 +206,25 @@ export function createContext(
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: acceptanceOf(cells, Object.keys(carriers) as (keyof typeof carriers)[], config),
-      keys: new KeyLookUps(home?.mail ?? db.everywhere),
+      acceptance: acceptanceOf(cells, copies, Object.keys(carriers) as (keyof typeof carriers)[], config),
+      keys: new KeyLookUps(keysIn(home, copies, db.everywhere)),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
       uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
     },
-    systemMail: systemMail(config, providers.service),
+    systemMail: mails,
     async close() {
-      unwatch()
+      for (const end of unwatch) end()
+      for (const copy of copies.values()) copy.close()
       providers.service.close()
       providers.ses?.close()
       sesSends?.close()
       await composers.close()
       await examiners.close()
       await bodyReader.close()
+      await pairs.close()
       await database.close()
       await Promise.all(opened.map((cell) => cell.close()))
     },
-  }
-}
-
-interface OpenCells {
-  cells: Cells
-  home: Cell | undefined
-  /** Those that are not control's. */
-  opened: Database[]
-}
-
-function openCells(config: Config, control: Database, open: (url: string) => Database): OpenCells {
-  const opened: Database[] = []
-  const [first, ...others] = config.cells.map(({ name, shards, url }) => {
-    const database = url === undefined ? control : open(url)
-    if (database !== control) opened.push(database)
-    return cellIn(database, { name, shards })
-  })
-  const cells = new Cells(first ? [first, ...others] : [cellIn(control, { name: 'mail' })])
-  return {
-    cells,
-    home: first ? cells.all.find(({ name }) => name === config.cell) : cells.all[0],
-    opened,
-  }
-}
-
-/** Mail of different cells is never in one group: it is not in one transaction. */
-function acceptanceOf(cells: Cells, providers: readonly ProviderName[], byteLimits: ByteLimits): Accepts {
-  const byCell = new Map(cells.all.map((cell) => [cell, new Acceptance(cell.mail, providers, byteLimits)]))
-  return {
-    accept: (submission, way) =>
-      (byCell.get(cells.of(submission.sender.projectId)) as Acceptance).accept(submission, way),
   }
 }
 
@@ -281,11 +269,20 @@ function systemMail(
   return from === undefined || hosts.length === 0 ? undefined : createSystemMail(service, from)
 }
 
+export const auditSignerOf = ({
+  auditSignerSocket: socket,
+  auditPublicKeys: keys,
+}: Config): SignerPlace | 'elsewhere' | undefined => {
+  if (keys.size === 0) return undefined
+  return socket === undefined ? 'elsewhere' : { socket, keys }
+}
+
 export const workerDeps = ({
   config,
   db,
   cells,
   home,
+  copies,
   vault,
   dns,
   providers,
@@ -301,9 +298,11 @@ export const workerDeps = ({
   home,
   // With cells, those that are at home in one move its mail, and the others do the rest.
   hasJobs: home === undefined || config.cells.length === 0,
+  hasCopies: copies.size > 0,
   mailOf: cells.mailOf,
   retentionDays: config.retentionDays,
   bodyRetentionHours: config.bodyRetentionHours,
+  activityRetentionDays: config.activityRetentionDays,
   dispatch: {
     vault,
     composers,
@@ -312,6 +311,7 @@ export const workerDeps = ({
     srsKeys: srsKeysOf(config.masterKeys),
     suppressOn: config.suppressOn,
     concurrency: config.dispatchConcurrency,
+    ...mayClaimIn(home, copies),
   },
   webhooks: { vault, guard, userAgent: `Postern/${manifest.version}` },
   dns,
@@ -319,9 +319,16 @@ export const workerDeps = ({
   runner,
   log,
   masterKeys: config.masterKeys,
+  auditSigner: auditSignerOf(config),
   auditCheckpointFile: config.auditCheckpointFile,
   systemMail,
   invitationKey: invitationKeyOf(config.authSecrets),
+  forwardConfirmationKey: forwardConfirmationKeyOf(config.authSecrets),
+  forwardConfirmationLimits: {
+    perProject: config.forwardConfirmationsPerProject,
+    perAddress: config.forwardConfirmationsPerAddress,
+  },
+  resetKey: resetKeyOf(config.authSecrets),
   publicUrl: config.publicUrl,
 })
 
@@ -334,8 +341,17 @@ export const snsDeps = ({ config, cells, log }: Context): SnsDeps => ({
   log,
 })
 
-export const bounceDeps = ({ config, cells, log }: Context, tls: Certificate | undefined): BounceDeps => ({
+export const bounceDeps = (
+  { config, cells, examiners, log }: Context,
+  tls: Certificate | undefined,
+): BounceDeps => ({
   cells,
+  examiners,
+  reporters: {
+    networks: networksOf(config.feedbackReporters.networks),
+    domains: config.feedbackReporters.domains,
+  },
+  relays: networksOf(config.relayNetworks),
   keys: verpKeysOf(config.masterKeys),
   srsKeys: srsKeysOf(config.masterKeys),
   suppressOn: config.suppressOn,
@@ -359,6 +375,7 @@ export const inboundDeps = (
   publicUrl: config.publicUrl,
   byteLimits: config,
   name: config.mxHost,
+  relays: networksOf(config.relayNetworks),
   host: config.intakeHost,
   tls,
   log,

@@ -5,6 +5,7 @@ import { bounceDeps, workerDeps } from './context.ts'
 import { startBounces } from './intake/bounces.ts'
 import { startApi } from './testing/api.ts'
 import { arcOf } from './testing/authentication.ts'
+import { ampleByteLimits } from './testing/byte-limits.ts'
 import { cleanUp } from './testing/cleanup.ts'
 import { signedIn } from './testing/client.ts'
 import { testDatabase } from './testing/database.ts'
@@ -151,6 +152,103 @@ describe('mail that is forwarded', () => {
     assert.match(await shop.bring('ada@example.com'), /^250/)
     const [row = assert.fail()] = await inboundOf(shop.id)
     assert.equal(await statusOf(row.message_id ?? ''), 'suppressed')
+  })
+})
+
+describe('mail that fails DMARC', () => {
+  const mailFrom = (...from: string[]) =>
+    ['Subject: Your account', ...from, '', 'http://phish.example'].join('\r\n')
+  const notForwarded = async (projectId: number) =>
+    database.query<{ action: string; not_forwarded: string | null }>(
+      'select action, not_forwarded from mail.inbound where project_id = $1 order by action',
+      [projectId],
+    )
+  const zone = () =>
+    dns.setZone('.', [
+      { name: 'bank.example', type: 'TXT', value: 'v=spf1 -all' },
+      { name: '_dmarc.bank.example', type: 'TXT', value: 'v=DMARC1; p=reject' },
+      { name: '_dmarc.shop.example', type: 'TXT', value: 'v=DMARC1; p=none; sp=quarantine' },
+      { name: 'true.example', type: 'TXT', value: 'v=spf1 ip4:127.0.0.1 -all' },
+      { name: '_dmarc.true.example', type: 'TXT', value: 'v=DMARC1; p=reject' },
+    ])
+
+  test('is not forwarded where the domain in From asks for reject or quarantine, its subdomains included', async () => {
+    await zone()
+    const shop = await makeForwarder()
+    for (const [from, sender] of [
+      ['From: Bank <security@bank.example>', 'security@bank.example'],
+      ['From: Bank <security@bank.example>', 'eve@true.example'],
+      ['From: a@news.bank.example', 'eve@elsewhere.example'],
+      ['From: a@sub.shop.example', 'eve@elsewhere.example'],
+    ] as const) {
+      assert.match(await shop.bring(sender, mailFrom(from)), /^550 5\.7\.26 /, from)
+    }
+    assert.deepEqual(await notForwarded(shop.id), [])
+    const usage = await admin.get(`${shop.path}/usage`)
+    assert.equal(usage.body.day.accepted, 0)
+  })
+
+  test('is not forwarded without one domain in From, of which DMARC could say anything', async () => {
+    await zone()
+    const shop = await makeForwarder()
+    for (const from of [
+      ['From: a@bank.example, b@elsewhere.example'],
+      ['From: a@elsewhere.example', 'From: a@bank.example'],
+      [],
+    ]) {
+      assert.match(
+        await shop.bring('eve@elsewhere.example', mailFrom(...from)),
+        /^550 5\.7\.26 /,
+        from.join(),
+      )
+    }
+  })
+
+  test('is forwarded where the domain asks for nothing, and so is what passes', async () => {
+    await zone()
+    const shop = await makeForwarder()
+    assert.match(await shop.bring('eve@elsewhere.example', mailFrom('From: a@shop.example')), /^250/)
+    await shop.arrives()
+    assert.match(await shop.bring('ada@true.example', mailFrom('From: ada@true.example')), /^250/)
+    await shop.arrives()
+  })
+
+  test('is taken for other routes that it came for, and the row says why it was not forwarded', async () => {
+    await zone()
+    const shop = await makeForwarder()
+    await shop.route('support', shop.toEndpoint)
+    const to = [shop.at('sales'), shop.at('support')]
+    const raw = mailFrom('From: security@bank.example')
+    assert.match(await submit(await open(), raw, { from: 'security@bank.example', to }), /^250/)
+    assert.deepEqual(await notForwarded(shop.id), [
+      { action: 'endpoint', not_forwarded: null },
+      { action: 'forward', not_forwarded: 'dmarc' },
+    ])
+    const [count] = await database.query<{ count: number }>(
+      'select count(*)::int as count from mail.messages where project_id = $1',
+      [shop.id],
+    )
+    assert.equal(count?.count, 0)
+  })
+})
+
+describe('forwards of a day', () => {
+  test('are limited and counted apart from other mail, and beyond the limit the sender tries again', async () => {
+    const byteLimits = { ...ampleByteLimits, max_forwards_per_day: 2 }
+    const { open: openLimited } = await openInbound(api, database, { byteLimits })
+    const shop = await makeForwarder()
+    await shop.route('support', shop.toEndpoint)
+    const bring = async (local: string) =>
+      (
+        await submit(await openLimited(), someMail(), { from: 'ada@example.com', to: [shop.at(local)] })
+      ).slice(0, 9)
+    assert.deepEqual(
+      [await bring('sales'), await bring('sales'), await bring('sales'), await bring('support')],
+      ['250 2.0.0', '250 2.0.0', '452 4.2.2', '250 2.0.0'],
+    )
+    const { limits } = (await admin.get(`${shop.path}/usage`)).body
+    const [forwards] = limits.filter(({ name }: { name: string }) => name === 'max_forwards_per_day')
+    assert.equal(forwards.used, 2)
   })
 })
 

@@ -2,18 +2,20 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { familyOf, isAlive, killPostgres } from '../../../server/src/testing/postgres.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
+import { type Credentials, getWith } from './mutual-tls.ts'
 
 /** One machine of three, were they three: an etcd, a Patroni, and the PostgreSQL that Patroni looks after. */
 export interface NodePlace {
   name: string
   home: string
   ports: { etcd: number; peer: number; rest: number; postgres: number }
+  credentials: Credentials
 }
 
 /** What all of them have in common. */
 export interface Estate {
   places: readonly NodePlace[]
-  passwords: { superuser: string; replication: string; rewind: string }
+  passwords: { superuser: string; replication: string; rewind: string; rest: string }
   /** Patroni's configuration. */
   file: string
   /** etcd's, in which every address is replaced. */
@@ -49,8 +51,8 @@ export class DatabaseNode {
   }
 
   startEtcd(): void {
-    const { home, ports, name } = this.place
-    const cluster = this.#estate.places.map((place) => `${place.name}=http://127.0.0.1:${place.ports.peer}`)
+    const { home, ports, name, credentials } = this.place
+    const cluster = this.#estate.places.map((place) => `${place.name}=https://127.0.0.1:${place.ports.peer}`)
     this.#etcd = startDaemon('etcd', [], {
       cwd: home,
       log: path.join(home, 'etcd.log'),
@@ -59,18 +61,20 @@ export class DatabaseNode {
         ...this.#estate.etcdSettings,
         ETCD_NAME: name,
         ETCD_DATA_DIR: path.join(home, 'etcd'),
-        ETCD_LISTEN_CLIENT_URLS: `http://127.0.0.1:${ports.etcd}`,
-        ETCD_ADVERTISE_CLIENT_URLS: `http://127.0.0.1:${ports.etcd}`,
-        ETCD_LISTEN_PEER_URLS: `http://127.0.0.1:${ports.peer}`,
-        ETCD_INITIAL_ADVERTISE_PEER_URLS: `http://127.0.0.1:${ports.peer}`,
+        ETCD_LISTEN_CLIENT_URLS: `https://127.0.0.1:${ports.etcd}`,
+        ETCD_ADVERTISE_CLIENT_URLS: `https://127.0.0.1:${ports.etcd}`,
+        ETCD_LISTEN_PEER_URLS: `https://127.0.0.1:${ports.peer}`,
+        ETCD_INITIAL_ADVERTISE_PEER_URLS: `https://127.0.0.1:${ports.peer}`,
         ETCD_INITIAL_CLUSTER: cluster.join(','),
+        ...etcdFiles('ETCD', credentials),
+        ...etcdFiles('ETCD_PEER', credentials),
         ETCD_LOGGER: 'zap',
       },
     })
   }
 
   startPatroni(): void {
-    const { home, ports, name } = this.place
+    const { home, ports, name, credentials } = this.place
     const { passwords, places, file, bin, user } = this.#estate
     this.#patroni = startDaemon('patroni', [file], {
       cwd: home,
@@ -86,6 +90,13 @@ export class DatabaseNode {
         PATRONI_POSTGRESQL_BIN_DIR: bin,
         PATRONI_POSTGRESQL_PGPASS: path.join(home, 'pgpass'),
         PATRONI_ETCD3_HOSTS: places.map((place) => `127.0.0.1:${place.ports.etcd}`).join(','),
+        PATRONI_ETCD3_CACERT: credentials.ca,
+        PATRONI_ETCD3_CERT: credentials.certificate,
+        PATRONI_ETCD3_KEY: credentials.key,
+        ...patroniFiles('PATRONI_RESTAPI_CAFILE', 'PATRONI_RESTAPI', credentials),
+        ...patroniFiles('PATRONI_CTL_CACERT', 'PATRONI_CTL', credentials),
+        PATRONI_RESTAPI_USERNAME: 'patroni',
+        PATRONI_RESTAPI_PASSWORD: passwords.rest,
         PATRONI_SUPERUSER_PASSWORD: passwords.superuser,
         PATRONI_REPLICATION_PASSWORD: passwords.replication,
         PATRONI_REWIND_PASSWORD: passwords.rewind,
@@ -140,16 +151,27 @@ export class DatabaseNode {
 
   /** What its Patroni says of all of them, or nothing when it does not. */
   async members(): Promise<Member[] | undefined> {
-    try {
-      const response = await fetch(`http://127.0.0.1:${this.place.ports.rest}/cluster`, {
-        signal: AbortSignal.timeout(2000),
-      })
-      return ((await response.json()) as { members: Member[] }).members
-    } catch {
-      return undefined
-    }
+    const { ports, credentials } = this.place
+    const answer = await getWith(credentials, `https://127.0.0.1:${ports.rest}/cluster`)
+    return answer === undefined ? undefined : (JSON.parse(answer) as { members: Member[] }).members
   }
 }
+
+const etcdFiles = (prefix: string, { ca, certificate, key }: Credentials): Record<string, string> => ({
+  [`${prefix}_TRUSTED_CA_FILE`]: ca,
+  [`${prefix}_CERT_FILE`]: certificate,
+  [`${prefix}_KEY_FILE`]: key,
+})
+
+const patroniFiles = (
+  authority: string,
+  prefix: string,
+  { ca, certificate, key }: Credentials,
+): Record<string, string> => ({
+  [authority]: ca,
+  [`${prefix}_CERTFILE`]: certificate,
+  [`${prefix}_KEYFILE`]: key,
+})
 
 /** As Patroni's REST API has it. */
 export interface Member {

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import {
   type Cluster,
@@ -10,6 +12,7 @@ import {
 } from '../../../server/src/testing/postgres.ts'
 import { steadyPort } from '../../../server/src/testing/steady-port.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
+import { credentialsIn, getWith } from './mutual-tls.ts'
 import { DatabaseNode, type Estate, type Member, type NodePlace, until } from './node.ts'
 
 /**
@@ -43,6 +46,7 @@ export async function startTrio(home: string): Promise<Trio> {
     const trio = meet(nodes, `postgres://postgres:${estate.passwords.superuser}@127.0.0.1:${port}/postgres`)
     await until(async () => isWell(await trio.members()), 'all three are in their places')
     await until(() => answers(trio.url), 'HAProxy finds the primary')
+    await refusesStrangers(estate)
     return { ...trio, stop }
   } catch (error) {
     await stop()
@@ -85,16 +89,18 @@ async function layOut(home: string): Promise<Estate> {
       await steadyPort(),
       await steadyPort(),
     ]
-    places.push({ name, home: path.join(home, name), ports: { etcd, peer, rest, postgres } })
+    const credentials = credentialsIn(path.join(home, 'tls', name))
+    places.push({ name, home: path.join(home, name), ports: { etcd, peer, rest, postgres }, credentials })
   }
   for (const place of [home, ...places.map((node) => node.home)]) {
     await mkdir(place, { recursive: true, mode: 0o700 })
     await giveToPostgres(place)
   }
+  await makeCertificates(path.join(home, 'tls'), places)
   const secret = (): string => randomBytes(12).toString('hex')
   return {
     places,
-    passwords: { superuser: secret(), replication: secret(), rewind: secret() },
+    passwords: { superuser: secret(), replication: secret(), rewind: secret(), rest: secret() },
     file: await copy(home, 'patroni.yml', { '/var/run/postgresql': home }),
     etcdSettings: settingsIn(await readFile(path.join(deployed, 'etcd.env'), 'utf8')),
     bin: await findBinaries(),
@@ -102,8 +108,21 @@ async function layOut(home: string): Promise<Estate> {
   }
 }
 
+/** By the script that an operator has; each machine's for the user of PostgreSQL. */
+async function makeCertificates(folder: string, places: readonly NodePlace[]): Promise<void> {
+  const script = path.join(deployed, 'make-certificates.sh')
+  await promisify(execFile)(script, [folder, ...places.map(({ name }) => `${name}=127.0.0.1`)])
+  await giveToPostgres(folder)
+  for (const { credentials } of places)
+    for (const file of [path.dirname(credentials.ca), ...Object.values(credentials)])
+      await giveToPostgres(file)
+}
+
 async function startHaproxy(home: string, { places }: Estate, port: number): Promise<Daemon> {
-  const replaced = { '127.0.0.1:5000': `127.0.0.1:${port}` }
+  const replaced = {
+    '127.0.0.1:5000': `127.0.0.1:${port}`,
+    '/etc/haproxy/patroni': path.join(home, 'tls/haproxy'),
+  }
   for (const [index, { ports }] of places.entries())
     Object.assign(replaced, {
       [`10.0.0.1${index + 1}:5432 check port 8008`]: `127.0.0.1:${ports.postgres} check port ${ports.rest}`,
@@ -132,12 +151,25 @@ const settingsIn = (text: string): Record<string, string> =>
 
 async function isHealthy({ places }: Estate): Promise<boolean> {
   const found = await Promise.all(
-    places.map(async ({ ports }) => {
-      const response = await fetch(`http://127.0.0.1:${ports.etcd}/health`).catch(() => undefined)
-      return response?.ok ?? false
+    places.map(async ({ ports, credentials }) => {
+      const answer = await getWith(credentials, `https://127.0.0.1:${ports.etcd}/health`)
+      return answer !== undefined
     }),
   )
   return !found.includes(false)
+}
+
+/** Who has no certificate of the cluster reaches neither etcd nor Patroni, whatever protocol they try. */
+async function refusesStrangers({ places }: Estate): Promise<void> {
+  for (const { ports, credentials } of places)
+    for (const [what, address] of [
+      ['etcd', `127.0.0.1:${ports.etcd}/health`],
+      ['Patroni', `127.0.0.1:${ports.rest}/cluster`],
+    ]) {
+      const plain = await fetch(`http://${address}`).catch(() => undefined)
+      const nameless = await getWith({ ca: credentials.ca }, `https://${address}`)
+      if (plain?.ok || nameless !== undefined) throw new Error(`${what} answers strangers at ${address}`)
+    }
 }
 
 async function answers(url: string): Promise<boolean> {

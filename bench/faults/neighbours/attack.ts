@@ -15,6 +15,8 @@ export interface Attack {
   title: string
   /** Of the API's process, while this attack is tried. */
   api?: PartOptions
+  /** The API, the worker and the intake are one process (`postern all`), so that one main thread does everything. */
+  isTogether?: boolean
   /** Shows which cap refuses the attack, and makes by SQL what is to be there all the same. */
   prepare(attacker: Attacker): Promise<void>
   /** Until `over` is aborted. Resolves when every request was answered. */

@@ -8,6 +8,8 @@ export interface Phase {
   /** Counted like the rest; its times are not. */
   warmUp: Spoken
   measured: Spoken
+  /** Of the process that answers, where it was measured. */
+  longestTaskMs?: number
 }
 
 /** What became of the quiet tenant. */
@@ -21,6 +23,8 @@ export interface Result {
   /** Received more than once. */
   duplicates: Promised[]
   times: Times[]
+  /** In ms: the longest task of the main thread in all phases alone, and in all beside the attack. */
+  longestTask: Record<Phase['when'], number>
 }
 
 /** In ms. */
@@ -54,8 +58,14 @@ export function resultOf(phases: readonly Phase[], received: readonly Received[]
     mails: promised.length,
     ...{ lost, duplicates },
     times: timesOf(phases, received),
+    longestTask: { alone: longestTaskOf(phases, 'alone'), beside: longestTaskOf(phases, 'beside') },
   }
 }
+
+const longestTaskOf = (phases: readonly Phase[], when: Phase['when']): number =>
+  Math.max(
+    ...phases.filter((phase) => phase.when === when).map(({ longestTaskMs = Number.NaN }) => longestTaskMs),
+  )
 
 function timesOf(phases: readonly Phase[], received: readonly Received[]): Times[] {
   const receivedAt = new Map(received.toReversed().map(({ id, at }) => [id, at]))

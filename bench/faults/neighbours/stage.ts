@@ -31,7 +31,15 @@ export interface Stage {
   /** The API with these options, and with no others. */
   useApi(options: PartOptions | undefined): Promise<void>
   isApiAlive(): boolean
-  startWorker(): Promise<Part>
+  /** Where strangers bring mail and reports, while all is one process. */
+  strangers: { bouncePort: number; inboundPort: number; returnPathHost: string }
+  /** Or, `isTogether`, the API, the worker and the intake as one process in place of the API. */
+  startWorker(isTogether?: boolean): Promise<Part>
+  /**
+   * The longest time for which the main thread of that process did one thing, in ms, since this was last asked. As the
+   * process itself measures it. NaN where there is no such process.
+   */
+  longestTaskMs(): Promise<number>
   /** Removes all mail and webhooks, while no worker runs. */
   clear(): Promise<void>
   stop(): Promise<void>
@@ -56,6 +64,22 @@ export async function startStage(patienceMs: number): Promise<Stage> {
     POSTERN_PRIVATE_NETWORKS: '127.0.0.1',
     POSTERN_WEBHOOK_CA_FILE: receiver.caFile,
   }
+  const strangers = {
+    ...{ bouncePort: await steadyPort(), inboundPort: await steadyPort() },
+    returnPathHost: 'bounces.operator.test',
+  }
+  const metricsPort = await steadyPort()
+  const together = {
+    ...worker,
+    POSTERN_RETURN_PATH_HOST: strangers.returnPathHost,
+    POSTERN_BOUNCE_PORT: String(strangers.bouncePort),
+    POSTERN_INBOUND_PORT: String(strangers.inboundPort),
+    POSTERN_METRICS_PORT: String(metricsPort),
+    // The attack goes on for longer than a quota of bytes would let it.
+    POSTERN_MAX_INBOUND_BYTES_PER_DAY: String(2 ** 40),
+    // Nobody there: what SPF and DKIM ask of the DNS is not measured.
+    POSTERN_DNS_SERVERS: '127.0.0.1:1',
+  }
   const { superuser } = postern
   let api = { part: postern.api, options: undefined as PartOptions | undefined }
   const sum: Stage['sum'] = async (what, from, ...values) => {
@@ -66,7 +90,7 @@ export async function startStage(patienceMs: number): Promise<Stage> {
     return rows[0]?.sum ?? 0
   }
   return {
-    ...{ postern, sink, receiver, patienceMs, sum },
+    ...{ postern, sink, receiver, patienceMs, sum, strangers },
     query: async (text, values) => (await superuser.query(text, values)).rows,
     count: (from, ...values) => sum('1', from, ...values),
     async useApi(options) {
@@ -75,9 +99,23 @@ export async function startStage(patienceMs: number): Promise<Stage> {
       api = { part: await postern.start('api', options), options }
     },
     isApiAlive: () => isAlive(api.part.pid),
-    startWorker: () => postern.start('worker', { environment: worker }),
+    async startWorker(isTogether = false) {
+      if (!isTogether) return postern.start('worker', { environment: worker })
+      await api.part.stop()
+      const all = await postern.start('all', { environment: together })
+      const stop = async (): Promise<void> => {
+        await all.stop()
+        api = { ...api, part: await postern.start('api', api.options) }
+      }
+      return { ...all, stop }
+    },
+    async longestTaskMs() {
+      const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined)
+      const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec((await answer?.text()) ?? '') ?? []
+      return seconds === undefined ? Number.NaN : Number(seconds) * 1000
+    },
     async clear() {
-      await superuser.query('truncate mail.fan_outs, mail.attempt_results')
+      await superuser.query('truncate mail.fan_outs, mail.attempt_results, mail.inbound, mail.inbound_bodies')
       await forgetWebhooks(postern)
       await forgetMail(postern)
     },

@@ -128,6 +128,7 @@ export class Lane {
     Object.assign(this.#environment, {
       POSTERN_HTTP_PORT: String(http),
       POSTERN_BOUNCE_PORT: String(smtp),
+      POSTERN_FEEDBACK_REPORTERS: '127.0.0.1',
       POSTERN_SUBMISSIONS_PORT: String(tls),
       POSTERN_INTAKE_TLS_CERTIFICATE: files.certificate,
       POSTERN_INTAKE_TLS_KEY: files.key,

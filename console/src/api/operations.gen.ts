@@ -1,5 +1,7 @@
 // Generated from openapi/postern.v1.json by `npm run generate`.
 
+export interface Activity { id: number; at: string; actor: { type: "user" | "api_key" | "administrator" | "system" | "unknown"; id: number | null; email: string | null; ip: string | null; user_agent: string | null }; request_id: string; operation: string; resource_type: string; resource_id: string | null; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null; prev_hash: string; hash: string }
+
 export interface ApiKey { id: number; project_id: number; name: string; prefix: string; scopes: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id: number | null; allowed_ips: (string)[]; expires_at: string | null; is_active: boolean; last_used_at: string | null; created_at: string; updated_at: string }
 
 export interface ApiKeyWithSecret { resource: ApiKey; secret: string }
@@ -40,9 +42,9 @@ export interface ProjectQueue { project_id: number; is_held: boolean; held_at: s
 
 export interface RotatedDomain { resource: Domain }
 
-export interface Route { id: number; project_id: number; domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; is_active: boolean; created_at: string; updated_at: string }
+export interface Route { id: number; project_id: number; domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; forward_confirmed_at: string | null; is_active: boolean; created_at: string; updated_at: string }
 
-export interface RoutingMatch { address: string; outcome: "endpoint" | "forward" | "reject" | "drop" | "no_route" | "no_domain" | "held_elsewhere" | "contested" | "project_locked" | "endpoint_inactive" | "domain_not_verified" | "provider_forwards_nothing"; route: Route | null; domain: { id: number; name: string; status: "pending" | "verified" | "failed" } | null; explanation: string }
+export interface RoutingMatch { address: string; outcome: "endpoint" | "forward" | "reject" | "drop" | "no_route" | "no_domain" | "held_elsewhere" | "contested" | "project_locked" | "endpoint_inactive" | "domain_not_verified" | "provider_forwards_nothing" | "forward_not_confirmed"; route: Route | null; domain: { id: number; name: string; status: "pending" | "verified" | "failed" } | null; explanation: string }
 
 export interface SearchResult { type: "project" | "domain" | "route" | "user"; id: number; project_id: number | null; project_name: string | null; label: string }
 
@@ -109,6 +111,14 @@ export interface Operations {
     answer: { data: ({ id: number; is_current: boolean; second_factor_at: string | null; ip_address: string | null; user_agent: string | null; created_at: string; expires_at: string })[] }
     hasPreview: false
   }
+  /** List the activity of your account */
+  'auth.list-activity': {
+    path: {  }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Activity)[]; next_cursor: string | null }
+    hasPreview: false
+  }
   /** End one of your sessions */
   'auth.end-session': {
     path: { id: string }
@@ -122,6 +132,22 @@ export interface Operations {
     path: {  }
     query: {  }
     body: { current_password: string; new_password: string }
+    answer: undefined
+    hasPreview: false
+  }
+  /** Request a link to set a new password */
+  'auth.forgot-password': {
+    path: {  }
+    query: {  }
+    body: { email: string }
+    answer: undefined
+    hasPreview: false
+  }
+  /** Set a new password with a link */
+  'auth.reset-password': {
+    path: {  }
+    query: {  }
+    body: { token: string; new_password: string }
     answer: undefined
     hasPreview: false
   }
@@ -236,6 +262,14 @@ export interface Operations {
     body: { reason: string }
     answer: undefined
     hasPreview: true
+  }
+  /** List the activity of a project */
+  'activity.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Activity)[]; next_cursor: string | null }
+    hasPreview: false
   }
   /** List the domains of a project */
   'domains.list': {
@@ -405,6 +439,14 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
+  /** Ask the target of a forward again to confirm */
+  'routing.request-confirmation': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason?: string }
+    answer: Route
+    hasPreview: true
+  }
   /** Tell what becomes of mail for an address */
   'routing.match': {
     path: { project_id: number }
@@ -500,6 +542,14 @@ export interface Operations {
     body: undefined
     answer: { data: (Suppression)[]; next_cursor: string | null }
     hasPreview: false
+  }
+  /** Delete a suppression of a project */
+  'suppressions.delete': {
+    path: { project_id: number; address: string }
+    query: {  }
+    body: { reason: string }
+    answer: Suppression
+    hasPreview: true
   }
   /** Show what a project has used of its limits */
   'usage.show': {
@@ -639,8 +689,11 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'auth.draw-token': ['POST', '/v1/auth/token'],
   'auth.show-session': ['GET', '/v1/auth/session'],
   'auth.list-sessions': ['GET', '/v1/auth/sessions'],
+  'auth.list-activity': ['GET', '/v1/auth/activity'],
   'auth.end-session': ['DELETE', '/v1/auth/sessions/{id}'],
   'auth.change-password': ['POST', '/v1/auth/password'],
+  'auth.forgot-password': ['POST', '/v1/auth/password/forgot'],
+  'auth.reset-password': ['POST', '/v1/auth/password/reset'],
   'auth.set-up-totp': ['POST', '/v1/auth/totp'],
   'auth.join': ['POST', '/v1/auth/join'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
@@ -655,6 +708,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'members.show': ['GET', '/v1/admin/projects/{project_id}/members/{id}'],
   'members.edit': ['PATCH', '/v1/admin/projects/{project_id}/members/{id}'],
   'members.delete': ['DELETE', '/v1/admin/projects/{project_id}/members/{id}'],
+  'activity.list': ['GET', '/v1/admin/projects/{project_id}/activity'],
   'domains.list': ['GET', '/v1/admin/projects/{project_id}/domains'],
   'domains.create': ['POST', '/v1/admin/projects/{project_id}/domains'],
   'domains.show': ['GET', '/v1/admin/projects/{project_id}/domains/{id}'],
@@ -676,6 +730,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'routing.show': ['GET', '/v1/admin/projects/{project_id}/routing/{id}'],
   'routing.edit': ['PATCH', '/v1/admin/projects/{project_id}/routing/{id}'],
   'routing.delete': ['DELETE', '/v1/admin/projects/{project_id}/routing/{id}'],
+  'routing.request-confirmation': ['POST', '/v1/admin/projects/{project_id}/routing/{id}/request-confirmation'],
   'routing.match': ['GET', '/v1/admin/projects/{project_id}/routing/match'],
   'api-keys.list': ['GET', '/v1/admin/projects/{project_id}/api-keys'],
   'api-keys.create': ['POST', '/v1/admin/projects/{project_id}/api-keys'],
@@ -688,6 +743,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'messages.events': ['GET', '/v1/admin/projects/{project_id}/messages/{id}/events'],
   'messages.cancel': ['POST', '/v1/admin/projects/{project_id}/messages/{id}/cancel'],
   'suppressions.list': ['GET', '/v1/admin/projects/{project_id}/suppressions'],
+  'suppressions.delete': ['DELETE', '/v1/admin/projects/{project_id}/suppressions/{address}'],
   'usage.show': ['GET', '/v1/admin/projects/{project_id}/usage'],
   'queue.show': ['GET', '/v1/admin/projects/{project_id}/queue'],
   'queue.hold': ['POST', '/v1/admin/projects/{project_id}/queue/hold'],

@@ -11,6 +11,7 @@ import {
   hasHead,
   json,
   pathOf,
+  suppressedAddress,
 } from '../testing/calls.ts'
 import { Client } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
@@ -55,6 +56,10 @@ const domains = new Map([
   [project.id, await make.makeDomain(project.id)],
   [otherProject.id, await make.makeDomain(otherProject.id)],
 ])
+await database.query(
+  `insert into mail.suppressions (project_id, address, reason) select id, $2, 'complaint' from unnest($1::bigint[]) as id`,
+  [[project.id, otherProject.id], suppressedAddress],
+)
 const table = accessTable({ project, plan, domains })
 
 /** One thing of each kind, in a project if it belongs to one; by the word before `:id`. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
+import { addressesBeside, withAuditAddresses } from '../testing/audit-row.ts'
 import { type Answer, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { watchRows } from '../testing/dump.ts'
@@ -40,14 +41,16 @@ interface AuditRow {
   subject: { email: string; name: string | null } | null
 }
 
-const auditRowsOf = (answer: Answer): Promise<AuditRow[]> =>
-  database.query<AuditRow>(
-    `select resource_type, resource_id, before, after, related,
+const auditRowsOf = async (answer: Answer): Promise<AuditRow[]> => {
+  const rows = await database.query<AuditRow & { addresses: Record<string, string | null> }>(
+    `select ${addressesBeside} as addresses, resource_type, resource_id, before, after, related,
             (select json_build_object('email', email, 'name', name) from control.audit_people
               where audit_id = audit.id and part = 'subject') as subject
        from control.audit where request_id = $1`,
     [answer.headers.get('x-request-id')],
   )
+  return rows.map(withAuditAddresses)
+}
 
 /** What a preview must have said of an act, according to the row that the act left in the audit. */
 function changesIn({ resource_type, resource_id, before, after, subject, related }: AuditRow): Entry[] {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
+import { addressesBeside, withAuditAddresses } from '../testing/audit-row.ts'
 import { type Answer, type Client, signedIn } from '../testing/client.ts'
 import { testDatabase } from '../testing/database.ts'
 import { watchRows } from '../testing/dump.ts'
@@ -198,7 +199,7 @@ const races: Record<string, Race> = {
   'endpoints.rotate': always({ reason }),
   'routing.edit': {
     rounds: moreRounds,
-    bodies(round, { id, project_id, created_at, updated_at, ...configuration }) {
+    bodies(round, { id, project_id, forward_confirmed_at, created_at, updated_at, ...configuration }) {
       const forwarded = { ...configuration, action: 'forward', endpoint_id: null }
       return [
         { ...forwarded, forward_to: `${round}.of.the.first@example.net` },
@@ -268,10 +269,12 @@ function isDelete({ kind }: Mutation): boolean {
 
 /** Each act of the operation began where the one before it ended. */
 async function assertUnbroken(operation: string, id: number, acts: number): Promise<void> {
-  const rows = await database.query<{ before: object; after: object }>(
-    'select before, after from control.audit where operation = $1 and resource_id = $2 order by chain, seq',
+  const found = await database.query<{ before: object; after: object; addresses: Record<string, string> }>(
+    `select before, after, ${addressesBeside} as addresses from control.audit
+      where operation = $1 and resource_id = $2 order by chain, seq`,
     [operation, String(id)],
   )
+  const rows = found.map(withAuditAddresses)
   assert.equal(rows.length, acts)
   for (const [index, { before }] of rows.slice(1).entries()) {
     // Sessions ended are counted in the row, and are no part of what the next one begins with.

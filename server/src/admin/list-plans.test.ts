@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { activityPage } from '../core/activity/activity.ts'
 import { searchAudit } from '../core/audit/audit.ts'
 import { listDenials } from '../core/audit/denials.ts'
 import { listEndpoints } from '../core/endpoints/endpoints.ts'
@@ -53,6 +54,12 @@ await database.query(`
          (array['project', 'member', 'endpoint', 'endpoint'])[1 + n % 4], (n % 500)::text, pg_current_xact_id(), hash, hash
     from generate_series(1, ${count}) as n, decode(repeat('00', 32), 'hex') as hash;
   insert into control.audit_people (audit_id, part, salt) select id, 'actor', decode(repeat('00', 16), 'hex') from control.audit;
+  insert into control.project_activity (project_id, seq, at, actor_type, actor_digest, request_id, operation, resource_type,
+                                        prev_hash, hash)
+  select n % 200, n, now(), 'user', hash, 'r' || n, 'endpoints.edit', 'endpoint', hash, hash
+    from generate_series(1, ${count}) as n, decode(repeat('00', 32), 'hex') as hash;
+  insert into control.project_activity_people (project_id, seq, part, salt)
+  select project_id, seq, 'actor', decode(repeat('00', 16), 'hex') from control.project_activity;
   insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
   select now() - n * interval '1 minute', n % 2000, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
   reset session_replication_role`)
@@ -192,6 +199,7 @@ describe('no list reads a whole table', () => {
       await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
       await assertOnIndex({ members: page }, (tx) => listMembers(tx, 7, page))
       await assertOnIndex({ endpoints: page }, (tx) => listEndpoints(tx, 7, page))
+      await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
     }

@@ -30,7 +30,7 @@ export interface AdminDeps {
   orders: OrderDeps
   caps: Caps
   /** What the audit's checkpoints are checked against. */
-  audit: { keys: VerifyingKeys; checkpointFile: string | undefined }
+  audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
 
 /** `dry_run` alone needs these; where they cost a query they are functions, and only a dry run calls them. */
@@ -83,6 +83,7 @@ export interface MutationCall<Params, Body, Target, Seen> {
   orders: OrderDeps
   caps: Caps
   actorId: number
+  requestId: string
   params: Params
   body: Body
   target: Target
@@ -99,8 +100,8 @@ export interface Mutation<
   Seen = unknown,
 > extends Described {
   kind: Kind
-  /** Where it is not the kind's own: a complete replacement is a PUT. */
-  method?: 'PUT'
+  /** Where it is not the kind's own: a complete replacement is a PUT, what a worker deletes afterwards a DELETE. */
+  method?: 'PUT' | 'DELETE'
   params: TObject<Params>
   /** The fields of the body; `reason` is added to every one. */
   body: Body

@@ -58,6 +58,7 @@ export async function perform(
       orders,
       caps,
       actorId: request.actor.userId,
+      requestId: request.requestId,
       params,
       body,
       target,
@@ -85,7 +86,8 @@ export async function perform(
     await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     return answer
   }
-  return domains.pairs.offer(operation.makesDkimKey === true, (pair) =>
+  const wanted = operation.makesDkimKey === true && { projectId: params['project_id'] as number }
+  return domains.pairs.offer(wanted, (pair) =>
     isDryRun ? db.rehearse((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
   )
 }

@@ -36,5 +36,5 @@ describe('whoever holds the project', () => {
     })
   }
 
-  test('holds back ten operations', () => assert.equal(serialised.length, 10))
+  test('holds back eleven operations', () => assert.equal(serialised.length, 11))
 })

@@ -1,5 +1,6 @@
 import { PosternError } from '../platform/errors.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { listActivityQuery } from './activity/list-activity.ts'
 import { createApiKeyOperation } from './api-keys/create-api-key.ts'
 import { deleteApiKeyOperation } from './api-keys/delete-api-key.ts'
 import { editApiKeyOperation } from './api-keys/edit-api-key.ts'
@@ -56,8 +57,10 @@ import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
 import { matchRouteQuery } from './routing/match-route.ts'
+import { requestConfirmationOperation } from './routing/request-confirmation.ts'
 import { showRoute } from './routing/show-route.ts'
 import { findAnythingQuery } from './search/find-anything.ts'
+import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
 import { editUserOperation } from './users/edit-user.ts'
@@ -79,6 +82,8 @@ export const adminOperations = [
   showMember,
   editMemberOperation,
   deleteMemberOperation,
+
+  listActivityQuery,
 
   listDomainsQuery,
   createDomainOperation,
@@ -103,6 +108,7 @@ export const adminOperations = [
   showRoute,
   editRouteOperation,
   deleteRouteOperation,
+  requestConfirmationOperation,
   matchRouteQuery,
 
   listApiKeysQuery,
@@ -117,6 +123,7 @@ export const adminOperations = [
   listMessageEventsQuery,
   cancelMessageOperation,
   listSuppressionsQuery,
+  deleteSuppressionOperation,
   showUsageQuery,
   showQueueQuery,
   holdQueueOperation,

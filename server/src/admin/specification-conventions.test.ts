@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/api.ts'
 import { auditRowOf } from '../testing/audit-row.ts'
-import { type Answer, signedIn } from '../testing/client.ts'
+import type { Answer } from '../testing/client.ts'
+import { customers } from '../testing/customers.ts'
 import { testDatabase } from '../testing/database.ts'
 import { watchRows } from '../testing/dump.ts'
 import {
@@ -21,7 +22,7 @@ import { adminOperations } from './routes.ts'
 /** The manners that all operations share: statuses, headers, strictness, versions, lists. */
 const database = await testDatabase()
 const api = await startApi(database)
-const admin = await signedIn(api)
+const { admin, ownProject } = await customers(api, database)
 const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
   fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
@@ -308,7 +309,8 @@ describe('a list', () => {
   })
 
   test('shows five at a time if told so, and each thing once by following its cursor', async () => {
-    const { id, plan_id } = await makeProject()
+    const { owner, project } = await ownProject()
+    const { id, plan_id } = project
     const { resource: tried } = await makeEndpoint(id)
     for (let made = 0; made < 7; made++) {
       await makeMember(id)
@@ -319,6 +321,7 @@ describe('a list', () => {
       await makeApiKey(id)
       await makeProject({ plan_id })
       await makeMail(id)
+      await owner.patch(`/projects/${id}`, { name: `Name ${made}` })
       await database.query(
         `insert into mail.suppressions (project_id, address, reason) values ($1, $2, 'manual')`,
         [id, `person${made}@example.net`],

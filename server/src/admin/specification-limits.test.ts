@@ -211,7 +211,10 @@ describe('an identifier in a path', () => {
     ...['9223372036854775808', '18446744073709551616', '9'.repeat(400)],
   ]
   const parameters = adminOperations.flatMap((operation) =>
-    Object.keys(operation.params.properties).map((parameter) => ({ operation, parameter })),
+    Object.keys(operation.params.properties)
+      // An address is text of any spelling.
+      .filter((parameter) => parameter !== 'address')
+      .map((parameter) => ({ operation, parameter })),
   )
 
   const ask = (operation: (typeof adminOperations)[number], address: string) =>

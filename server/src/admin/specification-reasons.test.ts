@@ -48,7 +48,7 @@ async function assertDone(answer: Answer, kept: string | null): Promise<void> {
 }
 
 describe('a reason is required', () => {
-  const always = ['queue.hold', 'queue.release', 'messages.cancel']
+  const always = ['queue.hold', 'queue.release', 'messages.cancel', 'suppressions.delete']
   for (const operation of mutations.filter(
     ({ id, kind }) => kind === 'delete' || kind === 'rotate' || always.includes(id),
   )) {

@@ -81,6 +81,7 @@ const route: Shape = [
   ['action', 'string'],
   ['endpoint_id', 'integer'],
   ['forward_to', 'string'],
+  ['forward_confirmed_at', 'string'],
   ['is_active', 'boolean'],
   ['created_at', 'timestamp'],
   ['updated_at', 'timestamp'],
@@ -352,7 +353,7 @@ describe('a route', () => {
     const domain = await makeDomain(projectId)
     const { resource: hook } = await makeEndpoint(projectId)
     const all = await makeRoute(projectId, { domain_id: domain.id })
-    assertShape(all, route, ['address', 'endpoint_id', 'forward_to'])
+    assertShape(all, route, ['address', 'endpoint_id', 'forward_to', 'forward_confirmed_at'])
     const configuration = {
       domain_id: domain.id,
       match: 'address',
@@ -363,13 +364,13 @@ describe('a route', () => {
       is_active: false,
     } as const
     const one = await makeRoute(projectId, configuration)
-    assertShape(one, route, ['forward_to'])
+    assertShape(one, route, ['forward_to', 'forward_confirmed_at'])
     const path = `/projects/${projectId}/routing`
     assert.equal((await admin.get(`${path}/${one.id}`)).text, JSON.stringify(one))
     assert.deepEqual((await admin.get(path)).body.data, [one, all])
     const forwarded = { action: 'forward', endpoint_id: null, forward_to: 'ada@example.net' }
     const edited = await admin.patch(`${path}/${one.id}`, { ...configuration, ...forwarded })
-    assertShape(edited.body, route, ['endpoint_id'])
+    assertShape(edited.body, route, ['endpoint_id', 'forward_confirmed_at'])
   })
 })
 

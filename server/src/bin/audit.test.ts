@@ -65,7 +65,8 @@ describe('postern audit', () => {
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
     assert.equal(
       stdout,
-      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
+      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n' +
+        'The hashes of the activity of projects and users agree (rows: 0, chains: 0, erased entries: 0); no signature covers them.\n',
     )
   })
 

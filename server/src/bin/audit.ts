@@ -4,10 +4,12 @@ import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { loadConfig } from '../config.ts'
+import { auditSignerOf } from '../context.ts'
+import { type ActivityVerification, verifyActivity } from '../core/activity/verify.ts'
 import { beganLate, type CaughtUp, catchUpFile } from '../core/audit/checkpoint-file.ts'
-import { makeCheckpoints } from '../core/audit/checkpoints.ts'
+import { makeCheckpoints, makeCheckpointsBy } from '../core/audit/checkpoints.ts'
 import { exportAudit, isMoment } from '../core/audit/export.ts'
-import { readKeys, verifyingKeysOf, writeKeys } from '../core/audit/keys.ts'
+import { readKeys, trustedKeysOf, writeKeys } from '../core/audit/keys.ts'
 import { erasePerson } from '../core/audit/people.ts'
 import { type Verification, verifyAudit, verifyExport } from '../core/audit/verify.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
@@ -30,22 +32,27 @@ async function verify({ file, checkpoints, 'public-key': publicKeys, json }: Giv
   }
   const progress = new Progress('rows verified')
   const onProgress = progress.show
-  const verification =
+  const { activity, ...verification } =
     file.length > 0
-      ? await verifyExport(file, { keys, checkpointFile: checkpoints, onProgress })
-      : await withContext(({ db, config }) =>
-          verifyAudit(db.admin, {
-            keys: new Map([...keys, ...verifyingKeysOf(config.masterKeys)]),
+      ? { ...(await verifyExport(file, { keys, checkpointFile: checkpoints, onProgress })), activity: null }
+      : await withContext(async ({ db, config }) => ({
+          ...(await verifyAudit(db.admin, {
+            keys: new Map([...keys, ...trustedKeysOf(config)]),
             checkpointFile: checkpoints ?? config.auditCheckpointFile,
+            isFileFirst: config.auditPublicKeys.size > 0,
             onProgress,
-          }),
-        )
+          })),
+          activity: await verifyActivity(db.admin),
+        }))
   progress.end()
   const { first_bad, signed, rows } = verification
   const isProved = signed || rows === 0
-  if (json) print(json, verification, () => '')
-  else show(verification, isProved)
-  if (first_bad !== null) endWith('failed')
+  if (json) print(json, { ...verification, activity }, () => '')
+  else {
+    show(verification, isProved)
+    if (activity) showActivity(activity)
+  }
+  if (first_bad !== null || activity?.ok === false) endWith('failed')
   else if (!isProved) endWith('notProved')
 }
 
@@ -65,6 +72,15 @@ function show(
     )
   }
   for (const note of notes) say(`Note: ${note}`)
+}
+
+function showActivity({ first_bad, rows, chains, erased }: ActivityVerification): void {
+  const extent = `(rows: ${rows}, chains: ${chains}, erased entries: ${erased})`
+  if (first_bad === null) {
+    say(`The hashes of the activity of projects and users agree ${extent}; no signature covers them.`)
+  } else {
+    process.stderr.write(`The activity is NOT as it was written. ${first_bad.problem}\n`)
+  }
 }
 
 async function exportTo({ out, project, after, json }: Given<'export'>): Promise<void> {
@@ -136,8 +152,17 @@ async function toFile(lines: AsyncIterable<string>, path: string): Promise<void>
 
 async function checkpoint({ json }: Given<'checkpoint'>): Promise<void> {
   await withContext(async ({ db, config }) => {
-    const made = await makeCheckpoints(db.admin, config.masterKeys)
-    const { auditCheckpointFile: file } = config
+    const signer = auditSignerOf(config)
+    if (signer === 'elsewhere') {
+      throw new UsageError(
+        'Only the signer has the key: run this on its machine, with POSTERN_AUDIT_SIGNER_SOCKET set.',
+      )
+    }
+    const made = signer
+      ? await makeCheckpointsBy(signer, db.admin)
+      : await makeCheckpoints(db.admin, config.masterKeys)
+    // The signer has its file before anybody has the signature.
+    const file = signer ? undefined : config.auditCheckpointFile
     const caughtUp = file === undefined ? undefined : await catchUp(() => catchUpFile(db.admin, file))
     const appended = caughtUp && 'appended' in caughtUp ? caughtUp.appended : null
     print(json, { made, file: file ?? null, appended }, () =>
@@ -159,7 +184,7 @@ const catchUp = (work: () => Promise<CaughtUp>): Promise<CaughtUp | { fault: str
   work().catch((error: Error) => ({ fault: error.message }))
 
 async function key({ json }: Given<'key'>): Promise<void> {
-  const lines = writeKeys(verifyingKeysOf(loadConfig(process.env).masterKeys))
+  const lines = writeKeys(trustedKeysOf(loadConfig(process.env)))
   print(json, { public_keys: lines }, () => lines.join('\n'))
 }
 

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { checks } from '../doctor/checks.ts'
 import type { Told } from '../doctor/examine.ts'
 import { startInstallation } from '../testing/installation.ts'
+import { plantedInCells } from '../testing/planted-cells.ts'
 import { plantedInGround } from '../testing/planted-ground.ts'
 import { plantedInMail } from '../testing/planted-mail.ts'
 import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
@@ -12,7 +13,11 @@ import { diagnose } from './doctor.ts'
 const installation = await startInstallation()
 const { env } = installation
 /** In this order: what is about rows counts on the project that was made on the way. */
-const planted = [...plantedInGround(installation), ...plantedInMail(installation)]
+const planted = [
+  ...plantedInGround(installation),
+  ...plantedInCells(installation),
+  ...plantedInMail(installation),
+]
 
 const everything: Told[] = []
 

@@ -46,12 +46,13 @@ const settingFault = (problem: string) =>
 async function examineAll(settings: Config, wanted: typeof checks): Promise<Told[]> {
   // What fails is told by the checks.
   const context = createContext(settings, createLogger('silent'), 'postern doctor')
-  const { dns, auth, db } = context
+  const { dns, auth, db, copies } = context
   const { ground, close } = await openGround({
     settings,
     dns,
     auth,
     db: db.admin,
+    cells: [...copies.keys()],
     identity: db.identity,
     remedyOf,
   })

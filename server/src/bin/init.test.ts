@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import pg from 'pg'
 import { loadConfig } from '../config.ts'
+import { signerKey } from '../config-values.ts'
+import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/audit/keys.ts'
+import type { Told } from '../doctor/examine.ts'
 import { cleanUp } from '../testing/cleanup.ts'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import { bareEnvironment, callPostern, runPostern, startPostern } from '../testing/postern-process.ts'
+import { startCluster } from '../testing/postgres.ts'
 
 /** A machine's folders. The user is one that every machine has; the owner of files is root, who alone can run this. */
 const home = await mkdtemp(path.join(tmpdir(), 'postern-init-'))
@@ -21,23 +28,34 @@ await writeFile(path.join(folders.postfix, 'main.cf'), 'myhostname = old\n')
 
 const places = Object.entries(folders).flatMap(([name, folder]) => [`--${name}`, folder])
 const init = (...args: string[]) =>
-  callPostern(bareEnvironment, 'init', '--user', 'nobody', ...places, ...args)
+  callPostern(
+    bareEnvironment,
+    ...['init', '--user', 'nobody', '--signer-user', 'daemon', '--migrate-user', 'bin'],
+    ...[...places, ...args],
+  )
 const url = ['--public-url', 'https://mail.example.org']
 const read = (folder: keyof typeof folders, name: string) =>
   readFile(path.join(folders[folder], name), 'utf8')
+
+const settingsIn = async (name: string): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    (await read('directory', name))
+      .split('\n')
+      .filter((line) => /^POSTERN_/.test(line))
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  )
+
+const publicHalf = (text: string): string => {
+  const seed = signerKey(text.trim())
+  return seed ? (writeKeys(publicKeyOf(signingKeyFrom(seed)))[0] ?? '') : ''
+}
 
 describe('postern init', () => {
   it('writes settings that are complete, with secrets of which nobody knows', async () => {
     const { status, stdout } = await init(...url)
     assert.equal(status, 0)
     assert.match(stdout, /systemctl enable --now postern/)
-    const env = Object.fromEntries(
-      (await read('directory', 'postern.env'))
-        .split('\n')
-        .filter((line) => /^POSTERN_/.test(line))
-        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-    )
-    const config = loadConfig(env)
+    const config = loadConfig(await settingsIn('postern.env'))
     assert.equal(config.publicUrl.origin, 'https://mail.example.org')
     assert.match(config.databaseUrl, /^postgres:\/\/nobody@localhost\/postern\?host=/)
     assert.notEqual(await read('directory', 'auth-secrets'), await read('directory', 'master-keys'))
@@ -45,6 +63,12 @@ describe('postern init', () => {
       const { mode, uid } = await stat(path.join(folders.directory, name))
       assert.deepEqual([mode & 0o777, uid], [0o640, 0], name)
     }
+    for (const name of ['signer-key', 'signer.env', 'migrate.env']) {
+      const { mode, uid, gid } = await stat(path.join(folders.directory, name))
+      assert.deepEqual([mode & 0o777, uid, gid], [0o600, 0, 0], name)
+    }
+    assert.equal(config.signerKey, undefined)
+    assert.deepEqual(writeKeys(config.auditPublicKeys), [publicHalf(await read('directory', 'signer-key'))])
     assert.equal((await stat(folders.directory)).mode & 0o777, 0o750)
   })
 
@@ -53,6 +77,108 @@ describe('postern init', () => {
     assert.match(unit, /^User=nobody\nGroup=nobody$/m)
     assert.ok(unit.includes(`EnvironmentFile=${folders.directory}/postern.env`))
     assert.doesNotMatch(unit, /[:=-]\/etc\/postern/)
+    assert.match(await read('systemd', 'postern-signer.service'), /^User=daemon\nGroup=daemon$/m)
+    assert.match(await read('systemd', 'postern-migrate.service'), /^User=bin\nGroup=bin$/m)
+  })
+
+  it('leaves nothing for the doctor to find about logins and checkpoints', async () => {
+    const cluster = await startCluster()
+    cleanUp(() => cluster.stop())
+    const { host } = new URL(cluster.url)
+    const state = path.join(home, 'signer')
+    await mkdir(state)
+    /** On another port, without the users of the machine, and elsewhere than in /run and /var. */
+    const here = (settings: Record<string, string>) =>
+      Object.fromEntries(
+        Object.entries(settings).map(([name, value]) => [
+          name,
+          value
+            .replace(/@localhost\/postern\?host=.*$/, `@${host}/postern`)
+            .replace(/^\/(run|var\/lib)\/postern-signer/, state),
+        ]),
+      )
+    const settings = here(await settingsIn('postern.env'))
+    const env = { ...bareEnvironment, ...settings, POSTERN_BOUNCE_PORT: '0' }
+    const make = () =>
+      promisify(execFile)('psql', [
+        '--quiet',
+        '--file',
+        path.join(folders.directory, 'database.sql'),
+        cluster.url,
+      ])
+    await make()
+    await make()
+    await runPostern({ ...env, ...here(await settingsIn('migrate.env')) }, 'migrate')
+    await startPostern(
+      'signer',
+      {
+        ...{ ...bareEnvironment, ...here(await settingsIn('signer.env')) },
+        POSTERN_SIGNER_KEY_FILE: path.join(folders.directory, 'signer-key'),
+      },
+      ['signing'],
+    )
+    await runPostern(env, 'admin', 'create', '--email', 'ada@example.com')
+    await runPostern(env, 'audit', 'checkpoint')
+    const { stdout } = await callPostern(env, 'doctor', '--json')
+    const told = (JSON.parse(stdout) as Told[]).filter(({ check }) =>
+      /^(configuration|database\.(login|roles|migrations)|audit\.)/.test(check),
+    )
+    assert.deepEqual(
+      told.map(({ check, level }) => [check, level]),
+      [
+        ...['configuration', 'database.login', 'database.roles', 'database.migrations'],
+        ...['audit.checkpoints', 'audit.file', 'audit.signer'],
+      ].map((check) => [check, 'ok']),
+      stdout,
+    )
+    assert.match(await runPostern(env, 'audit', 'verify'), /^The audit is as it was written/)
+
+    const login = new pg.Client({ connectionString: settings['POSTERN_DATABASE_URL'] ?? '' })
+    await login.connect()
+    try {
+      for (const role of ['admin', 'customer', 'mail', 'identity']) {
+        await login.query(`set role postern_${role}`)
+        for (const table of ['audit', 'audit_checkpoints'])
+          for (const change of [
+            `update control.${table} set hash = hash`,
+            `delete from control.${table}`,
+            `truncate control.${table}`,
+            `alter table control.${table} disable trigger all`,
+            `drop table control.${table}`,
+          ])
+            await assert.rejects(login.query(change), /permission denied|must be owner/, `${role}: ${change}`)
+        await login.query('reset role')
+      }
+      await assert.rejects(login.query('set role postern_owner'), /permission denied to set role/)
+    } finally {
+      await login.end()
+    }
+  })
+
+  it('takes the owner from a login that could become it', async () => {
+    const cluster = await startCluster()
+    cleanUp(() => cluster.stop())
+    const sql = path.join(folders.directory, 'database.sql')
+    const psql = (...args: string[]) =>
+      promisify(execFile)('psql', ['--quiet', '--no-align', '--tuples-only', cluster.url, ...args])
+    await psql('--file', sql)
+    await psql('--command', 'grant postern_owner to nobody')
+    await psql('--file', sql)
+    const { stdout } = await psql('--command', `select pg_has_role('nobody', 'postern_owner', 'member')`)
+    assert.equal(stdout.trim(), 'f')
+  })
+
+  it('says what to add to settings of before there was a signer', async () => {
+    const file = path.join(folders.directory, 'postern.env')
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replaceAll(/^POSTERN_AUDIT_.*\n/gm, ''))
+    const { stdout } = await init(...url)
+    assert.match(
+      stdout,
+      /has no settings for the signer of the audit\. Add:\n {2}POSTERN_AUDIT_SIGNER_SOCKET=/,
+    )
+    await writeFile(file, text)
+    assert.doesNotMatch((await init(...url)).stdout, /names no signer/)
   })
 
   it('puts aside what Postfix had', async () => {

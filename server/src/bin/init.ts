@@ -4,15 +4,19 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { bareUrl } from '../config-values.ts'
+import { bareUrl, signerKey } from '../config-values.ts'
+import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/audit/keys.ts'
 import { UsageError } from '../platform/errors.ts'
 import { ownFile } from '../platform/own-files.ts'
 import { Wrong } from '../platform/settings.ts'
 import { command, print, say } from './command.ts'
 import { Premises } from './premises.ts'
 
-const units = ['postern', 'postern-api', 'postern-worker', 'postern-intake', 'postern-migrate']
-const postfixFiles = ['main.cf', 'master.cf', 'transport', 'inside']
+const units = [
+  ...['postern', 'postern-api', 'postern-worker', 'postern-intake'],
+  ...['postern-signer', 'postern-migrate'],
+]
+const postfixFiles = ['main.cf', 'master.cf', 'reports', 'inside']
 
 /**
  * Writes what one machine needs to run Postern under systemd. Starts nothing, and makes neither users nor databases: it
@@ -21,25 +25,38 @@ const postfixFiles = ['main.cf', 'master.cf', 'transport', 'inside']
 export const init = command('init', {
   async ''(given) {
     const { user = 'postern', directory = '/etc/postern', systemd = '/etc/systemd/system', postfix } = given
+    const users = {
+      postern: user,
+      signer: given['signer-user'] ?? `${user}-signer`,
+      migrate: given['migrate-user'] ?? `${user}-migrate`,
+    }
     const publicUrl = originOf(given['public-url'])
     const told: string[] = []
     const tell = (line: string): void => void (given.json ? told.push(line) : say(line))
+    for (const other of [users.signer, users.migrate]) await groupOf(other)
     const premises = new Premises(await groupOf(user), tell)
     await premises.folder(directory)
     const write = (name: string, text: string) => premises.write(path.join(directory, name), text)
     await write('auth-secrets', freshSecret())
     await write('master-keys', freshSecret())
-    await write('postern.env', settingsText(publicUrl, user, directory))
-    await write('database.sql', await databaseText(user))
+    await premises.writeForRoot(path.join(directory, 'signer-key'), freshSecret('signer-1'))
+    const publicKey = await publicKeyIn(path.join(directory, 'signer-key'))
+    await write('postern.env', settingsText(publicUrl, user, directory, publicKey))
+    await premises.writeForRoot(path.join(directory, 'signer.env'), signerText(users.signer))
+    await premises.writeForRoot(path.join(directory, 'migrate.env'), migrateText(users.migrate))
+    await premises.replace(path.join(directory, 'database.sql'), await databaseText(users))
+    for (const line of await missingIn(path.join(directory, 'postern.env'), publicKey)) tell(line)
     for (const unit of units)
       await premises.replace(
         path.join(systemd, `${unit}.service`),
-        unitText(await shipped('systemd', `${unit}.service`), user, directory),
+        unitText(await shipped('systemd', `${unit}.service`), users, directory),
       )
     if (postfix !== undefined)
       for (const file of postfixFiles)
         await premises.takeOver(path.join(postfix, file), await shipped('postfix', file))
-    print(given.json, { user, directory, told }, () => nextSteps(user, directory, postfix !== undefined))
+    print(given.json, { user, users, directory, told }, () =>
+      nextSteps(user, directory, postfix !== undefined),
+    )
   },
 })
 
@@ -48,11 +65,41 @@ const deploy = [ownFile('deploy'), ownFile('../deploy')].find((folder) => exists
 
 const shipped = (...names: string[]): Promise<string> => readFile(path.join(deploy, ...names), 'utf8')
 
-/** As shipped, for another user and place. */
-const unitText = (text: string, user: string, directory: string): string =>
-  text.replaceAll(/^(User|Group)=postern$/gm, `$1=${user}`).replaceAll('/etc/postern', directory)
+interface Users {
+  /** Serves. */
+  postern: string
+  /** Has the key of the audit's checkpoints. */
+  signer: string
+  /** Owns the tables. */
+  migrate: string
+}
 
-const freshSecret = (): string => `1:${randomBytes(32).toString('hex')}\n`
+/** As shipped, for other users and another place. */
+const unitText = (text: string, { postern, signer, migrate }: Users, directory: string): string =>
+  text
+    .replaceAll(/^(User|Group)=postern$/gm, `$1=${postern}`)
+    .replaceAll(/^(User|Group)=postern-signer$/gm, `$1=${signer}`)
+    .replaceAll(/^(User|Group)=postern-migrate$/gm, `$1=${migrate}`)
+    .replaceAll('/etc/postern', directory)
+
+const freshSecret = (name = '1'): string => `${name}:${randomBytes(32).toString('hex')}\n`
+
+async function publicKeyIn(file: string): Promise<string> {
+  const seed = signerKey((await readFile(file, 'utf8')).trim())
+  if (!seed) throw new UsageError(`${file} is empty; it should hold the key of the signer.`)
+  const [line = ''] = writeKeys(publicKeyOf(signingKeyFrom(seed)))
+  return line
+}
+
+/** Settings of an earlier version are kept, and so have to be added to by hand. */
+async function missingIn(file: string, publicKey: string): Promise<string[]> {
+  const text = await readFile(file, 'utf8')
+  if (text.includes('POSTERN_AUDIT_PUBLIC_KEYS')) return []
+  return [
+    `${file} has no settings for the signer of the audit. Add:`,
+    ...signerSettings(publicKey).map((line) => `  ${line}`),
+  ]
+}
 
 function originOf(value: string): string {
   try {
@@ -62,17 +109,44 @@ function originOf(value: string): string {
   }
 }
 
-/** Secrets are root's, and the group of the service reads them. */
+/** Secrets are root's, and the group of the service reads them; not that of the signer. */
 async function groupOf(user: string): Promise<number> {
   const { stdout } = await promisify(execFile)('id', ['-g', user]).catch(() => {
     throw new UsageError(
-      `There is no user "${user}". Make it first: useradd --system --user-group --shell /usr/sbin/nologin ${user}`,
+      `The user "${user}" does not exist. Create it first: useradd --system --user-group --shell /usr/sbin/nologin ${user}. The ` +
+        'user of Postern must be in the group of the signer: usermod --append --groups <signer> <user>',
     )
   })
   return Number(stdout)
 }
 
-const settingsText = (publicUrl: string, user: string, directory: string): string =>
+const checkpointFile = 'POSTERN_AUDIT_CHECKPOINT_FILE=/var/lib/postern-signer/checkpoints'
+const signerSocket = 'POSTERN_AUDIT_SIGNER_SOCKET=/run/postern-signer/socket'
+
+const signerSettings = (publicKey: string): string[] => [
+  signerSocket,
+  `POSTERN_AUDIT_PUBLIC_KEYS=${publicKey}`,
+  checkpointFile,
+]
+
+const signerText = (
+  user: string,
+): string => `# Settings of \`postern signer\`. Its key is in the file signer-key, which only root can read; systemd passes it on.
+
+${signerSocket}
+${checkpointFile}
+# A login that can only read.
+POSTERN_SIGNER_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
+`
+
+const migrateText = (
+  user: string,
+): string => `# For \`postern migrate\` alone, besides postern.env: the login that may become the owner of the tables.
+
+POSTERN_DATABASE_OWNER_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
+`
+
+const settingsText = (publicUrl: string, user: string, directory: string, publicKey: string): string =>
   `# Settings of Postern, one in a line: docs/operations/configuration.md lists them. The systemd units read this file, and
 # \`postern --settings\` does.
 
@@ -81,22 +155,34 @@ POSTERN_PUBLIC_URL=${publicUrl}
 POSTERN_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 POSTERN_AUTH_SECRETS_FILE=${directory}/auth-secrets
 POSTERN_MASTER_KEYS_FILE=${directory}/master-keys
+# The signer of the audit has a user of its own, which alone has the key and writes the checkpoints.
+${signerSettings(publicKey).join('\n')}
 POSTERN_MTA_HOSTS=smtp://127.0.0.1:25
 # The front end of this machine.
 POSTERN_TRUSTED_PROXIES=127.0.0.1, ::1
 `
 
-/** The simple way of docs/operations/database.md. A second time it changes nothing. */
-const databaseText = async (user: string): Promise<string> => `\\set ON_ERROR_STOP on
+/** The strict way of docs/operations/database.md. A second time it changes nothing. */
+const databaseText = async ({ postern, signer, migrate }: Users): Promise<string> => `\\set ON_ERROR_STOP on
 
 ${await readFile(ownFile('roles.sql'), 'utf8')}
-select 'create role "${user}" login noinherit in role
-  postern_owner, postern_admin, postern_customer, postern_mail, postern_identity'
- where not exists (select from pg_roles where rolname = '${user}')
+${loginText(postern, 'postern_admin, postern_customer, postern_mail, postern_identity')}
+${loginText(migrate, 'postern_owner')}
+${loginText(signer, 'postern_readonly')}
+-- The application could become the owner in installations of before.
+select 'revoke postern_owner from "${postern}"' where exists (select from pg_auth_members join pg_roles on pg_roles.oid = member
+                where rolname = '${postern}' and roleid = 'postern_owner'::regrole)
 \\gexec
 
 select 'create database postern owner postern_owner encoding "UTF8" template template0'
  where not exists (select from pg_database where datname = 'postern')
+\\gexec
+`
+
+/** PostgreSQL knows the user of the machine by the same name. */
+const loginText = (name: string, roles: string): string =>
+  `select 'create role "${name}" login noinherit in role ${roles}'
+ where not exists (select from pg_roles where rolname = '${name}')
 \\gexec
 `
 
@@ -108,4 +194,5 @@ ${withPostfix ? '  systemctl restart postfix\n' : ''}  systemctl enable --now po
   runuser -u ${user} -- postern --settings ${directory}/postern.env admin create --email you@example.com
 
 Keep ${directory}/auth-secrets and ${directory}/master-keys with your backups, and apart from those of the database: what
-they encrypt cannot be read without them.`
+they encrypt cannot be read without them. Print the public key of the audit and keep it on another machine:
+  runuser -u ${user} -- postern --settings ${directory}/postern.env audit key`

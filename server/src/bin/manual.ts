@@ -43,7 +43,7 @@ const email = {
   about: 'The address with which they sign in.',
   isRequired: true,
 } satisfies Option
-const goesOn = { about: 'Goes on until it is told to stop (SIGTERM or SIGINT).', options: {} } satisfies Verb
+const goesOn = { about: 'Runs until SIGTERM or SIGINT.', options: {} } satisfies Verb
 
 const limit = {
   value: '<number>',
@@ -64,6 +64,10 @@ export const manual = {
   },
   intake: {
     summary: 'Take in mail of customers, bounces, delivery reports and complaints by SMTP.',
+    verbs: { '': goesOn },
+  },
+  signer: {
+    summary: 'Sign the checkpoints of the audit, as a user of its own that alone has the key.',
     verbs: { '': goesOn },
   },
   migrate: {
@@ -104,6 +108,16 @@ export const manual = {
           reason,
           json,
         },
+      },
+    },
+  },
+  users: {
+    summary: 'Give a user a link to set a new password.',
+    verbs: {
+      'reset-password': {
+        about:
+          'Prints a link to set a new password. It can be used once and expires after a day. Using it ends every session; the role and the second factor stay as they are.',
+        options: { email, reason, json },
       },
     },
   },
@@ -191,6 +205,14 @@ export const manual = {
             isRequired: true,
           },
           user: { value: '<name>', about: 'As whom it runs. By default: postern.' },
+          'signer-user': {
+            value: '<name>',
+            about: 'The user that runs the signer of the audit. By default: the name of --user and -signer.',
+          },
+          'migrate-user': {
+            value: '<name>',
+            about: 'The user that migrates the database. By default: the name of --user and -migrate.',
+          },
           directory: { value: '<path>', about: 'For settings and secrets. By default: /etc/postern.' },
           systemd: { value: '<path>', about: 'For the units. By default: /etc/systemd/system.' },
           postfix: {

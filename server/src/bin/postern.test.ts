@@ -90,7 +90,7 @@ describe('postern', () => {
     assert.equal(plain.status, 0)
     assert.match(
       plain.stdout,
-      /all .*\n.*api .*\n.*worker .*\n.*intake .*\n.*migrate .*\n.*admin .*\n.*token /,
+      /all .*\n.*api .*\n.*worker .*\n.*intake .*\n.*signer .*\n.*migrate .*\n.*admin .*\n.*users .*\n.*token /,
     )
     const unknown = await callPostern(env, 'fly')
     assert.equal(unknown.status, 2)

@@ -19,17 +19,23 @@ export class Premises {
 
   /** A secret or a setting: what is there stays. */
   async write(path: string, text: string): Promise<void> {
+    if (!(await this.writeForRoot(path, text))) return
+    await chown(path, 0, this.#group)
+    await chmod(path, 0o640)
+  }
+
+  /** A secret that the service itself must not have. False: it was there. */
+  async writeForRoot(path: string, text: string): Promise<boolean> {
     try {
       // Made as root's alone, and opened to the group only then.
       await writeFile(path, text, { flag: 'wx', mode: 0o600 })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       this.#tell(`kept     ${path}`)
-      return
+      return false
     }
-    await chown(path, 0, this.#group)
-    await chmod(path, 0o640)
     this.#tell(`wrote    ${path}`)
+    return true
   }
 
   /** A file of the program's; what an operator changes about it is in a file of theirs. */

@@ -88,7 +88,7 @@ async function metricsPart(context: Context): Promise<Part> {
     port: config.metricsPort,
     async requireReady() {
       if (retired) throw new PosternError('unavailable', 'This process is stopping.')
-      await requireReady(context, { needsJobs: false })
+      return requireReady(context, { needsJobs: false })
     },
     log,
   })

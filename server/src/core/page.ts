@@ -55,7 +55,7 @@ export async function listed<Row extends { id: number }, Item>(
   return { data: data.map(view), next_cursor: last ? cursorOf({ id: last.id, key: null }) : null }
 }
 
-interface Range {
+export interface Range {
   limit: number
   beforeId: number
 }

@@ -5,6 +5,7 @@ import { memberRole } from '../core/members/members.ts'
 import type { Role } from '../core/members/wire.ts'
 import { missingProject } from '../core/projects/projects.ts'
 import type { ReadTx } from '../platform/db/db.ts'
+import { requireBinding } from './domain-bindings.ts'
 import { type OperationId, requireRole } from './roles.ts'
 import { requireScope } from './scopes.ts'
 
@@ -48,6 +49,10 @@ export const actorOf = (caller: Caller | UserCaller | Stranger): string => {
   return 'key' in who ? `key:${who.key.id}` : `user:${who.user.id}`
 }
 
+/** The domain that a caller is bound to (domain-bindings.ts); null: none. */
+export const boundDomain = (caller: Caller): number | null =>
+  caller.kind === 'key' ? caller.key.domain_id : null
+
 /**
  * The caller as they are now, in the operation's own transaction. Whoever changes the project holds its lock by now, as
  * does whoever changes members or keys: what was taken away while the lock was waited for is gone here.
@@ -57,6 +62,7 @@ export async function confirmed(tx: ReadTx, operation: OperationId, caller: Call
   if (caller.kind === 'key') {
     const key = await requireLivingKey(tx, caller.key)
     requireScope(operation, key.scopes)
+    requireBinding(operation, key)
     return { ...caller, key }
   }
   const role = await memberRole(tx, projectId, caller.user.id)

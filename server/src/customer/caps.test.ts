@@ -79,6 +79,27 @@ describe('the table of caps', () => {
   })
 })
 
+/** Made before what is counted: one for each try. */
+const threeProjects = async () => [
+  await ownProject({ plan_id: plan.id }),
+  await ownProject({ plan_id: plan.id }),
+  await ownProject({ plan_id: plan.id }),
+]
+
+/** A member of the project who may invite. */
+async function manager(projectId: number) {
+  const person = await stranger()
+  await make.makeMember(projectId, { email: person.user.email, role: 'admin' })
+  return person
+}
+
+/** Once the answer is there: what is no longer pending has been sent all the same. */
+async function withdrawn(path: string, answer: Answer | undefined): Promise<Answer> {
+  assert.ok(answer)
+  if (answer.status === 201) await admin.delete(`${path}/${answer.body.id}`, { reason })
+  return answer
+}
+
 interface Capped {
   /** One more of it. */
   create(): Promise<Answer>
@@ -126,6 +147,44 @@ const cases: Partial<Record<CapName, () => Promise<Capped>>> = {
       byAdmin: (body) => admin.post(path, { ...invitation(), ...body }),
     }
   },
+  async max_invitations_per_project_per_day() {
+    const { project } = await ownProject({ plan_id: plan.id })
+    const path = `/projects/${project.id}/members`
+    const invitation = () => ({ email: `daily${++made}@example.org`, role: 'viewer' })
+    const managers = [await manager(project.id), await manager(project.id), await manager(project.id)]
+    return {
+      operation: 'members.create',
+      create: async () => withdrawn(path, await managers.pop()?.post(path, invitation())),
+      byAdmin: (body) => admin.post(path, { ...invitation(), ...body }),
+    }
+  },
+  async max_invitations_per_user_per_day() {
+    const ada = await stranger()
+    const projects = await threeProjects()
+    for (const { project } of projects) {
+      await make.makeMember(project.id, { email: ada.user.email, role: 'admin' })
+    }
+    const invitation = () => ({ email: `ofuser${++made}@example.org`, role: 'viewer' })
+    return {
+      operation: 'members.create',
+      create: () => ada.post(`/projects/${projects.pop()?.project.id}/members`, invitation()),
+    }
+  },
+  async max_invitations_per_address_per_day() {
+    const invitation = { email: `target${++made}@example.org`, role: 'viewer' }
+    const projects = await threeProjects()
+    return {
+      operation: 'members.create',
+      create: () => {
+        const { owner, project } = projects.pop() ?? assert.fail()
+        return owner.post(`/projects/${project.id}/members`, invitation)
+      },
+      byAdmin: async (body) => {
+        const { project } = await ownProject({ plan_id: plan.id })
+        return admin.post(`/projects/${project.id}/members`, { ...invitation, ...body })
+      },
+    }
+  },
   async max_suppressions() {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     await database.query(
@@ -154,7 +213,24 @@ const cases: Partial<Record<CapName, () => Promise<Capped>>> = {
     const path = `/projects/${project.id}/domains/${domain.id}/rotate`
     return {
       operation: 'domains.rotate',
-      create: () => owner.post(path, {}),
+      async create() {
+        // The other cap on keys is not the subject.
+        await database.query('update control.dkim_usage set keys_made = 0 where project_id = $1', [
+          project.id,
+        ])
+        return owner.post(path, {})
+      },
+    }
+  },
+  async max_dkim_keys_per_day() {
+    const { owner, project } = await ownProject({ plan_id: plan.id })
+    await make.allowServiceMta(project.id)
+    const path = `/projects/${project.id}/domains`
+    const domain = () => ({ name: `keys${++made}.example.org`, mta_provider: 'service' })
+    return {
+      operation: 'domains.create',
+      create: () => owner.post(path, domain()),
+      byAdmin: (body) => admin.post(path, { ...domain(), ...body }),
     }
   },
 }
@@ -218,6 +294,7 @@ describe('a cap', () => {
       { name: 'max_suppressions', used: 0, allowed: most },
       { name: 'max_bytes_per_day', used: 0, allowed: 10 * 1024 ** 3 },
       { name: 'max_inbound_bytes_per_day', used: 0, allowed: 1024 ** 3 },
+      { name: 'max_forwards_per_day', used: 0, allowed: 10_000 },
     ])
     assert.deepEqual((await admin.get(`/projects/${project.id}/usage`)).body.limits, usage.limits)
   })
@@ -261,6 +338,12 @@ describe('a POST that creates nothing', () => {
       const { resource } = await make.makeEndpoint(project.id)
       const event_id = await makeEvent(project.id)
       return () => owner.post(`/projects/${project.id}/endpoints/${resource.id}/replay`, { event_id })
+    },
+    async 'routing.request-confirmation'() {
+      const { owner, project } = await ownProject({ plan_id: plan.id })
+      const forward = { action: 'forward', forward_to: 'ada@example.net' } as const
+      const { id } = await make.makeRoute(project.id, forward)
+      return () => owner.post(`/projects/${project.id}/routing/${id}/request-confirmation`, {})
     },
     async 'api-keys.rotate'() {
       const { owner, project } = await ownProject({ plan_id: plan.id })

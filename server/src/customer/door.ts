@@ -10,6 +10,7 @@ import { PosternError } from '../platform/errors.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { actorOf, type Caller, type Stranger, type UserCaller } from './caller.ts'
+import { requireBinding } from './domain-bindings.ts'
 import { type OperationId, requireRole } from './roles.ts'
 import { requireScope } from './scopes.ts'
 
@@ -17,7 +18,7 @@ import { requireScope } from './scopes.ts'
  * What stands before every operation of the customers' plane: a member's access token or a project's API key, and what
  * it may do.
  *
- * In this order: 429 per address, 401, 403 (the key's address, its scope, the member's role), 429 per caller. Whoever
+ * In this order: 429 per address, 401, 403 (the key's address, its scope, its domain, the member's role), 429 per caller. Whoever
  * is not of the project is told 404, like everybody who asks for what does not exist, and at the same place: after
  * the request was found well formed. Until then nobody can tell one from the other.
  *
@@ -94,6 +95,7 @@ async function callerOf(
   if (secret !== undefined) {
     const key = await recogniseApiKey((hash) => keys.find(hash), secret, request.ip)
     requireScope(operation, key.scopes)
+    requireBinding(operation, key)
     const projectId = project === 'in path' ? projectIn(request) : key.project_id
     return projectId === key.project_id ? { kind: 'key', key, projectId } : { kind: 'stranger', of: { key } }
   }

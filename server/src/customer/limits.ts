@@ -6,6 +6,7 @@ import {
   type ProjectCapName,
   projectBeyond,
 } from '../core/caps/caps.ts'
+import { invitationsBeyond } from '../core/members/invitations.ts'
 import { planInForce } from '../core/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
 
@@ -31,6 +32,25 @@ export async function requireProjectCap(
 ): Promise<void> {
   const exception = await projectBeyond(tx, caps, limit, projectId)
   if (exception) throw limitExceeded(exception, 'Remove one first, or ask the operator for more.')
+}
+
+/** The invitation that was just made, against the caps of a day. */
+export async function requireInvitationCaps(
+  tx: Tx,
+  caps: Caps,
+  projectId: number,
+  userId: number,
+  email: string,
+): Promise<void> {
+  const exception = await invitationsBeyond(tx, caps, projectId, userId, email)
+  if (exception) throw limitExceeded(exception, 'Wait until tomorrow (UTC), or ask the operator for more.')
+}
+
+export const dkimKeysRemedy = 'Wait until tomorrow (UTC), or ask the operator for more.'
+
+/** DKIM keys that the project has made today, the new one included; null: none was made. */
+export function requireDkimKeys(caps: Caps, keysToday: number | null): void {
+  requireCap(caps, 'max_dkim_keys_per_day', keysToday ?? 0, dkimKeysRemedy)
 }
 
 export function requireCap(caps: Caps, limit: CapName, count: number, remedy: string): void {

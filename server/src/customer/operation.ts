@@ -1,5 +1,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { User } from '../core/access/bearer.ts'
+import type { ActivityChange } from '../core/activity/activity.ts'
+import { publishActivity } from '../core/activity/relay.ts'
 import type { Caps } from '../core/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
 import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
@@ -12,6 +14,7 @@ import type { ErrorCode } from '../platform/errors.ts'
 import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 import type { SpanContext } from '../platform/tracing.ts'
+import { entryOf } from './activity-entry.ts'
 import type { Caller } from './caller.ts'
 import type { FaultOf } from './messages/request-mails.ts'
 import type { OperationId } from './roles.ts'
@@ -23,6 +26,7 @@ import type { OperationId } from './roles.ts'
  *
  *   customerOperation  changes something of a project, in one transaction of that project's
  *   customerQuery      reads something of a project
+ *   mailOperation      changes something of a project where its mail is, in one transaction of the mail side
  *   ownOperation       is let in by the same door, and brings its own handling
  *   userOperation      what a signed-in user does outside of every project
  *   userQuery          what a signed-in user reads across projects
@@ -65,13 +69,27 @@ interface Bodied<Body extends TProperties> {
   refusals?: readonly ErrorCode[]
 }
 
+/** Said in place of a change: everything is as it was, so the project's activity gets no row. */
+export const unchanged = 'unchanged'
+
 export interface Outcome<Answer> {
   answer: Answer
+  /** What the project's activity keeps of it, without secrets (core/activity). */
+  activity: ActivityChange | typeof unchanged
   /** Of the resource as it is now; null when it is gone. */
   version: number | null
   /** Where a created thing is, or the thing a secret belongs to. */
   location?: string
 }
+
+/** What an edit has changed; a row that is the very one from before was not edited. */
+export const changeOf = <Row extends { id: number }>(
+  resource: string,
+  before: Row,
+  after: Row,
+  shown: (row: Row) => object,
+): ActivityChange | typeof unchanged =>
+  before === after ? unchanged : { resource, id: after.id, before: shown(before), after: shown(after) }
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : null
 
@@ -79,6 +97,8 @@ export interface MutationCall<Params, Body, Target, Seen> {
   tx: Tx
   /** Locked. */
   project: ProjectRow
+  /** The one that the caller is bound to (domain-bindings.ts); null: none. Nothing of another one is found. */
+  domainId: number | null
   caller: Caller
   deps: CustomerDeps
   domains: KeyedDeps
@@ -116,7 +136,10 @@ export interface Mutation<
   ): Promise<Seen>
   /** What is acted upon, locked, or 404. Absent: the project itself. */
   target?(
-    call: Pick<MutationCall<Static<TObject<Params>>, never, never, never>, 'tx' | 'project' | 'params'>,
+    call: Pick<
+      MutationCall<Static<TObject<Params>>, never, never, never>,
+      'tx' | 'project' | 'domainId' | 'params'
+    >,
   ): Promise<Target>
   run(
     call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
@@ -126,6 +149,8 @@ export interface Mutation<
 export interface QueryCall<Params, Query, Seen> {
   tx: ReadTx
   projectId: number
+  /** As for mutations. */
+  domainId: number | null
   caller: Caller
   deps: CustomerDeps
   params: Params
@@ -160,6 +185,8 @@ export interface Query<
 export interface OwnCall<Params, Query, Body> {
   caller: Caller
   projectId: number
+  /** As for mutations. */
+  domainId: number | null
   params: Params
   query: Query
   body: Body
@@ -189,6 +216,8 @@ export interface Own<
   /** Absent: the answer is empty. */
   answer?: Answer
   takesIdempotencyKey?: true
+  /** Of a request that changes something: why it has no row in the project's activity. */
+  leavesNoActivity?: string
   /** What the document shows in place of the fields that are checked. */
   documentedBody?: TProperties
   handle(
@@ -202,12 +231,14 @@ export interface UserMutation<Body extends TProperties = TProperties, Answer ext
     Bodied<Body> {
   kind: 'create' | 'ask'
   answer: Answer
+  /** The user's own activity gets the row, too. */
+  isOfUser?: true
   run(call: {
     tx: Tx
     user: User
     deps: CustomerDeps
     body: Static<TObject<Body>>
-  }): Promise<Outcome<Static<Answer>>>
+  }): Promise<Outcome<Static<Answer>> & { projectId: number }>
 }
 
 export interface UserQuery<Parameters extends TProperties = TProperties, Answer extends TSchema = TSchema>
@@ -255,13 +286,47 @@ export function customerQuery<
   return { shape: 'query', ...query } as unknown as Shaped<'query'>
 }
 
+/** It says why it leaves no activity, unless it only reads: what writes in one transaction is a `mailOperation`. */
 export function ownOperation<
   Params extends TProperties,
   Parameters extends TProperties,
   Body extends TProperties,
   Answer extends TSchema,
->(operation: Own<Params, Parameters, Body, Answer>): Shaped<'own'> {
+>(
+  operation: Own<Params, Parameters, Body, Answer> & ({ method: 'GET' } | { leavesNoActivity: string }),
+): Shaped<'own'> {
   return { shape: 'own', ...operation } as unknown as Shaped<'own'>
+}
+
+/**
+ * What is done where the project's mail is. No transaction writes both schemas, so the row of the project's activity is
+ * relayed: `mail.outbox` has it in the transaction of the act.
+ */
+export function mailOperation<
+  Params extends TProperties,
+  Parameters extends TProperties,
+  Body extends TProperties,
+  Answer extends TSchema,
+>({
+  run,
+  ...operation
+}: Omit<Own<Params, Parameters, Body, Answer>, 'handle' | 'leavesNoActivity'> & {
+  run(
+    call: OwnCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>> & { tx: Tx },
+    deps: CustomerDeps,
+  ): Promise<{ answer: HttpAnswer; activity: ActivityChange | typeof unchanged }>
+}): Shaped<'own'> {
+  const own: Own<Params, Parameters, Body, Answer> = {
+    ...operation,
+    handle: (call, deps) =>
+      deps.cellOf(call.projectId).mail.transaction(async (tx) => {
+        const { answer, activity } = await run({ ...call, tx }, deps)
+        if (activity !== unchanged)
+          await publishActivity(tx, call.projectId, entryOf(operation.id, call, activity))
+        return answer
+      }),
+  }
+  return { shape: 'own', ...own } as unknown as Shaped<'own'>
 }
 
 export function userOperation<Body extends TProperties, Answer extends TSchema>(

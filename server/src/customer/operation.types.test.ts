@@ -24,6 +24,7 @@ const operation = ({
   id = 'domains.edit',
   target = 'target: async () => ({ id: 1, version: 1 }),',
   kind = 'edit',
+  activity = "activity: 'unchanged', ",
 } = {}) =>
   `${imports}
 export const anOperation = customerOperation({
@@ -33,7 +34,7 @@ export const anOperation = customerOperation({
   body: {},
   example: {},
   ${target}
-  run: async ({ target }) => ({ answer: { id: target.id }, version: 2 }),
+  run: async ({ target }) => ({ answer: { id: target.id }, ${activity}version: 2 }),
 })
 `
 
@@ -64,6 +65,7 @@ const right: Record<string, string> = {
 const wrong: Record<string, [text: string, complaint: RegExp]> = {
   'an operation that is in no table': [operation({ id: 'things.edit' }), /things\.edit/],
   'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
+  'an operation without a word on its activity': [operation({ activity: '' }), /'activity'/],
   'a query that writes': [query('write'), /ReadTx/],
   'a scope for what there is not': [table(`'things.show': 'domains:read'`), /things\.show/],
   'a scope that there is not': [table(`'domains.show': 'things:read'`), /things:read/],

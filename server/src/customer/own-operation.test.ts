@@ -36,6 +36,7 @@ const send = ownOperation({
   query: {},
   body: { subject: Type.String() },
   example: { subject: 'Hello' },
+  leavesNoActivity: 'For the test.',
   success: { status: 202, means: 'Accepted.' },
   answer: Type.Unknown(),
   takesIdempotencyKey: true,

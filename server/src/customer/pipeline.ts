@@ -1,12 +1,24 @@
-import type { OfferedPair } from '../core/domains/dkim-pairs.ts'
+import { recordProjectActivity, recordUserActivity } from '../core/activity/activity.ts'
+import { beyond, limitExceeded } from '../core/caps/caps.ts'
+import { countDkimKeys } from '../core/domains/dkim-keys.ts'
+import type { OfferedPair, WantedPair } from '../core/domains/dkim-pairs.ts'
 import { IdempotentRequest } from '../core/idempotency/idempotency.ts'
 import { lockProject, type ProjectRow } from '../core/projects/projects.ts'
-import type { Tx } from '../platform/db/db.ts'
+import { bindToDomain, type ReadTx, type Tx } from '../platform/db/db.ts'
 import { type Answer, asAnswer } from '../platform/http/answer.ts'
 import { comparesVersions, type Kind, successOfKind } from '../platform/http/kinds.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
-import { actorOf, type Caller, confirmed, type UserCaller } from './caller.ts'
-import type { CustomerDeps, Mutation, Outcome, Query, UserMutation } from './operation.ts'
+import { entryOf, type Requested } from './activity-entry.ts'
+import { actorOf, boundDomain, type Caller, confirmed, type UserCaller } from './caller.ts'
+import { dkimKeysRemedy } from './limits.ts'
+import {
+  type CustomerDeps,
+  type Mutation,
+  type Outcome,
+  type Query,
+  type UserMutation,
+  unchanged,
+} from './operation.ts'
 
 /**
  * A customer's mutation from its checked input to its answer, in one transaction of the project's.
@@ -14,8 +26,10 @@ import type { CustomerDeps, Mutation, Outcome, Query, UserMutation } from './ope
  * The project is locked first, by every one of them, and then the caller is looked at again: an operation that waited
  * does not go by a role or a key that ended meanwhile. Refusals come in this order: the project or the thing does not
  * exist (404), the request was answered before (idempotency), the version is not the one expected (412), the rules.
+ *
+ * What changes something writes its row of the project's activity in that transaction: either both are there or neither.
  */
-export interface MutationRequest {
+export interface MutationRequest extends Requested {
   params: Record<string, unknown>
   body: Record<string, unknown>
   ifMatch: IfMatch | undefined
@@ -25,9 +39,10 @@ export interface MutationRequest {
 export async function perform(
   operation: Mutation,
   caller: Caller,
-  { params, body, ifMatch, idempotencyKey }: MutationRequest,
+  request: MutationRequest,
   deps: CustomerDeps,
 ): Promise<Answer> {
+  const { params, body, ifMatch, idempotencyKey } = request
   const { projectId } = caller
   const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
   const { look } = operation
@@ -36,32 +51,55 @@ export async function perform(
   const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
     await repeatable?.claim(tx)
     const project = await lockProject(tx, projectId)
-    const present = await confirmed(tx, operation.id, caller)
-    const target = await targetOf(operation, tx, project, params)
+    const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
+    const target = await targetOf(operation, { tx, project, domainId, params })
     const before = await repeatable?.recall(tx)
     if (before) return { ...before, isRepeated: true }
     if (comparesVersions(operation.kind)) requireVersion(ifMatch, target as { version: number })
 
     const domains = { ...deps.domains, pair }
     const outcome = await operation.run({
-      ...{ tx, project, caller: present, deps, domains },
+      ...{ tx, project, domainId, caller: present, deps, domains },
       ...{ params, body, target, seen },
     })
     const answer = answerOf(operation.kind, operation.answer !== undefined, outcome)
     await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
+    // Last, because the end of the project's chain stays locked until the commit.
+    if (outcome.activity !== unchanged) {
+      const entry = entryOf(operation.id, { ...request, caller: present }, outcome.activity)
+      await recordProjectActivity(tx, projectId, entry)
+    }
     return answer
   }
-  return deps.domains.pairs.offer(operation.makesDkimKey === true, (pair) =>
+  const wanted = operation.makesDkimKey === true && (await wantedPair(projectId, deps))
+  return deps.domains.pairs.offer(wanted, (pair) =>
     deps.customer.forProject(projectId).transaction((tx) => work(tx, pair)),
   )
 }
 
+/** A project that has made all keys of today has none made for nothing; whoever needs one is told in its turn. */
+async function wantedPair(projectId: number, { customer, caps }: CustomerDeps): Promise<WantedPair> {
+  const made = await customer.forProject(projectId).read((tx) => countDkimKeys(tx, projectId))
+  const exception = beyond('max_dkim_keys_per_day', caps.max_dkim_keys_per_day, made + 1)
+  return { projectId, refusal: exception ? limitExceeded(exception, dkimKeysRemedy) : undefined }
+}
+
 const targetOf = async (
   { target }: Mutation,
-  tx: Tx,
-  project: ProjectRow,
-  params: Record<string, unknown>,
-): Promise<unknown> => (target ? target({ tx, project, params }) : project)
+  call: { tx: Tx; project: ProjectRow; domainId: number | null; params: Record<string, unknown> },
+): Promise<unknown> => (target ? target(call) : call.project)
+
+/** The caller as they are now, and the transaction bound to their domain, if they are. */
+async function confirmedAndBound(
+  tx: ReadTx,
+  operation: Mutation['id'],
+  caller: Caller,
+): Promise<{ present: Caller; domainId: number | null }> {
+  const present = await confirmed(tx, operation, caller)
+  const domainId = boundDomain(present)
+  if (domainId !== null) await bindToDomain(tx, domainId)
+  return { present, domainId }
+}
 
 /** Of an Idempotency-Key that belongs to no project; ids begin at 1. */
 const noProject = 0
@@ -69,9 +107,10 @@ const noProject = 0
 export function performForUser(
   operation: UserMutation,
   caller: UserCaller,
-  { body, idempotencyKey }: Pick<MutationRequest, 'body' | 'idempotencyKey'>,
+  request: Pick<MutationRequest, 'body' | 'idempotencyKey'> & Requested,
   deps: CustomerDeps,
 ): Promise<Answer> {
+  const { body, idempotencyKey } = request
   const repeatable = repeatableAs(caller, noProject, operation.id, idempotencyKey, { body })
   return deps.customer.forUser(caller.user.id).transaction(async (tx) => {
     await repeatable?.claim(tx)
@@ -80,6 +119,11 @@ export function performForUser(
     const outcome = await operation.run({ tx, user: caller.user, deps, body })
     const answer = answerOf(operation.kind, true, outcome)
     await repeatable?.remember(tx, answer)
+    if (outcome.activity !== unchanged) {
+      const entry = entryOf(operation.id, { ...request, caller }, outcome.activity)
+      await recordProjectActivity(tx, outcome.projectId, entry)
+      if (operation.isOfUser) await recordUserActivity(tx, caller.user.id, entry)
+    }
     return answer
   })
 }
@@ -96,8 +140,8 @@ export async function answerQuery(
   const seen = look && (await inCell().read((mail) => look(mail, projectId, deps)))
   const { customer } = operation.reads === 'mail' ? deps.cellOf(projectId) : deps
   return customer.forProject(projectId).read(async (tx) => {
-    const present = await confirmed(tx, operation.id, caller)
-    return operation.run({ tx, projectId, caller: present, deps, params, query, seen })
+    const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
+    return operation.run({ tx, projectId, domainId, caller: present, deps, params, query, seen })
   })
 }
 
@@ -109,7 +153,10 @@ function repeatableAs(
   request: object,
 ): IdempotentRequest | undefined {
   if (key === undefined) return undefined
-  return new IdempotentRequest({ actor: actorOf(caller), projectId, operation, key }, request)
+  // What a key was told before it was bound to a domain is not told again: it may be about another one.
+  const domainId = caller.kind === 'key' ? caller.key.domain_id : null
+  const actor = domainId === null ? actorOf(caller) : `${actorOf(caller)}/domain:${domainId}`
+  return new IdempotentRequest({ actor, projectId, operation, key }, request)
 }
 
 function answerOf(kind: Kind, hasBody: boolean, { answer, version, location }: Outcome<unknown>): Answer {

@@ -13,7 +13,7 @@ import {
 import { describeFaults } from '../platform/http/faults.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
-import type { Caller, UserCaller } from './caller.ts'
+import { boundDomain, type Caller, type UserCaller } from './caller.ts'
 import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './document.ts'
 import type { CustomerDeps, CustomerOperation, Own } from './operation.ts'
 import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
@@ -110,6 +110,7 @@ function handleOwn(
     {
       caller,
       projectId: caller.projectId,
+      domainId: boundDomain(caller),
       params: paramsOf(request) as never,
       query: request.query as never,
       body: request.body as never,
@@ -147,6 +148,9 @@ const mutationOf = (operation: CustomerOperation, request: FastifyRequest): Muta
   idempotencyKey: takesIdempotencyKey(operation)
     ? idempotencyKeyOf(request.headers['idempotency-key'])
     : undefined,
+  requestId: request.id,
+  ip: request.ip,
+  userAgent: request.headers['user-agent'] ?? null,
 })
 
 /** The project is not among them: operations get the one that the door has allowed. */

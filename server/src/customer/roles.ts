@@ -51,6 +51,7 @@ export const allowedRoles = {
   'routing.create': builders,
   'routing.edit': builders,
   'routing.delete': builders,
+  'routing.request-confirmation': builders,
 
   'api-keys.list': everyone,
   'api-keys.show': everyone,
@@ -73,6 +74,10 @@ export const allowedRoles = {
 
   'usage.show': everyone,
 
+  // It names members with their addresses, and shows what keys and webhooks are.
+  'activity.list': managers,
+
+  'invitations.list': signedIn,
   'invitations.accept': signedIn,
 } satisfies Record<string, readonly Role[] | typeof signedIn>
 

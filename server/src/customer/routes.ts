@@ -1,4 +1,5 @@
 import type { HttpServer } from '../platform/http/server.ts'
+import { listActivityQuery } from './activity/list-activity.ts'
 import { createApiKeyOperation } from './api-keys/create-api-key.ts'
 import { deleteApiKeyOperation } from './api-keys/delete-api-key.ts'
 import { editApiKeyOperation } from './api-keys/edit-api-key.ts'
@@ -23,6 +24,7 @@ import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
 import { testEndpointOperation } from './endpoints/test-endpoint.ts'
 import { acceptInvitationOperation } from './invitations/accept-invitation.ts'
+import { listInvitationsQuery } from './invitations/list-invitations.ts'
 import { type LargeBodyDeps, shareLargeBodies } from './large-bodies.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
@@ -47,6 +49,7 @@ import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
 import { listRoutesQuery } from './routing/list-routes.ts'
 import { matchRouteQuery } from './routing/match-route.ts'
+import { requestConfirmationOperation } from './routing/request-confirmation.ts'
 import { showRoute } from './routing/show-route.ts'
 import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
@@ -105,6 +108,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   showRoute,
   editRouteOperation,
   deleteRouteOperation,
+  requestConfirmationOperation,
   matchRouteQuery,
 
   listApiKeysQuery,
@@ -114,6 +118,9 @@ export const customerOperations: readonly CustomerOperation[] = [
   rotateApiKeyOperation,
   deleteApiKeyOperation,
 
+  listActivityQuery,
+
+  listInvitationsQuery,
   acceptInvitationOperation,
 ]
 

@@ -45,6 +45,7 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'routing.create': 'routing:write',
   'routing.edit': 'routing:write',
   'routing.delete': 'routing:write',
+  'routing.request-confirmation': 'routing:write',
 
   // A key must not give away more than it holds.
   'api-keys.list': null,
@@ -68,6 +69,9 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
 
   'usage.show': 'usage:read',
 
+  'activity.list': null,
+
+  'invitations.list': null,
   'invitations.accept': null,
 }
 

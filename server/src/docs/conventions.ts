@@ -171,6 +171,11 @@ const ownTags: Tag[] = [
     description: 'Addresses to which a project sends nothing any more.',
   },
   {
+    name: 'activity',
+    'x-displayName': 'Activity',
+    description: 'What members and API keys have changed in a project.',
+  },
+  {
     name: 'users',
     'x-displayName': 'Users',
     description: 'The people who can sign in, and their role in the service.',

@@ -23,11 +23,16 @@ export const auditChecks: Check[] = [
   },
   {
     name: 'audit.file',
-    async look({ settings: { auditCheckpointFile: file } }) {
+    async look({ settings: { auditCheckpointFile: file, auditPublicKeys } }) {
       if (file === undefined) {
-        return [ok('Checkpoints are in the database alone (POSTERN_AUDIT_CHECKPOINT_FILE is empty).')]
+        return [
+          failure(
+            'Checkpoints are in the database alone (POSTERN_AUDIT_CHECKPOINT_FILE is empty): rows that are cut off together with their checkpoints would not be noticed.',
+            'Set it to the file of `postern signer`, or to a file on storage of another machine.',
+          ),
+        ]
       }
-      return [await fileFinding(file)]
+      return [auditPublicKeys.size > 0 ? await signedFileFinding(file) : await fileFinding(file)]
     },
   },
 ]
@@ -35,6 +40,33 @@ export const auditChecks: Check[] = [
 // A line for each minute with a change: 600 KB at most, mostly a few hundred octets.
 const scarceBytes = 1024 ** 3
 const fullBytes = 64 * 1024 ** 2
+
+/** The signer's, which this process is to read and not to change. */
+async function signedFileFinding(file: string): Promise<Finding> {
+  const folder = path.dirname(path.resolve(file))
+  const may = (what: string, how: number) =>
+    access(what, how).then(
+      () => true,
+      () => false,
+    )
+  if ((await may(file, constants.W_OK)) || (await may(folder, constants.W_OK))) {
+    // Root may write everywhere.
+    if (process.getuid?.() !== 0) {
+      return failure(
+        `The user of Postern may write to ${file} or its folder, so the worker can forge checkpoints.`,
+        'Let it belong to the user of `postern signer`, and let Postern only read it: mode 0640, in a folder of mode 0750.',
+      )
+    }
+  }
+  // Before the first checkpoint there is none.
+  const readable = (await may(file, constants.F_OK)) ? may(file, constants.R_OK) : may(folder, constants.X_OK)
+  if (await readable)
+    return ok(`The signer keeps its checkpoints in ${file}, where the user of Postern cannot change them.`)
+  return failure(
+    `The checkpoints of the signer cannot be read from ${file}.`,
+    'Let the user of Postern be in the group of `postern signer`.',
+  )
+}
 
 async function fileFinding(file: string): Promise<Finding> {
   const folder = path.dirname(path.resolve(file))

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { BetterAuth } from '../core/access/better-auth.ts'
+import type { Cell } from '../platform/db/cells.ts'
 import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import type { Resolver } from '../platform/dns.ts'
 
@@ -33,6 +34,8 @@ export interface Ground {
   login: Login
   /** As the administrative plane. */
   db: UnscopedDb
+  /** Those with a copy of control. */
+  cells: readonly Cell[]
   /** As whoever signs people in. */
   identity: Db
   auth: BetterAuth

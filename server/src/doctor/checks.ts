@@ -1,4 +1,5 @@
 import { auditChecks } from './audit.ts'
+import { cellChecks } from './cells.ts'
 import { certificateCheck } from './certificate.ts'
 import type { Check } from './check.ts'
 import { databaseChecks } from './database.ts'
@@ -11,10 +12,12 @@ import { publicChecks } from './public.ts'
 import { queueChecks } from './queue.ts'
 import { senderCheck } from './senders.ts'
 import { sendingCheck } from './sending.ts'
+import { signerCheck } from './signer.ts'
 
 /** Everything that `postern doctor` looks at, in the order in which it is told. */
 export const checks: readonly Check[] = [
   ...databaseChecks,
+  ...cellChecks,
   ...keyChecks,
   ...publicChecks,
   portCheck,
@@ -25,5 +28,6 @@ export const checks: readonly Check[] = [
   sendingCheck,
   mtaCheck,
   ...auditChecks,
+  signerCheck,
   ...queueChecks,
 ]

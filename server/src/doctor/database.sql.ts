@@ -50,12 +50,17 @@ export interface LoginFacts {
   bypasses_rls: boolean
   inherits: boolean
   may_own: boolean
+  /** Tables of ours that belong to it. */
+  owned: number
 }
 
 export async function findLogin({ query }: Login, owner: string): Promise<LoginFacts> {
   const rows = await query<LoginFacts>(
     `select rolname as name, rolsuper as is_superuser, rolbypassrls as bypasses_rls, rolinherit as inherits,
-            coalesce((select pg_has_role(session_user, oid, 'member') from pg_roles where rolname = $1), false) as may_own
+            coalesce((select pg_has_role(session_user, oid, 'member') from pg_roles where rolname = $1), false) as may_own,
+            (select count(*)::int from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+              where relowner = pg_roles.oid and relkind in ('r', 'p') and nspname in ('control', 'mail', 'postern'))
+              as owned
        from pg_roles where rolname = session_user`,
     [owner],
   )

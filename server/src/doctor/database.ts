@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { compareMigrations, minServerVersion } from '../platform/db/migrate.ts'
 import { dbRoles, ownerRole, roleName } from '../platform/db/roles.ts'
-import { type Check, failure, ok, unlessFound, warning } from './check.ts'
+import { type Check, failure, type Ground, ok, unlessFound, warning } from './check.ts'
 import { findLogin, findRoles, findServer, type Server } from './database.sql.ts'
 import { placeOf } from './ground.ts'
 
@@ -77,7 +77,7 @@ export const databaseChecks: Check[] = [
       ]
     },
   },
-  { name: 'database.login', needs: 'login', look: ({ login }) => loginFindings(login) },
+  { name: 'database.login', needs: 'login', look: loginFindings },
   { name: 'database.roles', needs: 'login', look: ({ login }) => roles(login) },
   {
     name: 'database.migrations',
@@ -178,14 +178,14 @@ function text({ encoding, letters }: Server) {
   return [ok(`The database is in UTF8, with the letters of ${letters}.`)]
 }
 
-async function loginFindings(login: Parameters<typeof findLogin>[0]) {
-  const { name, is_superuser, bypasses_rls, inherits, may_own } = await findLogin(login, ownerRole)
+async function loginFindings({ login, settings }: Ground) {
+  const { name, is_superuser, bypasses_rls, inherits, may_own, owned } = await findLogin(login, ownerRole)
   const quoted = pg.escapeIdentifier(name)
   const strict = 'docs/operations/database.md tells how, under "The strict way".'
   if (is_superuser) {
     return [
-      warning(
-        `The application logs in as ${name}, a superuser: no wall of the database holds it back.`,
+      failure(
+        `The application logs in as ${name}, a superuser, which can do everything in the database and rewrite the audit.`,
         `Make a login of its own. ${strict}`,
       ),
     ]
@@ -193,7 +193,7 @@ async function loginFindings(login: Parameters<typeof findLogin>[0]) {
   return unlessFound(
     [
       bypasses_rls
-        ? warning(
+        ? failure(
             `The login ${name} bypasses row-level security.`,
             `A superuser runs: alter role ${quoted} nobypassrls`,
           )
@@ -205,9 +205,21 @@ async function loginFindings(login: Parameters<typeof findLogin>[0]) {
           )
         : undefined,
       may_own
-        ? warning(
-            `The login ${name} may become ${ownerRole}, to whom row-level security does not apply.`,
+        ? failure(
+            `The login ${name} may become ${ownerRole}, to which row-level security does not apply, and which can rewrite the audit.`,
             `Migrate with another login (POSTERN_DATABASE_OWNER_URL). ${strict}`,
+          )
+        : undefined,
+      owned > 0
+        ? failure(
+            `The login ${name} owns ${owned} tables of Postern: it can change and delete rows of the audit.`,
+            `A superuser runs: reassign owned by ${quoted} to ${ownerRole}`,
+          )
+        : undefined,
+      settings.databaseOwnerUrl !== settings.databaseUrl
+        ? warning(
+            'POSTERN_DATABASE_OWNER_URL is in these settings: a process that serves can log in as the owner of the tables.',
+            `Give it to \`postern migrate\` alone. ${strict}`,
           )
         : undefined,
     ],

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Config } from '../config.ts'
 import type { BetterAuth } from '../core/access/better-auth.ts'
+import type { Cell } from '../platform/db/cells.ts'
 import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import { compareMigrations } from '../platform/db/migrate.ts'
 import type { Resolver } from '../platform/dns.ts'
@@ -10,6 +11,7 @@ export interface GroundDeps {
   settings: Config
   dns: Resolver
   db: UnscopedDb
+  cells: readonly Cell[]
   identity: Db
   auth: BetterAuth
   /** What an operator does about a failure of the database; undefined where nobody knows. */
@@ -21,7 +23,7 @@ const queryMs = 15_000
 
 /** Opens what can be opened, and keeps in mind why the rest cannot. */
 export async function openGround(deps: GroundDeps): Promise<{ ground: Ground; close(): Promise<void> }> {
-  const { settings, dns, db, identity, auth } = deps
+  const { settings, dns, db, cells, identity, auth } = deps
   const pool = new pg.Pool({
     connectionString: settings.databaseUrl,
     application_name: 'postern doctor',
@@ -39,7 +41,7 @@ export async function openGround(deps: GroundDeps): Promise<{ ground: Ground; cl
   if (loginFault) missing.login = unreachable(settings, loginFault.error, deps)
   const tablesFault = loginFault ?? (await faultOf(() => db.glance(compareMigrations)))
   if (tablesFault) missing.tables = missing.login ?? unusable(tablesFault.error, deps)
-  return { ground: { settings, dns, login, db, identity, auth, missing }, close: () => pool.end() }
+  return { ground: { settings, dns, login, db, cells, identity, auth, missing }, close: () => pool.end() }
 }
 
 async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {

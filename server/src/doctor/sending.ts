@@ -22,7 +22,7 @@ export const sendingCheck: Check = {
           : undefined,
         systemMailFrom === undefined || mtaHosts.length === 0
           ? warning(
-              'Invitations, and notices to owners of endpoints that were switched off, are not mailed.',
+              'Postern mails nothing of its own: no invitations, no links to set a new password, no notices to owners; and no forward can be confirmed.',
               'Set POSTERN_SYSTEM_MAIL_FROM to an address of yours, and POSTERN_MTA_HOSTS.',
             )
           : undefined,

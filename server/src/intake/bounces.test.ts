@@ -8,6 +8,7 @@ import { createLogger } from '../platform/log.ts'
 import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
+import { localReporters, loopback, testExaminers } from '../testing/examiners.ts'
 import { type ReportName, reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
@@ -20,6 +21,9 @@ const deps: BounceDeps = {
   cells: openCells(database, { poolSize: 6 }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
+  examiners: testExaminers(),
+  reporters: localReporters,
+  relays: loopback,
   suppressOn: new Set(['5.1.1']),
   log: createLogger('debug', { write: (line) => void logLines.push(line) }),
   byteLimits: ampleByteLimits,

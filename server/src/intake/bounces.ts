@@ -4,14 +4,19 @@ import type { ByteLimits } from '../core/caps/caps.ts'
 import { isForwardedPath, type SrsKeys } from '../core/feedback/forwarded-path.ts'
 import { type FeedbackDeps, takeReport } from '../core/feedback/report.ts'
 import { mailOf } from '../core/feedback/return-path.ts'
+import type { Examiners } from '../core/inbound/examiners.ts'
 import { PosternError } from '../platform/errors.ts'
+import type { Whose } from '../platform/fair-queue.ts'
 import { createRateLimit, networkOf } from '../platform/http/rate-limit.ts'
+import { metrics } from '../platform/metrics.ts'
 import type { Certificate } from './certificate.ts'
 import { Crowd } from './crowd.ts'
 import { Budget, withMail } from './held-mail.ts'
 import { type Listener, listen } from './listener.ts'
 import { Refusal } from './replies.ts'
+import { isReporter, type Reporters } from './reporters.ts'
 import { StrictSmtpServer } from './strict-smtp.ts'
+import { type RelayNetworks, whoseOf } from './whose.ts'
 
 /**
  * The MX of the return-path host: bounces and delivery reports at the return paths of mail, complaints at `fbl` and
@@ -24,6 +29,11 @@ export interface BounceDeps extends FeedbackDeps {
   byteLimits: ByteLimits
   /** Of the return paths of mail that was sent on. */
   srsKeys: SrsKeys
+  /** Threads that parse reports. */
+  examiners: Examiners
+  /** Who may send complaints without a signature in the name of their sender. */
+  reporters: Reporters
+  relays: RelayNetworks
   returnPathHost: string
   host: string
   port: number
@@ -41,6 +51,8 @@ const lifetimeMs = 10 * 60_000
 const maxHeldBytes = 64 * maxBytes
 // Far above what a mistake makes; whoever guesses return paths is stopped.
 const refusalsPerMinute = 100
+/** From one network. Large providers send a few a second. */
+const complaintsPerMinute = 300
 
 export async function startBounces(deps: BounceDeps): Promise<Listener> {
   const door = new Door(deps)
@@ -71,10 +83,16 @@ export async function startBounces(deps: BounceDeps): Promise<Listener> {
   return listen(server, deps)
 }
 
+/** As an addressee: everybody's together, but for those of networks that are configured as reporters. */
+const complaints = 'complaints'
+
+const tooCostly = (): Refusal => new Refusal(451, '4.7.1 Processing time limit reached, try again later')
+
 class Door {
   readonly #deps: BounceDeps
   readonly #budget = new Budget(maxHeldBytes)
   readonly #refused = createRateLimit(refusalsPerMinute, 'this address')
+  readonly #complaints = createRateLimit(complaintsPerMinute, 'this network')
 
   constructor(deps: BounceDeps) {
     this.#deps = deps
@@ -82,9 +100,8 @@ class Door {
 
   /** Null for an address that something may be said to. */
   async expects(address: string, remoteAddress: string): Promise<Refusal | null> {
-    const { keys, srsKeys } = this.#deps
-    const isReturnPath = mailOf(keys, address) !== undefined || isForwardedPath(srsKeys, address)
-    if (isReturnPath || this.#isForComplaints(address)) return null
+    const whose = this.#whoseOf(address, remoteAddress)
+    if (whose) return this.#mayBegin(whose, this.#isForComplaints(address), remoteAddress)
     try {
       await this.#refused(networkOf(remoteAddress))
     } catch {
@@ -93,22 +110,73 @@ class Door {
     return new Refusal(550, '5.1.1 There is no such address here')
   }
 
+  /**
+   * Whose turns and budgets a report counts for; undefined for an address that there is not. A return path names the shard
+   * of the project that has sent the mail: projects of one shard are one addressee.
+   */
+  #whoseOf(address: string, remoteAddress: string): Whose | undefined {
+    const { keys, srsKeys, relays, reporters } = this.#deps
+    const shard = mailOf(keys, address)?.shard
+    if (shard !== undefined) return whoseOf(relays, remoteAddress, `shard ${shard}`)
+    if (this.#isForComplaints(address)) {
+      const isKnown = isReporter(reporters, { address: remoteAddress })
+      return whoseOf(
+        relays,
+        remoteAddress,
+        isKnown ? `complaints of ${networkOf(remoteAddress)}` : complaints,
+      )
+    }
+    const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+    return isForwardedPath(srsKeys, address)
+      ? whoseOf(relays, remoteAddress, `return paths of ${domain}`)
+      : undefined
+  }
+
   #isForComplaints(address: string): boolean {
     const [, local = '', domain = ''] = /^(fbl|abuse)@(.+)$/i.exec(address) ?? []
     return local !== '' && domainToASCII(domain) === this.#deps.returnPathHost
   }
 
-  async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
-    const address = session.envelope.rcptTo[0]?.address ?? ''
-    const whose = networkOf(session.remoteAddress)
-    await withMail(stream, { budget: this.#budget, whose }, (raw) => this.#apply(raw, address))
+  async #mayBegin(whose: Whose, isComplaint: boolean, remoteAddress: string): Promise<Refusal | null> {
+    if (this.#deps.examiners.isSpent(whose)) return tooCostly()
+    if (!isComplaint || whose.isUnlimited) return null
+    return this.#complaints(networkOf(remoteAddress)).then(
+      () => null,
+      () => new Refusal(451, '4.7.1 Too many complaint reports, try again later'),
+    )
   }
 
-  async #apply(raw: Buffer, address: string): Promise<void> {
-    const { log, keys, returnPathHost: name } = this.#deps
+  async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const address = session.envelope.rcptTo[0]?.address ?? ''
+    const whose = this.#whoseOf(address, session.remoteAddress)
+    if (!whose) throw new Error('a recipient that was not accepted')
+    const holders = [networkOf(session.remoteAddress), whose.addressee]
+    await withMail(stream, { budget: this.#budget, holders, isShared: true }, (raw) =>
+      this.#apply(raw, address, whose, session.remoteAddress),
+    )
+  }
+
+  /** Anybody can write to an address for complaints: a report counts if it is known who has sent it. */
+  async #requireReporter(raw: Buffer, whose: Whose, remoteAddress: string): Promise<void> {
+    const { examiners, reporters, log } = this.#deps
+    if (isReporter(reporters, { address: remoteAddress })) return
+    const signers = await examiners.verify(raw, whose)
+    if (isReporter(reporters, { signers })) return
+    if (signers.isIncomplete) throw new Refusal(451, '4.7.5 DKIM key lookup failed, try again later')
+    metrics.reports.add({ kind: 'none', outcome: 'refused' })
+    log.info({ size: raw.length }, 'a complaint report without a valid DKIM signature was refused')
+    throw new Refusal(550, '5.7.1 Complaint reports need a valid DKIM signature aligned with From')
+  }
+
+  async #apply(raw: Buffer, address: string, whose: Whose, remoteAddress: string): Promise<void> {
+    const { log, keys, examiners, returnPathHost: name } = this.#deps
     try {
-      await takeReport({ ...this.#deps, name }, raw, mailOf(keys, address))
+      if (this.#isForComplaints(address)) await this.#requireReporter(raw, whose, remoteAddress)
+      const read = await examiners.readReport(raw, whose)
+      await takeReport({ ...this.#deps, name }, { raw, read }, mailOf(keys, address))
     } catch (error) {
+      if (error instanceof Refusal) throw error
+      if (error instanceof PosternError && error.code === 'rate_limited') throw tooCostly()
       const isAway = error instanceof PosternError && error.code === 'unavailable'
       if (isAway) log.warn({ err: error }, 'a report could not be written down; it will come again')
       else log.error({ err: error }, 'a report could not be applied; it will come again')

@@ -42,7 +42,7 @@ describe('a mail that comes in', () => {
       await eventually('it counts', () => !budget.has(64 * 1024 + 1, 'a'))
       assert.ok(budget.has(64 * 1024, 'a'))
     }
-    const whole = await withMail(streamOf(pieces()), { budget, whose: 'a' }, async (raw) => {
+    const whole = await withMail(streamOf(pieces()), { budget, holders: ['a'] }, async (raw) => {
       assert.ok(!budget.has(64 * 1024 + 1, 'a'), 'until it is done with')
       return raw.toString()
     })
@@ -63,5 +63,72 @@ describe('a budget', () => {
     assert.ok(budget.take(5, 'e') && !budget.take(1, 'e'))
     budget.giveBack(25, 'a')
     assert.ok(budget.take(20, 'e') && budget.take(5, 'a') && !budget.take(1, 'd'))
+  })
+})
+
+describe('a mail that stops in the middle', () => {
+  const block = 64 * 1024
+  /** Four blocks for each holder. */
+  const budgetAt = (clock: { now: number }) => new Budget(16 * block, () => clock.now)
+  const hold = (budget: Budget, blocks: number, ...holders: string[]) => {
+    const mail = new Gathered(budget, ...holders)
+    assert.ok(mail.add(Buffer.alloc(blocks * block)))
+    return mail
+  }
+
+  test('keeps no other network from its addressee for longer than ten seconds', () => {
+    const clock = { now: 0 }
+    const budget = budgetAt(clock)
+    const [first, second] = [hold(budget, 2, 'stranger', 'shop'), hold(budget, 2, 'stranger', 'shop')]
+    const invoice = () => new Gathered(budget, 'customer', 'shop').add(Buffer.from('x'))
+    assert.ok(!invoice(), 'the share of the shop is used up')
+    clock.now = 10_000
+    assert.ok(invoice())
+    assert.deepEqual(
+      [first.isEvicted, second.isEvicted],
+      [true, false],
+      'the oldest, and no more than needed',
+    )
+    assert.ok(!first.add(Buffer.from('x')) && second.add(Buffer.alloc(0)))
+    assert.ok(!hold(budget, 1, 'stranger', 'other').isEvicted, 'what it held is given back')
+  })
+
+  test('keeps nobody out when a few networks together hold everything', () => {
+    const clock = { now: 0 }
+    const budget = budgetAt(clock)
+    const held = [1, 2, 3, 4].map((no) => hold(budget, 4, `stranger ${no}`, `project ${no}`))
+    assert.ok(!budget.makeRoom(1, 'customer'))
+    clock.now = 10_000
+    assert.ok(budget.makeRoom(1, 'customer'))
+    assert.deepEqual(
+      held.map(({ isEvicted }) => isEvicted),
+      [true, false, false, false],
+    )
+  })
+
+  test('is not evicted for mail of the same network, nor once it has come', () => {
+    const clock = { now: 0 }
+    const budget = budgetAt(clock)
+    const own = hold(budget, 4, 'stranger', 'shop')
+    clock.now = 10_000
+    assert.ok(!budget.makeRoom(1, 'stranger', 'other') && !own.isEvicted)
+    own.whole()
+    assert.ok(!budget.makeRoom(1, 'customer', 'shop') && !own.isEvicted)
+    own.drop()
+    assert.ok(budget.makeRoom(1, 'customer', 'shop'))
+  })
+
+  test('is refused at its end', async () => {
+    const clock = { now: 0 }
+    const budget = budgetAt(clock)
+    async function* pieces() {
+      yield Buffer.alloc(4 * block)
+      await eventually('it counts', () => !budget.has(1, 'shop'))
+      clock.now = 10_000
+      assert.ok(budget.makeRoom(1, 'customer', 'shop'))
+    }
+    const mail = withMail(streamOf(pieces()), { budget, holders: ['stranger', 'shop'] }, async () => 'taken')
+    await assert.rejects(mail, /4\.3\.1/)
+    assert.ok(budget.has(4 * block, 'stranger') && budget.has(16 * block - 12 * block, 'shop'))
   })
 })

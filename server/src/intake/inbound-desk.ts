@@ -1,8 +1,15 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Routing, type RoutingOutcome, routingsOf } from '../core/inbound/routing.ts'
-import { RoutesMoved, type TakeInDeps, type TakenIn, takeIn } from '../core/inbound/take-in.ts'
+import {
+  NotForwarded,
+  NotTakeable,
+  RoutesMoved,
+  type TakeInDeps,
+  type TakenIn,
+  takeIn,
+} from '../core/inbound/take-in.ts'
 import { type Address, addressText, readInternationalAddress } from '../mail/address.ts'
-import { type TraceFault, traceFault } from '../mail/trace.ts'
+import type { TraceFault } from '../mail/trace.ts'
 import { PosternError } from '../platform/errors.ts'
 import {
   createFailureLimit,
@@ -15,9 +22,11 @@ import { metrics } from '../platform/metrics.ts'
 import { Crowd } from './crowd.ts'
 import { Budget, withMail } from './held-mail.ts'
 import { Refusal } from './replies.ts'
+import { type RelayNetworks, whoseOf } from './whose.ts'
 
 export interface InboundDeskDeps extends TakeInDeps {
   log: Logger
+  relays: RelayNetworks
   limits?: Partial<typeof limits>
 }
 
@@ -36,6 +45,7 @@ const limits = {
 }
 
 const notNow = (): Refusal => new Refusal(451, '4.3.0 Not now; come again')
+const tooCostly = (): Refusal => new Refusal(451, '4.7.1 Processing time limit reached, try again later')
 const tooMuch = (): Refusal => new Refusal(452, '4.3.1 Too much mail at once; come again')
 
 /**
@@ -54,6 +64,7 @@ const answers: Record<RoutingOutcome, [code: number, text: string] | null> = {
   endpoint_inactive: [450, '4.3.0 This address takes no mail now; come again'],
   domain_not_verified: [450, '4.3.0 This address takes no mail yet; come again'],
   provider_forwards_nothing: [450, '4.3.0 This address takes no mail now; come again'],
+  forward_not_confirmed: [450, '4.3.0 Recipient address not active yet, try again later'],
 }
 
 const faults: Record<TraceFault, [code: number, text: string]> = {
@@ -90,7 +101,8 @@ export class InboundDesk {
     if (session.transaction > this.#limits.mailsPerSession) {
       throw new Refusal(421, '4.7.0 That is enough for one connection; open another')
     }
-    if (!this.#budget.has(args ? Number(args['SIZE'] ?? 0) : 0, network)) throw tooMuch()
+    if (this.#deps.examiners.isSpent(whoseOf(this.#deps.relays, session.remoteAddress))) throw tooCostly()
+    if (!this.#budget.makeRoom(args ? Number(args['SIZE'] ?? 0) : 0, network)) throw tooMuch()
     const isOver = await this.#mails(network).then(
       () => false,
       () => true,
@@ -110,7 +122,12 @@ export class InboundDesk {
     if (answer?.[0] === 550) await this.#countUnknown(session)
     if (answer) {
       metrics.inbound.add({ outcome: 'refused' })
+      if (routing.outcome === 'forward_not_confirmed') metrics.forwards.add({ outcome: 'unconfirmed' })
       throw new Refusal(...answer)
+    }
+    const addressee = addresseeOf(routing.domain?.projectId ?? 0)
+    if (this.#deps.examiners.isSpent(whoseOf(this.#deps.relays, session.remoteAddress, addressee))) {
+      throw tooCostly()
     }
     this.#keepToOneProject(session, routing)
   }
@@ -148,8 +165,8 @@ export class InboundDesk {
 
   /** DATA, to its end. What it is called, once it is committed; undefined for one that is too large. */
   async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
-    const whose = networkOf(session.remoteAddress)
-    return withMail(stream, { budget: this.#budget, whose }, async (raw) => {
+    const holders = [networkOf(session.remoteAddress), addresseeOf(this.#projects.get(session) ?? 0)]
+    return withMail(stream, { budget: this.#budget, holders, isShared: true }, async (raw) => {
       const { id } = await this.#takeIn(raw, session)
       return id
     })
@@ -158,16 +175,12 @@ export class InboundDesk {
   async #takeIn(raw: Buffer, session: SMTPServerSession): Promise<TakenIn> {
     const { envelope, remoteAddress, hostNameAppearsAs, secure } = session
     const to = recipientsOf(session)
-    const fault = traceFault(
-      raw,
-      to.map(addressText).map((address) => address.toLowerCase()),
-    )
-    if (fault) throw new Refusal(...faults[fault])
     const from = envelope.mailFrom ? envelope.mailFrom.address : ''
     try {
       const taken = await takeIn(this.#deps, {
         ...{ raw, from, to, isUtf8: envelope.smtpUtf8 === true },
         client: { ip: remoteAddress, helo: hostNameAppearsAs || 'unknown', isTls: secure },
+        whose: whoseOf(this.#deps.relays, remoteAddress, addresseeOf(this.#projects.get(session) ?? 0)),
       })
       const { id, projectId, actions, authentication } = taken
       for (const outcome of actions) metrics.inbound.add({ outcome })
@@ -182,12 +195,20 @@ export class InboundDesk {
   /** Why a project sends nothing on is not a stranger's to know: all of it may be mended, so the mail may come again. */
   #refusalOf(error: unknown): Refusal {
     const { log } = this.#deps
+    if (error instanceof NotTakeable) return new Refusal(...faults[error.fault])
     metrics.inbound.add({ outcome: 'failed' })
     if (error instanceof RoutesMoved) return notNow()
+    // RFC 7372 §3.2.
+    if (error instanceof NotForwarded) {
+      return error.isLasting
+        ? new Refusal(550, '5.7.26 Message fails DMARC for the domain in From')
+        : new Refusal(451, '4.7.0 Sender authentication temporarily unavailable, try again later')
+    }
     if (!(error instanceof PosternError)) {
       log.error({ err: error }, 'mail that came in could not be taken')
       return notNow()
     }
+    if (error.code === 'rate_limited') return tooCostly()
     if (error.code === 'quota_exceeded')
       return new Refusal(452, '4.2.2 This address takes no more mail for now')
     log.warn({ err: error }, 'mail that came in was not taken; it may come again')
@@ -196,6 +217,8 @@ export class InboundDesk {
       : new Refusal(450, '4.3.0 This address takes no mail now; come again')
   }
 }
+
+const addresseeOf = (projectId: number): string => `project ${projectId}`
 
 const domainOf = (sender: string): string => sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
 

@@ -131,6 +131,29 @@ describe('a mail', () => {
     })
   })
 
+  test('of one project, fetched from many networks and not read, leaves slots to another project', async () => {
+    const behind = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
+    const body = `${'x'.repeat(998)}\r\n`.repeat(20_000)
+    const [mine, theirs] = [await received(someMail({ body })), await received(someMail())]
+    const at = ({ raw_url }: Data) => new URL(new URL(raw_url).pathname, behind.url)
+    const from = (network: number) => ({ 'x-forwarded-for': `198.51.100.${network}` })
+    let begun = 0
+    const idle = Array.from({ length: 12 }, (_, network) =>
+      request(at(mine), { agent: false, headers: from(network + 1) }, () => begun++)
+        .on('error', () => {})
+        .end(),
+    )
+    await eventually('two are under way', async () => begun === 2)
+    const other = await fetch(at(theirs), { headers: from(100) })
+    assert.equal(other.status, 200)
+    await other.arrayBuffer()
+    assert.equal(begun, 2, 'the others of its project wait')
+    for (const one of idle) one.destroy()
+    const next = await fetch(at(mine), { headers: from(101) })
+    assert.equal(next.status, 200, 'when they are gone, a slot is free')
+    await next.arrayBuffer()
+  })
+
   test('has its text cut at 512 KiB, and says so', async () => {
     const { text, text_truncated } = await received(
       someMail({ body: `${'ö'.repeat(30)}\r\n`.repeat(10_000) }),

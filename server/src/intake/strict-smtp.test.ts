@@ -7,6 +7,7 @@ import { createLogger } from '../platform/log.ts'
 import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
+import { localReporters, loopback, testExaminers } from '../testing/examiners.ts'
 import { reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { Chance, seed } from '../testing/random.ts'
@@ -21,6 +22,9 @@ const listener = await startBounces({
   cells: openCells(database),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
+  examiners: testExaminers(),
+  reporters: localReporters,
+  relays: loopback,
   suppressOn: new Set<string>(),
   log: createLogger('silent'),
   byteLimits: ampleByteLimits,

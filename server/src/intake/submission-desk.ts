@@ -94,7 +94,7 @@ export class SubmissionDesk {
       throw new Refusal(421, '4.7.0 That is enough for one connection; open another')
     }
     const size = args ? Number(args['SIZE'] ?? 0) : 0
-    if (!this.#budget.has(size, `${projectId}`)) {
+    if (!this.#budget.makeRoom(size, `${projectId}`)) {
       throw new Refusal(452, '4.3.1 Too much mail at once; come again')
     }
     // Counted as the API counts requests.
@@ -114,7 +114,7 @@ export class SubmissionDesk {
   /** DATA, to its end. The id of the message, once it is committed; undefined for one that is too large. */
   async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
     const whose = `${holderOf(session).projectId}`
-    return withMail(stream, { budget: this.#budget, whose }, async (raw) => {
+    return withMail(stream, { budget: this.#budget, holders: [whose] }, async (raw) => {
       try {
         return await this.#accept(raw, session)
       } catch (error) {

@@ -10,6 +10,7 @@ import { ampleByteLimits } from '../testing/byte-limits.ts'
 import { makeCertificate } from '../testing/certificate.ts'
 import { cleanUp } from '../testing/cleanup.ts'
 import { openCells, testDatabase } from '../testing/database.ts'
+import { localReporters, loopback, testExaminers } from '../testing/examiners.ts'
 import { type Report, reportAbout } from '../testing/mail-reports.ts'
 import { mailRows, type TestMail } from '../testing/mail-rows.ts'
 import { losingConnection, startPostgresProxy } from '../testing/postgres-proxy.ts'
@@ -27,6 +28,9 @@ const deps: BounceDeps = {
   cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
+  examiners: testExaminers(),
+  reporters: localReporters,
+  relays: loopback,
   suppressOn: new Set(['5.1.1']),
   log: createLogger('info', { write: (line) => void logLines.push(line) }),
   byteLimits: ampleByteLimits,

@@ -1,4 +1,4 @@
-import { addressIn, fieldOf, readReport } from './report.ts'
+import { addressIn, fieldOf, type Report } from './report.ts'
 
 /** A complaint (RFC 5965): a recipient, or their provider on their behalf, does not want the mail. */
 export interface FeedbackReport {
@@ -19,11 +19,10 @@ export interface FeedbackReport {
 
 const maxRecipients = 100
 
-/** Undefined for a mail that is no such report. Never rejects. */
-export async function readFeedbackReport(raw: Buffer): Promise<FeedbackReport | undefined> {
-  const report = await readReport(raw, /^message\/feedback-report$/)
-  const [fields] = report?.groups ?? []
-  if (!report || !fields) return undefined
+/** Undefined for a report of another kind. */
+export function feedbackReportIn(report: Report): FeedbackReport | undefined {
+  const [fields] = report.groupsOf(/^message\/feedback-report$/) ?? []
+  if (!fields) return undefined
   const [, feedbackType] = /^([\w-]{1,40})/.exec(fieldOf(fields, 'feedback-type') ?? '') ?? []
   if (feedbackType === undefined) return undefined
   const { original } = report

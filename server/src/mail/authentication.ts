@@ -1,4 +1,4 @@
-import { authenticate, type DMARCResult, type DNSResolver } from 'mailauth'
+import { authenticate, type DMARCResult, type DNSResolver, dkimVerify } from 'mailauth'
 import { headerEnd } from './header.ts'
 import { inboundHeaderBytes, longestSpace } from './trace.ts'
 
@@ -57,6 +57,45 @@ export async function judge(
   }
 }
 
+/** Who has signed a mail, of those whose signature is valid (RFC 6376). */
+export interface Signers {
+  domains: { name: string; isAligned: boolean }[]
+  /** A key could not be looked up, so there may be more. */
+  isIncomplete: boolean
+}
+
+/**
+ * Whose DKIM signatures of a mail are valid. `isAligned`: the domain is that of the one sender in From, or has the same
+ * organizational domain. Signatures of a part of the body (`l=`) do not count: anybody can add to such a mail. Never rejects.
+ */
+export async function signersOf(
+  raw: Buffer,
+  { resolver, withinMs }: { resolver: DNSResolver; withinMs: number },
+): Promise<Signers> {
+  const incomplete: Signers = { domains: [], isIncomplete: true }
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => late.resolve(undefined), withinMs)
+  try {
+    const verified = dkimVerify(withoutExcess(raw), { resolver })
+    verified.catch(() => {})
+    const found = await Promise.race([verified, late.promise])
+    if (!found) return incomplete
+    const hasOneSender = found.fromFields === 1 && found.headerFrom.length === 1
+    return {
+      domains: found.results.flatMap(({ status, signingDomain, canonBodyLengthLimited }) =>
+        status.result === 'pass' && signingDomain !== undefined && !canonBodyLengthLimited
+          ? [{ name: signingDomain.toLowerCase(), isAligned: hasOneSender && Boolean(status.aligned) }]
+          : [],
+      ),
+      isIncomplete: found.results.some(({ status }) => status.result === 'temperror'),
+    }
+  } catch {
+    return incomplete
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /**
  * Whether the sender in the envelope is who the mail is from: SPF says so, or the domain has signed it. Who is not known
  * to have sent a mail is not told of its fate: anybody could have named them.
@@ -68,6 +107,20 @@ export function confirmsSender({ spf, dkim }: Authentication, sender: string): b
     (spf.result === 'pass' && isOf(spf.domain)) ||
     dkim.some(({ result, domain: name }) => result === 'pass' && isOf(name))
   )
+}
+
+/**
+ * Whether a mail may be forwarded as what it says it is. `refused`: it fails DMARC (RFC 9989), and the domain in its From asks
+ * for such mail to be rejected or quarantined; or it has no From, or one of several domains, of which DMARC says nothing.
+ * `unknown`: a DNS look-up failed on which that depends.
+ */
+export function forwardVerdict({ spf, dkim, dmarc }: Authentication): 'allowed' | 'refused' | 'unknown' {
+  if (dmarc.result === 'temperror') return 'unknown'
+  if (dmarc.result === 'none' && dmarc.domain === null) return 'refused'
+  const isEnforced = dmarc.policy === 'reject' || dmarc.policy === 'quarantine'
+  if (dmarc.result !== 'fail' || !isEnforced) return 'allowed'
+  const couldPass = spf.result === 'temperror' || dkim.some(({ result }) => result === 'temperror')
+  return couldPass ? 'unknown' : 'refused'
 }
 
 function judgementOf(

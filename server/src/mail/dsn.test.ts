@@ -4,7 +4,9 @@ import { mutated, ponderousMails } from '../testing/hostile-mail.ts'
 import { Quickness } from '../testing/quick.ts'
 import { Chance, seed } from '../testing/random.ts'
 import * as reports from '../testing/reports.ts'
-import { readDsn } from './dsn.ts'
+import { readIncomingReport } from './incoming-report.ts'
+
+const readDsn = async (raw: Buffer) => (await readIncomingReport(raw)).dsn
 
 const token = 'bounce-aebaaejcgncfkztxrcm2vo6m3xxp6aye2d5holtxls2bwl56'
 

@@ -1,5 +1,5 @@
 import { enhancedStatusOf, replyText } from './enhanced-status.ts'
-import { addressIn, type Fields, fieldOf, readReport } from './report.ts'
+import { addressIn, type Fields, fieldOf, type Report } from './report.ts'
 
 /** A delivery status notification (RFC 3464). */
 export interface Dsn {
@@ -23,14 +23,14 @@ export interface DsnRecipient {
 
 const deliveryStatus = /^message\/(?:global-)?delivery-status$/
 
-/** Undefined for a mail that is no such notification, or one about nobody. Never rejects. */
-export async function readDsn(raw: Buffer): Promise<Dsn | undefined> {
-  const report = await readReport(raw, deliveryStatus)
-  if (!report) return undefined
-  const recipients = report.groups.map(recipientOf).filter((recipient) => recipient !== undefined)
+/** Undefined for a report of another kind, or a notification without a recipient. */
+export function dsnIn(report: Report): Dsn | undefined {
+  const groups = report.groupsOf(deliveryStatus)
+  if (!groups) return undefined
+  const recipients = groups.map(recipientOf).filter((recipient) => recipient !== undefined)
   if (recipients.length === 0) return undefined
   const about = (name: string) =>
-    report.groups.map((group) => fieldOf(group, name)).find((value) => value !== null) ?? null
+    groups.map((group) => fieldOf(group, name)).find((value) => value !== null) ?? null
   return {
     envid: about('original-envelope-id'),
     reportingMta: behindType(about('reporting-mta')),

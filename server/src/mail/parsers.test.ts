@@ -13,10 +13,9 @@ import { Chance, seed } from '../testing/random.ts'
 import * as reports from '../testing/reports.ts'
 import { type SesEventType, sesEvent } from '../testing/ses-events.ts'
 import { readAddress, readInternationalAddress } from './address.ts'
-import { readFeedbackReport } from './arf.ts'
-import { readDsn } from './dsn.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
 import { broughtBounds, takeApart, unfolded } from './header.ts'
+import { readIncomingReport } from './incoming-report.ts'
 import { linesFault } from './lines.ts'
 import { readMailbox } from './mailbox.ts'
 import { parseMail } from './parsed.ts'
@@ -121,14 +120,14 @@ const parsers: Record<string, Parser> = {
     samples: mails,
     ponderous: ponderousMails,
     async read(raw) {
-      const dsn = await readDsn(raw)
+      const { dsn } = await readIncomingReport(raw)
       return dsn !== undefined && hearDelivery(dsn.recipients, 'bob@example.org') !== undefined
     },
   },
   arf: {
     samples: mails.filter((mail) => mail.includes('feedback-report')),
     ponderous: ponderousMails,
-    read: async (raw) => (await readFeedbackReport(raw)) !== undefined,
+    read: async (raw) => (await readIncomingReport(raw)).complaint !== undefined,
   },
   submitted: {
     samples: mails,

@@ -2,8 +2,8 @@ import PostalMime, { type Email } from 'postal-mime'
 
 /** A mail that reports on another one (RFC 6522), taken apart. */
 export interface Report {
-  /** The fields that are for machines, in groups that an empty line parts. */
-  groups: Fields[]
+  /** The fields that are for machines, in groups that an empty line parts. Undefined: no part of such a type. */
+  groupsOf(type: RegExp): Fields[] | undefined
   /** The header of the mail that is reported on, where it was sent along. */
   original: Fields
 }
@@ -18,8 +18,8 @@ const maxLines = 800
 const limits = { maxNestingDepth: 8, maxHeadersSize: 16 * 1024, forceRfc822Attachments: true }
 const maxFields = 1000
 
-/** Of the wanted kind, by the type of its part for machines; undefined for any other mail. Never rejects. */
-export async function readReport(raw: Buffer, kind: RegExp): Promise<Report | undefined> {
+/** Undefined for any other mail. Never rejects. */
+export async function readReport(raw: Buffer): Promise<Report | undefined> {
   const mail = await PostalMime.parse(beginning(raw), limits).catch(() => undefined)
   if (!mail || !isReport(mail)) return undefined
   const textOf = (type: RegExp): string | undefined => {
@@ -28,10 +28,14 @@ export async function readReport(raw: Buffer, kind: RegExp): Promise<Report | un
       ? Buffer.from(part.content as ArrayBuffer).toString()
       : undefined
   }
-  const machine = textOf(kind)
-  if (machine === undefined) return undefined
   const returned = textOf(/^(?:message\/(?:rfc822|global)|(?:text\/rfc822|message\/global)-headers?)$/)
-  return { groups: groupsOf(machine), original: groupsOf(returned ?? '')[0] ?? new Map() }
+  return {
+    groupsOf: (type) => {
+      const machine = textOf(type)
+      return machine === undefined ? undefined : groupsOf(machine)
+    },
+    original: groupsOf(returned ?? '')[0] ?? new Map(),
+  }
 }
 
 function beginning(raw: Buffer): Buffer {

@@ -11,8 +11,8 @@ import { exposition, registry } from './metrics.ts'
 export interface MetricsOptions {
   host: string
   port: number
-  /** Rejects with a sentence that says why not. */
-  requireReady(): Promise<void>
+  /** What is answered; rejects with a sentence that says why not. */
+  requireReady(): Promise<object>
   log: Logger
 }
 
@@ -32,10 +32,7 @@ export async function startMetrics({
   const answers: Record<string, () => Promise<Said>> = {
     '/metrics': async () => ({ status: 200, type: registry.contentType, text: await exposition() }),
     '/healthz': async () => json(200, { status: 'ok' }),
-    '/readyz': async () => {
-      await requireReady()
-      return json(200, { status: 'ready' })
-    },
+    '/readyz': async () => json(200, await requireReady()),
   }
   const server = createServer(
     { requestTimeout: requestMs, headersTimeout: requestMs },

@@ -143,7 +143,10 @@ export const metrics = {
   ),
   reports: new Counts('postern_reports_total', 'Reports about mail that was handed over, by what followed.', {
     kind: ['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained', 'none'],
-    outcome: ['applied', 'repeated', 'unknown', 'overtaken', 'ignored'],
+    outcome: [
+      ...['applied', 'repeated', 'unknown', 'overtaken', 'ignored', 'refused'],
+      ...['coalesced', 'limited', 'expired'],
+    ] as const,
   }),
   webhookAttempts: new Counts('postern_webhook_attempts_total', 'Requests to endpoints, by how they ended.', {
     outcome: ['delivered', 'failed', 'given_up', 'gone'],
@@ -159,6 +162,21 @@ export const metrics = {
     "Mail for customers' domains, by what was done with it.",
     {
       outcome: ['endpoint', 'forward', 'drop', 'refused', 'failed'],
+    },
+  ),
+  forwards: new Counts(
+    'postern_forwards_total',
+    'Mail for routes that forward: forwarded, or refused because the target has not confirmed, the mail fails DMARC, DMARC could not be evaluated, or the limit of the day is reached.',
+    {
+      outcome: ['forwarded', 'unconfirmed', 'dmarc', 'unknown', 'limit'],
+    },
+  ),
+  analyses: new Counts(
+    'postern_analysis_jobs_total',
+    'Jobs of the threads that analyse inbound mail and reports, by how they ended.',
+    {
+      work: ['authenticate', 'parse', 'extract', 'verify', 'report'],
+      outcome: ['done', 'too_long', 'refused', 'failed'],
     },
   ),
   smtpConnections: new Counts('postern_smtp_connections_total', 'Connections to the intake.', {
@@ -184,6 +202,11 @@ export const metrics = {
     'When this worker last ended a job of the queue well; its start, before the first.',
     { queue: queueNames },
   ),
+  domainsUnanswered: new Counts(
+    'postern_domains_unanswered_total',
+    'Verified domains whose DNS has given no answer for so many days; after 14 they are no longer verified.',
+    { days: ['3', '10', '14'] },
+  ),
   choreFailures: new Counts('postern_chore_failures_total', 'Parts of the minutely chores that failed.', {}),
   poolConnections: new Level('postern_database_connections', 'Connections of a pool.', {
     role: dbRoles,
@@ -196,6 +219,12 @@ export const metrics = {
   certificateEnds: new Level(
     'postern_intake_certificate_expiry_timestamp_seconds',
     'When the certificate of the intake ends.',
+    {},
+  ),
+
+  controlCopyAge: new Level(
+    'postern_control_copy_age_seconds',
+    'Age of the copy of control in the cell of this process; at control, of the oldest copy in any cell.',
     {},
   ),
 

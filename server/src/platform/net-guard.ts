@@ -129,7 +129,8 @@ const portOf = (text: string): number => (text === '' ? 443 : Number(text))
 
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
 
-function networksOf(texts: readonly string[]): BlockList {
+/** Of addresses and networks (CIDR). */
+export function networksOf(texts: readonly string[]): BlockList {
   const networks = new BlockList()
   for (const text of texts) {
     const [address = '', bits] = text.split('/')

@@ -39,8 +39,10 @@ export function readSettings<T extends SettingsTable>(
   table: T,
   env: Environment,
   readFile: (path: string) => string,
+  /** Every setting that may be there. */
+  known: SettingsTable = table,
 ): SettingsOf<T> {
-  const problems = unknownNames(table, env)
+  const problems = unknownNames(known, env)
   const values: Record<string, unknown> = {}
   for (const [key, setting] of Object.entries(table)) {
     try {

@@ -8,9 +8,8 @@ export const join = signInOperation({
   path: '/auth/join',
   summary: 'Accept an invitation without an account',
   description:
-    'Makes an account with the address that was invited, and makes it a member of the project. No session is opened: sign in afterwards. Whoever has an account accepts the invitation with it, at `POST /v1/invitations/accept`.',
+    'Makes an account with the address that was invited, and makes it a member of the project. No session is opened: sign in afterwards. A person with an account accepts the invitation at `POST /v1/invitations/accept`.',
   needsSession: false,
-  isGuessable: true,
   storesText: true,
   body: Type.Object(
     {
@@ -37,5 +36,5 @@ export const join = signInOperation({
     409: '`already_exists`: there is an account with the address that was invited.',
     429: '`rate_limited`: too many requests; Retry-After says when to try again.',
   },
-  run: ({ signIn, body }) => signIn.join(body),
+  run: ({ signIn, browser, body }) => signIn.join(browser, body),
 })

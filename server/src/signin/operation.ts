@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import Type, { type Static, type TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Answer, Browser, SignIn } from '../core/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
+import { decodeParameters } from '../platform/http/parameters.ts'
 import { Problem } from '../platform/http/problem.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
@@ -13,7 +14,11 @@ import { refuseUnstorableText } from '../platform/http/storable.ts'
  * Cookies go along with requests that another site makes in the user's browser, so a request that names
  * another origin is refused, besides SameSite=Strict on the cookie itself.
  */
-export interface SignInOperation<Body extends TSchema = TSchema, Params extends TSchema = TSchema> {
+export interface SignInOperation<
+  Body extends TSchema = TSchema,
+  Params extends TSchema = TSchema,
+  Query extends TProperties = TProperties,
+> {
   id: string
   method: 'GET' | 'POST' | 'DELETE'
   path: string
@@ -22,13 +27,13 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
   description: string
   /** False where it is there to open a session. */
   needsSession: boolean
-  /** Counted against the address: nothing else stands before whoever tries one secret after the other. */
-  isGuessable?: true
   /** Text of the caller's goes into the database as it is. */
   storesText?: true
   /** With an example, as `examples: [...]`. */
   body?: Body
   params?: Params
+  /** Query parameters; any other is refused. */
+  query?: Query
   /** Absent: the answer is 204 with an empty body. */
   response?: TSchema
   /** When the success is given, as a sentence. */
@@ -40,6 +45,7 @@ export interface SignInOperation<Body extends TSchema = TSchema, Params extends 
     browser: Browser
     body: Static<Body>
     params: Static<Params>
+    query: Static<TObject<Query>>
   }): Promise<Answer<unknown>>
 }
 
@@ -49,11 +55,13 @@ export interface SignInDeps {
   addressLimit: RateLimit
 }
 
+export const tooManyRequests =
+  '`rate_limited`: too many requests from this address; Retry-After says when to try again.'
 export const tooManyAttempts = '`rate_limited`: too many attempts; Retry-After says when to try again.'
 
 /** Only lends the schemas' types to `run`. */
-export const signInOperation = <Body extends TSchema, Params extends TSchema>(
-  operation: SignInOperation<Body, Params>,
+export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
+  operation: SignInOperation<Body, Params, Query>,
 ): SignInOperation => operation as unknown as SignInOperation
 
 export function registerSignIn(
@@ -67,11 +75,14 @@ export function registerSignIn(
       method,
       url: `/v1${path}`,
       schema: schemaOf(operation),
-      ...(operation.isGuessable ? { onRequest: ({ ip }) => addressLimit(networkOf(ip)) } : {}),
+      // Before the cookie is read: each look for a session asks the database.
+      onRequest: ({ ip }) => addressLimit(networkOf(ip)),
+      ...(operation.query ? { preValidation: decodeParameters } : {}),
       ...(operation.storesText ? { preValidation: refuseUnstorableText } : {}),
       handler: async (request, reply) => {
         refuseOtherOrigin(request, publicOrigin)
-        const call = { signIn, browser: browserOf(request), body: request.body, params: request.params }
+        const { body, params, query } = request
+        const call = { signIn, browser: browserOf(request), body, params, query }
         const answer = await run(call as Parameters<typeof run>[0])
         for (const cookie of answer.cookies) reply.header('set-cookie', cookie)
         return response ? reply.send(answer.body) : reply.status(204).send()
@@ -81,13 +92,15 @@ export function registerSignIn(
 }
 
 function schemaOf(operation: SignInOperation): object {
-  const { id, summary, description, needsSession, body, params, response, success, failures } = operation
+  const { id, summary, description, needsSession, body, params, query, response, success, failures } =
+    operation
   const failed: Record<number, string> = {
     400: body
       ? '`invalid_json`, `invalid_parameter`: the request is not well formed.'
       : '`invalid_parameter`: the address of the request is not well formed.',
     401: '`unauthenticated`: nobody is signed in here, or the request comes from another site.',
     ...(body ? { 422: '`validation_failed`: a field is missing, unknown or not of its form.' } : {}),
+    429: tooManyRequests,
     500: '`internal_error`: a fault on our side; X-Request-Id finds it in the log.',
     ...failures,
   }
@@ -99,7 +112,7 @@ function schemaOf(operation: SignInOperation): object {
     security: needsSession ? [{ session: [] }] : [],
     ...(body ? { body } : {}),
     ...(params ? { params } : {}),
-    querystring: Type.Object({}, { additionalProperties: false }),
+    querystring: Type.Object(query ?? {}, { additionalProperties: false }),
     response: {
       ...(response ? { 200: answered(success, response) } : { 204: { type: 'null', description: success } }),
       ...Object.fromEntries(
@@ -120,7 +133,8 @@ function refuseOtherOrigin({ headers }: FastifyRequest, publicOrigin: string): v
   }
 }
 
-const browserOf = ({ headers, ip }: FastifyRequest): Browser => ({
+const browserOf = ({ headers, ip, id }: FastifyRequest): Browser => ({
+  requestId: id,
   cookie: headers.cookie,
   address: ip,
   userAgent: headers['user-agent'],

@@ -1,13 +1,18 @@
 import Type from 'typebox'
+import { Problem } from '../platform/http/problem.ts'
+import { networkOf } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { changePassword } from './change-password.ts'
 import { drawToken } from './draw-token.ts'
 import { endSession } from './end-session.ts'
+import { forgotPassword } from './forgot-password.ts'
 import { giveBackupCode } from './give-backup-code.ts'
 import { giveTotpCode } from './give-totp-code.ts'
 import { join } from './join.ts'
+import { listActivity } from './list-activity.ts'
 import { listSessions } from './list-sessions.ts'
-import { registerSignIn, type SignInDeps } from './operation.ts'
+import { registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
+import { resetPassword } from './reset-password.ts'
 import { setUpTotp } from './set-up-totp.ts'
 import { showSession } from './show-session.ts'
 import { signIn } from './sign-in.ts'
@@ -21,8 +26,11 @@ const operations = [
   drawToken,
   showSession,
   listSessions,
+  listActivity,
   endSession,
   changePassword,
+  forgotPassword,
+  resetPassword,
   setUpTotp,
   join,
 ]
@@ -43,13 +51,15 @@ const jwksSchema = {
         },
       },
     },
+    429: { description: tooManyRequests, content: { 'application/json': { schema: Problem } } },
   },
 }
 
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
   registerSignIn(app, operations, deps)
   // RFC 7517 §5: for whoever wants to verify our tokens elsewhere.
-  app.get('/v1/auth/jwks.json', { schema: jwksSchema }, async (_request, reply) => {
+  app.get('/v1/auth/jwks.json', { schema: jwksSchema }, async ({ ip }, reply) => {
+    await deps.addressLimit(networkOf(ip))
     reply.header('cache-control', 'public, max-age=60')
     return { keys: await deps.signIn.publicKeys() }
   })

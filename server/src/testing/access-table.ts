@@ -67,6 +67,8 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'POST /v1/intake/sns': anyone(415, {}),
   // Whoever has the link, which nobody makes up.
   'GET /v1/inbound/:token': anyone(404),
+  'GET /v1/forwards/:token': anyone(404),
+  'POST /v1/forwards/:token': anyone(404),
 
   // Whoever has no session opens one here, so what is refused is the wrong password or code.
   'POST /v1/auth/sign-in': anyone(401, { email: 'nobody@example.com', password: 'wrong' }),
@@ -77,9 +79,16 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'POST /v1/auth/token': session(200),
   'GET /v1/auth/session': session(200),
   'GET /v1/auth/sessions': session(200),
+  'GET /v1/auth/activity': session(200),
   'DELETE /v1/auth/sessions/:id': session(404),
   'POST /v1/auth/password': session(401, {
     current_password: 'wrong',
+    new_password: 'a much better password',
+  }),
+  // No mail is configured there.
+  'POST /v1/auth/password/forgot': anyone(404, { email: 'nobody@example.com' }),
+  'POST /v1/auth/password/reset': anyone(404, {
+    token: 'pwr_none',
     new_password: 'a much better password',
   }),
   'POST /v1/auth/totp': session(401, { password: 'wrong' }),
@@ -133,6 +142,7 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /v1/admin/projects/:project_id/routing/:id': administrator(200),
   'PATCH /v1/admin/projects/:project_id/routing/:id': administrator(200, forwarding(domains, 'edited')),
   'DELETE /v1/admin/projects/:project_id/routing/:id': administrator(204),
+  'POST /v1/admin/projects/:project_id/routing/:id/request-confirmation': administrator(200),
   'GET /v1/admin/projects/:project_id/routing/match': administrator(200),
 
   'GET /v1/admin/projects/:project_id/api-keys': administrator(200),
@@ -147,6 +157,8 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   'GET /v1/admin/projects/:project_id/messages/:id/events': administrator(200),
   'POST /v1/admin/projects/:project_id/messages/:id/cancel': administrator(200),
   'GET /v1/admin/projects/:project_id/suppressions': administrator(200),
+  'DELETE /v1/admin/projects/:project_id/suppressions/:address': administrator(202),
+  'GET /v1/admin/projects/:project_id/activity': administrator(200),
   'GET /v1/admin/projects/:project_id/usage': administrator(200),
   'GET /v1/admin/projects/:project_id/queue': administrator(200),
   'POST /v1/admin/projects/:project_id/queue/hold': administrator(200),

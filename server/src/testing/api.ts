@@ -62,6 +62,7 @@ export async function startApi(
     ...Object.fromEntries(Object.values(capTable).map(({ setting }) => [setting, '1000000'])),
     ...(database.cellUrl !== undefined && {
       POSTERN_CELLS: JSON.stringify([{ name: 'mail', shards: '0-1023', url: database.cellUrl }]),
+      POSTERN_CONTROL_COPY_MAX_AGE_SECONDS: '86400',
     }),
     ...environment,
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
 import type { Project } from '../core/projects/wire.ts'
+import { addressesBeside, withAuditAddresses } from './audit-row.ts'
 import type { Answer } from './client.ts'
 import type { TestDatabase } from './database.ts'
 
@@ -74,17 +75,21 @@ interface Found {
   subject: typeof nobody | null
 }
 
-function rowsOf(database: TestDatabase, { headers }: Answer): Promise<Found[]> {
+async function rowsOf(database: TestDatabase, { headers }: Answer): Promise<Found[]> {
   const requestId = headers.get('x-request-id') ?? assert.fail('the answer has no X-Request-Id')
   const person = (part: 'actor' | 'subject') => `
     (select json_build_object('email', email, 'name', name, 'ip', ip, 'user_agent', user_agent)
        from control.audit_people where audit_id = audit.id and part = '${part}') as ${part}`
-  return database.query<Found>(
-    `select json_build_object('operation', operation, 'actor_id', actor_id, 'project_id', project_id,
+  const rows = database.query<Found & { addresses: Record<string, string | null> }>(
+    `select ${addressesBeside} as addresses, json_build_object('operation', operation, 'actor_id', actor_id, 'project_id', project_id,
               'resource_type', resource_type, 'resource_id', resource_id, 'reason', reason, 'before', before,
               'after', after, 'related', related, 'limit_exception', limit_exception) as kept,
             audit::text as whole, ${person('actor')}, ${person('subject')}
        from control.audit where request_id = $1`,
     [requestId],
   )
+  return (await rows).map(({ addresses, kept, ...row }) => ({
+    ...row,
+    kept: withAuditAddresses({ ...kept, addresses }),
+  }))
 }

@@ -18,6 +18,9 @@ export interface Call extends Sent {
   error: string | null
 }
 
+/** Both projects must have suppressed it. */
+export const suppressedAddress = 'gone@example.net'
+
 export interface World {
   project: { id: number }
   otherProject: { id: number }
@@ -101,7 +104,7 @@ export const badBodies = [
 async function targetsOf(url: string, { project, otherProject, makeOne }: World) {
   const [, noun] = /([^/]+)\/:id/.exec(url) ?? []
   const isNested = url.includes(':project_id')
-  const own: Params = { project_id: project.id }
+  const own: Params = { project_id: project.id, address: suppressedAddress }
   const targets: Record<string, Targets> = {}
   if (noun !== undefined) {
     const make = makeOne[noun] ?? assert.fail(`the test cannot make one of the ${noun}`)
@@ -133,7 +136,7 @@ const nowhere = [
 export function callsToNowhere(routes: readonly string[]): Call[] {
   const known = routes
     .filter((route) => route.includes(' /v1/admin/') && !route.startsWith('ANY'))
-    .map((route) => pathOf(route, { project_id: 1, id: 1 }))
+    .map((route) => pathOf(route, { project_id: 1, id: 1, address: suppressedAddress }))
   // Such as PATCH …/routing/match, where `match` is taken for an identifier, and is none.
   const patterns = routes
     .filter((route) => route.includes(':id'))

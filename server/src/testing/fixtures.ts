@@ -26,7 +26,7 @@ export function fixtures(database: TestDatabase, admin: Client) {
       ...changes,
     }
     const [row] = await database.query<{ id: string }>(
-      'insert into control.users (email, name, role, is_active) values ($1, $2, $3, $4) returning id',
+      'insert into control.users (email, name, role, is_active, email_verified) values ($1, $2, $3, $4, true) returning id',
       [user.email, user.name, user.role, user.is_active],
     )
     return { id: Number(row?.id), ...user }

@@ -36,7 +36,9 @@ export async function openInbound(api: TestApi, database: TestDatabase, changes:
   const eventsOf = async (projectId: number) => {
     await fanOutAll(api.context.cells.all[0].mail, database)
     return database.query<{ id: string; type: string; data: Record<string, unknown>; endpoints: number[] }>(
-      `select id, type, data,
+      `select id, type,
+              data || coalesce((select convert_from(event_data, 'UTF8')::jsonb from mail.inbound_bodies as bodies
+                                 where bodies.id = events.inbound_body_id), '{}') as data,
               array(select endpoint_id::int from mail.deliveries where event_id = events.id order by 1) as endpoints
          from mail.events as events where project_id = $1 and type = 'inbound.received' order by id`,
       [projectId],

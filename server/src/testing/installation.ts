@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { signerKey as signerKeyOf } from '../config-values.ts'
+import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/audit/keys.ts'
 import { migrate } from '../platform/db/migrate.ts'
 import { makeCertificate } from './certificate.ts'
 import { cleanUp } from './cleanup.ts'
@@ -14,7 +16,7 @@ import { Client } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { type DnsRecord, startDns } from './dns.ts'
 import { fixtures } from './fixtures.ts'
-import { bareEnvironment, runPostern, startPosternAll } from './postern-process.ts'
+import { bareEnvironment, runPostern, startPostern, startPosternAll } from './postern-process.ts'
 import { Postfix } from './postfix.ts'
 import { startCluster } from './postgres.ts'
 import { steadyPort } from './steady-port.ts'
@@ -39,6 +41,7 @@ export async function startInstallation() {
   await query('postgres', 'create database main')
   const ownerUrl = urlOf(cluster.url, 'main', 'postgres')
   await migrate({ ownerUrl, appUser: 'postern_app', log: () => {} })
+  await query('postgres', 'create role postern_signer login noinherit in role postern_readonly')
   await query('postgres', 'create database twin template main')
 
   const doors = {
@@ -56,14 +59,24 @@ export async function startInstallation() {
     days: 90,
   })
   const httpPort = await steadyPort()
+  const signerKey = `signer-1:${'4b'.repeat(32)}`
+  const signer = {
+    POSTERN_AUDIT_SIGNER_SOCKET: path.join(home, 'signer'),
+    POSTERN_AUDIT_CHECKPOINT_FILE: path.join(home, 'checkpoints'),
+  }
+  const signerEnvironment = {
+    ...{ ...bareEnvironment, ...signer, POSTERN_SIGNER_KEY: signerKey },
+    POSTERN_SIGNER_DATABASE_URL: urlOf(cluster.url, 'main', 'postern_signer'),
+  }
   const env = {
     ...bareEnvironment,
+    ...signer,
+    POSTERN_AUDIT_PUBLIC_KEYS: publicHalfOf(signerKey),
     POSTERN_DATABASE_URL: urlOf(cluster.url, 'main', 'postern_app:swordfish'),
     POSTERN_PUBLIC_URL: `http://localhost:${httpPort}`,
     POSTERN_HTTP_PORT: String(httpPort),
     POSTERN_AUTH_SECRETS: `1:${'secret-of-the-doctor-test-'.repeat(2)}`,
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
-    POSTERN_AUDIT_CHECKPOINT_FILE: path.join(home, 'checkpoints'),
     POSTERN_DNS_SERVERS: dns.server,
     POSTERN_MX_HOST: 'mx.postern.test',
     POSTERN_RETURN_PATH_HOST: 'bounces.postern.test',
@@ -77,6 +90,7 @@ export async function startInstallation() {
     POSTERN_INTAKE_TLS_CERTIFICATE: certificate.files.certificate,
     POSTERN_INTAKE_TLS_KEY: certificate.files.key,
   }
+  await startPostern('signer', signerEnvironment, ['signing'])
   const all = await startPosternAll(env)
   await runPostern(env, 'admin', 'create', '--email', 'ada@example.com')
   const token = (await runPostern(env, 'token', '--email', 'ada@example.com')).trim()
@@ -136,6 +150,11 @@ const onCluster =
       await client.end()
     }
   }
+
+const publicHalfOf = (key: string): string => {
+  const seed = signerKeyOf(key)
+  return seed ? (writeKeys(publicKeyOf(signingKeyFrom(seed)))[0] ?? '') : ''
+}
 
 function urlOf(clusterUrl: string, database: string, login: string): string {
   const { host } = new URL(clusterUrl)

@@ -7,18 +7,19 @@ export interface MtaInbox {
   /** For POSTERN_MTA_HOSTS. */
   url: string
   mails: { from: string; to: string[]; text: string }[]
-  /** From now on it answers every recipient with this; null: it takes them. */
-  refuseWith(reply: number | null): void
+  /** From now on it answers every recipient, or these alone, with this; null: it takes them. */
+  refuseWith(reply: number | null, only?: readonly string[]): void
 }
 
 export async function startMtaInbox(): Promise<MtaInbox> {
   const mails: MtaInbox['mails'] = []
   let refusal: number | null = null
+  let refused: readonly string[] | undefined
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
-    onRcptTo(_address, _session, callback) {
-      if (refusal === null) return callback()
+    onRcptTo({ address }, _session, callback) {
+      if (refusal === null || refused?.includes(address) === false) return callback()
       return callback(Object.assign(new Error('not here'), { responseCode: refusal }))
     },
     onData(stream, { envelope }, callback) {
@@ -35,8 +36,9 @@ export async function startMtaInbox(): Promise<MtaInbox> {
   return {
     url: `smtp://127.0.0.1:${port}`,
     mails,
-    refuseWith(reply) {
+    refuseWith(reply, only) {
       refusal = reply
+      refused = only
     },
   }
 }

@@ -139,9 +139,30 @@ export function plantedInGround({ env, query, urlOf, postfix, strangerUrl }: Ins
       what: 'a superuser as the login',
       check: 'database.login',
       env: { POSTERN_DATABASE_URL: urlOf('main', 'postgres') },
-      level: 'warning',
+      level: 'failure',
       finding: /logs in as postgres, a superuser/,
       remedy: /Make a login of its own/,
+    },
+    {
+      what: 'a login that owns a table',
+      check: 'database.login',
+      plant: async () => {
+        await query('postgres', `create role squire login noinherit in role ${planes}`)
+        await query('twin', 'create table control.held (); alter table control.held owner to squire')
+      },
+      undo: inTwin('drop table control.held'),
+      env: { POSTERN_DATABASE_URL: urlOf('twin', 'squire') },
+      level: 'failure',
+      finding: /The login squire owns 1 tables of Postern/,
+      remedy: /reassign owned by "squire" to postern_owner/,
+    },
+    {
+      what: "the owner's login in settings of processes that serve",
+      check: 'database.login',
+      env: { POSTERN_DATABASE_OWNER_URL: urlOf('main', 'postgres') },
+      level: 'warning',
+      finding: /POSTERN_DATABASE_OWNER_URL is in these settings/,
+      remedy: /Give it to `postern migrate` alone/,
     },
     {
       what: 'a login that inherits',
@@ -155,7 +176,7 @@ export function plantedInGround({ env, query, urlOf, postfix, strangerUrl }: Ins
       what: 'a login that owns',
       check: 'database.login',
       ...login('lord', `noinherit in role postern_owner, ${planes}`),
-      level: 'warning',
+      level: 'failure',
       finding: /The login lord may become postern_owner/,
       remedy: /POSTERN_DATABASE_OWNER_URL/,
     },

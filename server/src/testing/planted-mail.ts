@@ -3,6 +3,8 @@ import type { Planted } from './planted.ts'
 
 type Installation = Awaited<ReturnType<typeof startInstallation>>
 
+const noSigner = { POSTERN_AUDIT_SIGNER_SOCKET: '', POSTERN_AUDIT_PUBLIC_KEYS: '' }
+
 /** In the DNS, the MTA, and the work that lies in rows. */
 export function plantedInMail({ query, urlOf, doors, postfix, publish }: Installation): Planted[] {
   const twin = { POSTERN_DATABASE_URL: urlOf('twin') }
@@ -198,9 +200,57 @@ export function plantedInMail({ query, urlOf, doors, postfix, publish }: Install
       remedy: /postern audit checkpoint/,
     },
     {
-      what: 'a checkpoint file in no folder',
+      what: 'checkpoints that are in the database alone',
+      check: 'audit.file',
+      env: { POSTERN_AUDIT_CHECKPOINT_FILE: '' },
+      level: 'failure',
+      finding: /Checkpoints are in the database alone/,
+      remedy: /the file of `postern signer`/,
+    },
+    {
+      what: 'a file of the signer that cannot be read',
       check: 'audit.file',
       env: { POSTERN_AUDIT_CHECKPOINT_FILE: '/nowhere/checkpoints' },
+      level: 'failure',
+      finding: /cannot be read from \/nowhere\/checkpoints/,
+      remedy: /in the group of `postern signer`/,
+    },
+    {
+      what: 'the key of the checkpoints in the processes that it watches over',
+      check: 'audit.signer',
+      env: noSigner,
+      level: 'warning',
+      finding: /it is derived from a master key/,
+      remedy: /Run `postern signer` as a user of its own/,
+    },
+    {
+      what: 'the key of the signer in another process',
+      check: 'audit.signer',
+      env: { POSTERN_SIGNER_KEY: `signer-1:${'4b'.repeat(32)}` },
+      level: 'failure',
+      finding: /POSTERN_SIGNER_KEY is in the environment of this process/,
+      remedy: /Remove the old one from these settings/,
+    },
+    {
+      what: 'a signer that is not there',
+      check: 'audit.signer',
+      env: { POSTERN_AUDIT_SIGNER_SOCKET: '/nowhere/socket' },
+      level: 'failure',
+      finding: /cannot be signed: the signer at \/nowhere\/socket|cannot be signed: connect ENOENT/,
+      remedy: /Start `postern signer`/,
+    },
+    {
+      what: 'a signer with another key',
+      check: 'audit.signer',
+      env: { POSTERN_AUDIT_PUBLIC_KEYS: `signer-1:${'00'.repeat(32)}` },
+      level: 'failure',
+      finding: /has a key that is not in POSTERN_AUDIT_PUBLIC_KEYS/,
+      remedy: /put it first: signer-1:/,
+    },
+    {
+      what: 'a checkpoint file in no folder',
+      check: 'audit.file',
+      env: { ...noSigner, POSTERN_AUDIT_CHECKPOINT_FILE: '/nowhere/checkpoints' },
       level: 'failure',
       finding: /cannot be appended to \/nowhere\/checkpoints: ENOENT/,
       remedy: /Make its folder/,

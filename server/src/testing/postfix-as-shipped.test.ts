@@ -50,14 +50,6 @@ describe('the filter for hosts inside', () => {
   })
 })
 
-describe('the way of reports', () => {
-  it('is for return paths, and for nobody who only looks like one', async () => {
-    assert.equal(await look('transport', 'bounce-abc@bounces.shop.example.org'), 'reports:[127.0.0.1]:2525')
-    assert.equal(await look('transport', '"a@bounces.shop.example.org"@example.net'), '')
-    assert.equal(await look('transport', 'anna@example.net'), '')
-  })
-})
-
 describe('a Postfix as it is shipped', () => {
   const hand = async (recipient: string, mail: string): Promise<SmtpClient> => {
     const client = await SmtpClient.open(postfix.port)
@@ -66,6 +58,22 @@ describe('a Postfix as it is shipped', () => {
     client.write(`${mail}\r\n.\r\n`)
     return client
   }
+
+  it('brings its reports to the intake, and mail for a bounces.* of others to its own host', async () => {
+    for (const recipient of ['info@bounces.other.example', 'bounce-abc@bounces.shop.example.org']) {
+      const mail = `Subject: Hello\r\nFrom: a@example.org\r\n\r\nHello.`
+      assert.match((await (await hand(recipient, mail)).reply()) ?? '', /^250 /)
+      await sink.next(({ to }) => to[0] === recipient)
+    }
+    sink.treat('refused@bounces.other.example', { at: 'rcpt', answer: '550 5.1.1 No such user' })
+    await (await hand('refused@bounces.other.example', 'Subject: Hello\r\n\r\nHello.')).reply()
+    const report = await feedback.next(({ to }) => to[0] === 'a@example.org')
+    assert.match(report.raw.toString(), /^Final-Recipient: rfc822; refused@bounces\.other\.example\r$/m)
+    assert.deepEqual(
+      feedback.received.map(({ to }) => to[0]),
+      ['a@example.org'],
+    )
+  })
 
   it('takes nothing from whom it does not know', async () => {
     const closed = await Postfix.open({ ...ports, neighbours: '192.0.2.1' })

@@ -23,7 +23,7 @@ export interface PostfixOptions {
   sinkPort: number
   /** Asked for there, under STARTTLS: this Postfix is a customer's, and hands all of its mail to a smart host. */
   login?: { user: string; password: string }
-  /** Where mail for anybody at a domain that begins with `bounces.` goes. */
+  /** Where reports go that it writes. */
   feedbackPort: number
   /** Who waits longer is told so; Postfix itself would never. */
   delayWarningSeconds?: number
@@ -184,7 +184,7 @@ export class Postfix {
     for (const name of ['configuration', 'queue', 'data']) await mkdir(path.join(this.#home, name))
     const [user = 0, group = 0] = await postfixIds()
     await chown(path.join(this.#home, 'data'), user, group)
-    for (const file of ['main.cf', 'master.cf', 'transport', 'inside'])
+    for (const file of ['main.cf', 'master.cf', 'reports', 'inside'])
       await copyFile(path.join(production, file), path.join(this.#configuration, file))
     for (const [file, from, to] of moves(this.port, options.feedbackPort))
       await replaceIn(path.join(this.#configuration, file), from, to)
@@ -298,7 +298,7 @@ const loginSettings = (port: number, { user, password }: { user: string; passwor
 /** Where it listens, and where reports go, are in files of their own. */
 const moves = (port: number, feedbackPort: number): [file: string, from: string, to: string][] => [
   ['master.cf', '\nsmtp       inet ', `\n127.0.0.1:${port} inet `],
-  ['transport', ':2525', `:${feedbackPort}`],
+  ['reports', ':2525', `:${feedbackPort}`],
 ]
 
 async function replaceIn(file: string, from: string, to: string): Promise<void> {

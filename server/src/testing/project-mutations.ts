@@ -166,6 +166,18 @@ export function routeScenarios(make: Fixtures): Scenarios {
           withRoute((route, { name }) => ({ ...route, address: `SUPPORT@${name.toUpperCase()}` })),
       },
     ],
+    'routing.request-confirmation': [
+      {
+        what: 'mails the target of a forward again',
+        async prepare() {
+          const there = await place()
+          const { id } = await make.makeRoute(there.id, {
+            ...{ domain_id: there.domain.id, action: 'forward', forward_to: 'ada@example.net' },
+          })
+          return { path: `${there.path}/${id}/request-confirmation`, body: {} }
+        },
+      },
+    ],
     'routing.delete': [
       {
         what: 'leaves the mail to the catch-all',
@@ -310,6 +322,21 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
         async prepare() {
           const { id, messageId, body } = await withMail('')
           return { path: `/projects/${id}/messages/${messageId}/cancel`, body }
+        },
+      },
+    ],
+    'suppressions.delete': [
+      {
+        what: 'lets a project send to somebody who complained',
+        needsReason: true,
+        async prepare() {
+          const { id, messageId, body } = await withMail('')
+          await database.query(
+            `insert into mail.suppressions (project_id, address, reason, message_id)
+             values ($1, 'ada@example.net', 'complaint', $2)`,
+            [id, messageId],
+          )
+          return { path: `/projects/${id}/suppressions/ada@example.net`, body }
         },
       },
     ],

@@ -25,14 +25,22 @@ export function receivers(database: TestDatabase, admin: Client) {
     await database.query(`update control.dkim_keys set state = 'active' where project_id = $1`, [project.id])
     const { resource: endpoint } = await make.makeEndpoint(project.id)
     const at = (local: string) => `${local}@${domain.name}`
-    const route = (local: string | null, changes: object) =>
-      make.makeRoute(project.id, {
+    const route = async (local: string | null, changes: object, { isConfirmed = true } = {}) => {
+      const made = await make.makeRoute(project.id, {
         domain_id: domain.id,
         ...(local === null
           ? { match: 'catch_all', address: null }
           : { match: 'address', address: at(local) }),
         ...changes,
       })
+      // As the target of a forward leaves it.
+      if (isConfirmed && made.forward_to !== null) {
+        await database.query('update control.routes set forward_confirmed_at = now() where id = $1', [
+          made.id,
+        ])
+      }
+      return made
+    }
     return {
       id: project.id,
       path: `/projects/${project.id}`,

@@ -1,10 +1,16 @@
-import { runCheckpoints } from '../core/audit/checkpoints.ts'
+import { purgeFailures } from '../core/access/password-backoff.ts'
+import { purgeDailyCounts, purgeResets } from '../core/access/password-reset.ts'
+import { purgeSignIns } from '../core/access/purge.ts'
+import { purgeActivity } from '../core/activity/activity.ts'
+import { runCheckpoints, type SignerPlace } from '../core/audit/checkpoints.ts'
 import { purgeDenials } from '../core/audit/denials.ts'
 import { dropBodies } from '../core/dispatch/partitions.ts'
 import { forgetSeenFeedback } from '../core/feedback/feedback.ts'
 import { forgetExpiredAnswers } from '../core/idempotency/idempotency.ts'
+import { purgeExpiredInvitations } from '../core/members/invitations.ts'
 import { forgetExpiredMailAnswers } from '../core/messages/repetition.ts'
 import { forgetApplied } from '../core/outbox/apply.ts'
+import { purgeConfirmationMails } from '../core/routes/confirmations.ts'
 import type { MasterKeys } from '../core/secrets/master-keys.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
@@ -20,20 +26,33 @@ export interface ChoreDeps {
   db: Db
   cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
+  /** `elsewhere`: the worker beside it makes the checkpoints. Undefined: there is none. */
+  auditSigner?: SignerPlace | 'elsewhere' | undefined
   auditCheckpointFile: string | undefined
   bodyRetentionHours: number
+  activityRetentionDays: number
   log: Logger
 }
 
 export async function doChores(deps: ChoreDeps): Promise<void> {
-  const { db, cells, masterKeys, auditCheckpointFile: file, log } = deps
+  const { db, cells, masterKeys, auditSigner: signer, auditCheckpointFile: file, log } = deps
   const purgeEach = (step: (tx: Tx) => Promise<number>) => () =>
     eachCell(cells, ({ mail }) => purge(mail, step))
   const chores = {
-    'audit checkpoint': () => runCheckpoints({ db, masterKeys, file, log }),
+    'audit checkpoint': async () => {
+      if (signer !== 'elsewhere') await runCheckpoints({ db, masterKeys, signer, file, log })
+    },
     'expired idempotency keys': () => purge(db, forgetExpiredAnswers),
     'expired idempotency keys of mail': purgeEach(forgetExpiredMailAnswers),
+    'sign-ins that have ended': () => purge(db, purgeSignIns),
+    'expired invitations': () => purge(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
+    'counts of confirmation mails': () => purge(db, purgeConfirmationMails),
+    'failed sign-ins': () => purge(db, purgeFailures),
+    'expired password resets': () => purge(db, purgeResets),
+    'counts of earlier days': () => purge(db, purgeDailyCounts),
+    'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
+    'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
     'reports heard long ago': purgeEach(forgetSeenFeedback),
     'what mail was told long ago': purgeEach(forgetApplied),
     'bodies of mail that has left': () =>

@@ -35,6 +35,8 @@ export interface DispatchDeps {
   /** Enhanced status codes after which an address gets no more mail. */
   suppressOn: ReadonlySet<string>
   concurrency: number
+  /** Asked before each claim. While it is false nothing is claimed, and what is in flight ends. */
+  mayClaim?: () => boolean
   log: Logger
 }
 
@@ -103,6 +105,11 @@ export class Dispatcher {
       try {
         if (sweeps.isDue()) await this.#sweep()
         if (expiries.isDue()) await this.#queue.expire()
+        if (this.#deps.mayClaim?.() === false) {
+          idle = idleMs.most
+          await sleep(idle, undefined, { signal }).catch(() => {})
+          continue
+        }
         if (idle > idleMs.least || !this.#queue.hasLanes || looks.isDue()) await this.#queue.look()
         const claimed = await this.#claim()
         if (claimed > 0) {

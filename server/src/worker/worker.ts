@@ -1,15 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type ResetMailDeps, sendDueResets } from '../core/access/password-reset.ts'
 import { keepPartitions } from '../core/dispatch/partitions.ts'
 import { type CheckDeps, checkDomain, checkDue } from '../core/domains/check.ts'
+import { sendDomainNotices } from '../core/domains/notices.ts'
 import { type SettleDeps, settleDue, settleIdentity } from '../core/domains/settle.ts'
-import { type NoticeDeps, sendNotices } from '../core/endpoints/notices.ts'
+import { sendNotices } from '../core/endpoints/notices.ts'
 import { type InvitationDeps, sendDueInvitations, sendInvitation } from '../core/members/invitations.ts'
+import type { OwnerNoticeDeps } from '../core/members/owner-notices.ts'
 import { cancelIfScheduled } from '../core/messages/messages.ts'
+import { type ConfirmationDeps, sendConfirmations } from '../core/routes/confirmations.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatch.ts'
+import { keepHeartbeat } from './heartbeat.ts'
 import { keepTelling, type TellingDeps } from './telling.ts'
 import { type WebhookDeps, Webhooks } from './webhooks.ts'
 
@@ -18,7 +23,9 @@ export type WorkerDeps = CheckDeps &
   SettleDeps &
   ChoreDeps &
   InvitationDeps &
-  NoticeDeps &
+  ResetMailDeps &
+  ConfirmationDeps &
+  OwnerNoticeDeps &
   Omit<TellingDeps, 'mailDb' | 'shards'> & {
     runner: JobRunner
     cells: Cells
@@ -30,13 +37,17 @@ export type WorkerDeps = CheckDeps &
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDeps, 'db' | 'log'>
+    /** Whether a cell has a copy of control, which needs a heartbeat. */
+    hasCopies: boolean
   }
 
 /** In one minute's round; what is left is for the next. */
 const settledAtMost = 500
 const checkedAtMost = 2000
 const invitedAtMost = 500
+const resetsAtMost = 500
 const noticesAtMost = 500
+const confirmationsAtMost = 500
 /** A round ends before its job expires (platform/jobs/queues.ts), whoever does not answer. */
 const roundMs = 90_000
 
@@ -48,9 +59,12 @@ function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
     'identities.sweep': () => settleDue(deps, settledAtMost, end()),
     'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
     'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
+    'domains.notify': () => sendDomainNotices(deps, noticesAtMost, end()),
     'invitations.send': ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id),
     'invitations.sweep': () => sendDueInvitations(deps, invitedAtMost, end()),
+    'password-resets.sweep': () => sendDueResets(deps, resetsAtMost, end()),
     'endpoints.notify': () => sendNotices(deps, noticesAtMost, end()),
+    'forwards.confirm': () => sendConfirmations(deps, confirmationsAtMost, end()),
     chores: () => doChores(deps),
     'messages.cancel': ({ project_id, message_id }) =>
       deps.mailOf(project_id).transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
@@ -66,8 +80,11 @@ const everyMinute = '* * * * *'
 const schedules: Schedules = {
   'identities.sweep': everyMinute,
   'domains.sweep': everyMinute,
+  'domains.notify': everyMinute,
   'invitations.sweep': everyMinute,
+  'password-resets.sweep': everyMinute,
   'endpoints.notify': everyMinute,
+  'forwards.confirm': everyMinute,
   chores: everyMinute,
   'partitions.keep': '7 * * * *',
 }
@@ -103,7 +120,7 @@ async function start(
   loops: readonly { start(): void }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, home, hasJobs, runner, log } = deps
+  const { db, home, hasJobs, hasCopies, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       const pending = await (home?.admin ?? db).read(pendingMigrations).catch(() => undefined)
@@ -112,7 +129,10 @@ async function start(
         if (signal.aborted) return
         for (const loop of loops) loop.start()
         log.info('working')
-        if (home) await keepTelling({ db, mailDb: home.mail, shards: home.shards, log }, signal)
+        await Promise.all([
+          home && keepTelling({ db, mailDb: home.mail, shards: home.shards, log }, signal),
+          hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
+        ])
         return
       }
       if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')

@@ -19,6 +19,7 @@ type MutationId = {
 type ShellAct =
   | 'users.create'
   | 'users.reset'
+  | 'users.reset-password'
   | 'users.link'
   | 'users.draw-token'
   | 'audit.erase'
@@ -68,12 +69,15 @@ const deeds: Record<MutationId | ShellAct, Deed> = {
     `replayed ${is['event_id'] ? 'an event' : 'the events of a stretch of time'} to ${thing} of ${project}`,
   'routing.create': (told) => `added ${routeOf(told)} to ${told.project}`,
   'routing.edit': (told) => configurationEdit({ ...told, thing: routeOf(told) }),
+  'routing.request-confirmation': (told) =>
+    `asked the target of ${routeOf(told)} of ${told.project} again to confirm`,
   'routing.delete': (told) => `deleted ${routeOf(told)} of ${told.project}`,
   'api-keys.create': ({ thing, project }) => `made ${thing} for ${project}`,
   'api-keys.edit': (told) => configurationEdit(told),
   'api-keys.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
   'api-keys.rotate': ({ thing, project }) => `rotated the secret of ${thing} of ${project}`,
   'messages.cancel': ({ thing, project }) => `canceled ${thing} of ${project}`,
+  'suppressions.delete': ({ person, project }) => `deleted the suppression of ${person} in ${project}`,
   'queue.hold': ({ project }) => `held the mail of ${project}`,
   'queue.release': ({ project }) => `released the mail of ${project}`,
   'plans.create': ({ thing }) => `created ${thing}`,
@@ -81,6 +85,7 @@ const deeds: Record<MutationId | ShellAct, Deed> = {
   'users.edit': (told) => userEdit(told),
   'users.create': ({ person }) => `made ${person} an administrator`,
   'users.reset': ({ person }) => `made ${person} an administrator with new credentials`,
+  'users.reset-password': ({ person }) => `made a link to set a new password for ${person}`,
   'users.link': ({ person, is }) => `linked ${person} to ${words(is['issuer'])}`,
   'users.draw-token': ({ person }) => `drew an access token of ${person}`,
   'audit.erase': ({ is }) => `erased a person from ${words(is['rows'])} places of the audit`,

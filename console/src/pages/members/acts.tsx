@@ -35,7 +35,7 @@ export const createMember = (
         <>
           <TextInput
             label="Email"
-            description="Whoever has no account under it is invited"
+            description="An account with this address is a member at once. Any other address is invited."
             value={form.email}
             onChange={(event) => set({ email: event.currentTarget.value })}
             inputMode="email"

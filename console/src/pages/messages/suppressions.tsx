@@ -2,10 +2,13 @@ import { Text } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { Suppression } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
+import { useAct } from '../../components/act/acts.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { RowMenu } from '../../components/row-menu.tsx'
 import { Empty } from '../../components/states.tsx'
 import { When } from '../../components/when.tsx'
+import { deleteSuppression } from './acts.tsx'
 
 const route = getRouteApi('/projects/$projectId/messages')
 
@@ -20,6 +23,7 @@ export function Suppressions() {
   const { cursor } = route.useSearch()
   const { projectId } = route.useParams()
   const navigate = route.useNavigate()
+  const start = useAct()
   const query = usePage('suppressions.list', { path: { project_id: Number(projectId) }, query: { cursor } })
   const columns: Column<Suppression>[] = [
     {
@@ -42,11 +46,27 @@ export function Suppressions() {
         ),
     },
     { title: 'Since', cell: ({ created_at }) => <When at={created_at} /> },
+    {
+      title: 'More',
+      cell: (suppression) => (
+        <RowMenu
+          of={suppression.address}
+          acts={[
+            {
+              label: 'Delete suppression',
+              onClick: () => start(deleteSuppression(Number(projectId), suppression)),
+              isDangerous: true,
+            },
+          ]}
+        />
+      ),
+    },
   ]
   return (
     <>
       <Text c="dimmed" mb="md">
-        The project sends nothing to these addresses. The customer can take one off the list.
+        The project sends nothing to these addresses. The customer can delete a suppression, but not one after
+        a complaint.
       </Text>
       <List
         label="Suppressed addresses"

@@ -122,6 +122,7 @@ const limitLabels: Record<string, string> = {
   max_suppressions: 'Suppressed manually',
   max_bytes_per_day: 'Mail stored today',
   max_inbound_bytes_per_day: 'Inbound mail today',
+  max_forwards_per_day: 'Forwarded today',
 }
 
 function PlanInForce({ project }: { project: Project }) {

@@ -108,6 +108,18 @@ export const deleteRoute = (
   ...nothingToFillIn,
 })
 
+export const requestConfirmation = (
+  { data }: Answer<Route>,
+  nameOf: (domainId: number) => string,
+): Act<'routing.request-confirmation', undefined, object> => ({
+  operation: 'routing.request-confirmation',
+  path: pathOf(data),
+  title: `Ask ${data.forward_to} again to confirm the route for ${labelOf(data, nameOf)}`,
+  button: 'Send link',
+  base: nothing,
+  ...nothingToFillIn,
+})
+
 /** Before and behind the @. Other signs than the last one are not in an address of a route. */
 const partsOf = (address: string | null): string[] => address?.split('@') ?? []
 

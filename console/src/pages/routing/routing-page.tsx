@@ -10,7 +10,7 @@ import { type Column, List } from '../../components/list.tsx'
 import { PartHead } from '../../components/page-head.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Empty } from '../../components/states.tsx'
-import { createRoute, deleteRoute, editRoute, labelOf } from './acts.tsx'
+import { createRoute, deleteRoute, editRoute, labelOf, requestConfirmation } from './acts.tsx'
 import { Tester } from './tester.tsx'
 
 const route = getRouteApi('/projects/$projectId/routing')
@@ -86,6 +86,7 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
           {link(row)}
           {!row.is_active && <Badge>switched off</Badge>}
           {row.id === takingId && <Badge tone="good">takes it</Badge>}
+          {isUnconfirmed(row) && <Badge tone="warn">not confirmed</Badge>}
         </Group>
       ),
     },
@@ -100,6 +101,15 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
           of={labelOf(row, nameOf)}
           acts={[
             { label: 'Edit route', onClick: () => edit(row) },
+            ...(isUnconfirmed(row)
+              ? [
+                  {
+                    label: 'Send confirmation link again',
+                    onClick: () =>
+                      actOn('routing.show', pathOf(row), (seen) => requestConfirmation(seen, nameOf)),
+                  },
+                ]
+              : []),
             {
               label: 'Delete route',
               onClick: () => actOn('routing.show', pathOf(row), (seen) => deleteRoute(seen, nameOf)),
@@ -113,14 +123,22 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
   return { columns, link, domains: domains.data ?? [] }
 }
 
+/** Its target has not agreed to receive the mail. */
+const isUnconfirmed = ({ forward_to, forward_confirmed_at }: Route): boolean =>
+  forward_to !== null && forward_confirmed_at === null
+
 function Deed({
-  route: { project_id, action, endpoint_id, forward_to },
+  route: { project_id, action, endpoint_id, forward_to, forward_confirmed_at },
   endpoints,
 }: {
   route: Route
   endpoints: Endpoint[]
 }) {
-  if (action === 'forward') return `Forwarded to ${forward_to}`
+  if (action === 'forward') {
+    return forward_confirmed_at === null
+      ? `Put off until ${forward_to} has confirmed`
+      : `Forwarded to ${forward_to}`
+  }
   if (action !== 'endpoint') {
     return action === 'reject' ? 'Refused, and the sender is told' : 'Accepted and thrown away'
   }

@@ -71,6 +71,7 @@ const kinds: Record<RoutingMatch['outcome'], 'green' | 'gray' | 'yellow'> = {
   endpoint_inactive: 'yellow',
   domain_not_verified: 'yellow',
   provider_forwards_nothing: 'yellow',
+  forward_not_confirmed: 'yellow',
 }
 
 function Answered({

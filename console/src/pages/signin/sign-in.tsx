@@ -2,6 +2,7 @@ import { Alert, Button, Modal, Paper, PasswordInput, Stack, Text, TextInput, Tit
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Refusal } from '../../api/answer.ts'
+import { call } from '../../api/client.ts'
 import { useIsSignInNeeded } from '../../api/gate.ts'
 import { queryClient } from '../../api/queries.ts'
 import { enter, giveCode, type Me, signIn } from '../../api/session.ts'
@@ -62,6 +63,10 @@ function SignInForm({ before }: { before: Me | undefined }) {
       if (isCodeNeeded && isAttemptOver(error)) setIsCodeNeeded(false)
     },
   })
+  const forgetting = useMutation({
+    gcTime: 0,
+    mutationFn: () => call('auth.forgot-password', { body: { email: email.trim() } }),
+  })
   return (
     <form
       onSubmit={(event) => {
@@ -103,14 +108,29 @@ function SignInForm({ before }: { before: Me | undefined }) {
             />
           </>
         )}
-        {asking.error && (
+        {(asking.error ?? forgetting.error) && (
           <Alert color="red" role="alert">
-            {asking.error.message}
+            {(asking.error ?? forgetting.error)?.message}
           </Alert>
+        )}
+        {forgetting.isSuccess && (
+          <Text role="status">
+            If an account has this address, a link to set a new password is mailed to it.
+          </Text>
         )}
         <Button type="submit" loading={asking.isPending}>
           {isCodeNeeded ? 'Confirm' : 'Sign in'}
         </Button>
+        {!isCodeNeeded && (
+          <Button
+            variant="subtle"
+            disabled={email.trim() === ''}
+            loading={forgetting.isPending}
+            onClick={() => forgetting.mutate()}
+          >
+            Forgot your password?
+          </Button>
+        )}
         {isCodeNeeded && (
           <Button variant="subtle" onClick={() => setIsCodeNeeded(false)}>
             Begin anew

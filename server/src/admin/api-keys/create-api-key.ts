@@ -22,9 +22,12 @@ export const createApiKeyOperation = adminOperation({
   answer: ApiKeyWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, target: project, body: { mode, ...config } }) {
+  async run({ tx, caps, actorId, target: project, body: { mode, ...config } }) {
     const wanted = { ...config, is_active: config.is_active ?? true }
-    const { row, secret } = await createApiKey(tx, project.id, mode, wanted)
+    const { row, secret } = await createApiKey(tx, project.id, mode, wanted, {
+      type: 'administrator',
+      id: actorId,
+    })
     const limitException = await projectBeyond(tx, caps, 'max_api_keys', project.id)
     return {
       audit: {

@@ -3,7 +3,7 @@ import { createDomain, domainRecord, domainView } from '../../core/domains/domai
 import { Domain, DomainFields } from '../../core/domains/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
-import { limitWarnings } from '../limits.ts'
+import { dkimKeysBeyond, limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
 
@@ -13,7 +13,7 @@ export const createDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Beyond `max_domains` of the plan in force a `reason` is required, and the audit row records the exception.',
+    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Beyond `max_domains` of the plan in force, or `max_dkim_keys_per_day`, a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: DomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
@@ -21,11 +21,11 @@ export const createDomainOperation = adminOperation({
   answer: Domain,
   makesDkimKey: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, domains, target: project, body }) {
-    const { row, count } = await createDomain(tx, domains, project, body)
+  async run({ tx, domains, caps, target: project, body }) {
+    const { row, count, keysToday } = await createDomain(tx, domains, project, body)
     // As it is now: the project's row may have been waited for.
     const { max_domains: limit } = await planInForce(tx, project.id)
-    const limitException = beyond('max_domains', limit, count)
+    const limitException = beyond('max_domains', limit, count) ?? dkimKeysBeyond(caps, keysToday)
     return {
       audit: {
         projectId: project.id,

@@ -12,6 +12,7 @@ import {
 import { Domain, DomainFields, RouteFields } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
+import { dkimKeysBeyond, limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { boundKeyWarnings, claimWarnings, recordsToPublish, registrationEffect } from './consequences.ts'
 
@@ -21,12 +22,12 @@ export const editDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains/:id',
   summary: 'Edit a domain',
   description:
-    'Gives a domain another `name`, another `mta_provider`, or both; a body with neither is refused. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain. Where the name stays, the routes do.',
+    'Gives a domain another `name`, another `mta_provider`, or both; a body with neither is refused. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain. Where the name stays, the routes do. Beyond `max_dkim_keys_per_day` a `reason` is required, and the audit row records the exception.',
   params: ProjectItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
   // A thousand address routes are 70 KiB.
   bodyLimitBytes: 1024 * 1024,
-  refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved'],
+  refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved', 'limit_exceeded'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
   makesDkimKey: true,
@@ -37,8 +38,9 @@ export const editDomainOperation = adminOperation({
     const domain = await lockDomain(tx, project_id, id)
     return { project, domain, version: domain.version }
   },
-  async run({ tx, domains, target: { project, domain: before }, seen: queued, body }) {
-    const { row: after, moves } = await editDomain(tx, domains, project, before, body)
+  async run({ tx, domains, caps, target: { project, domain: before }, seen: queued, body }) {
+    const { row: after, moves, keysToday } = await editDomain(tx, domains, project, before, body)
+    const limitException = dkimKeysBeyond(caps, keysToday)
     return {
       audit: {
         projectId: project.id,
@@ -54,6 +56,7 @@ export const editDomainOperation = adminOperation({
           before: { address: move.before },
           after: { address: move.after },
         })),
+        limitException,
       },
       effects: [
         ...stopsUntilVerified(before, after, queued ?? countText(undefined)),
@@ -62,6 +65,7 @@ export const editDomainOperation = adminOperation({
         ...recordsToPublish(after),
       ],
       warnings: async () => [
+        ...limitWarnings(limitException),
         ...(before.name === after.name && before.mta_provider === after.mta_provider
           ? ['Name and provider stay the same: this only registers anew and resets verification.']
           : []),

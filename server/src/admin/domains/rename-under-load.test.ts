@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { startApi } from '../../testing/api.ts'
+import { addressesBeside, withAuditAddresses } from '../../testing/audit-row.ts'
 import { type Answer, signedIn } from '../../testing/client.ts'
 import { testDatabase } from '../../testing/database.ts'
 import { fixtures } from '../../testing/fixtures.ts'
@@ -169,7 +170,7 @@ function mismatchOf({ status, headers, body }: Answer, { status: wanted, errors,
 function seen(body: any): object {
   if ('dns_records' in body) return seenDomain(body)
   if ('prefix' in body) return { id: body.id, name: body.name, domain_id: body.domain_id }
-  const { project_id: _, created_at: __, updated_at: ___, ...route } = body
+  const { project_id: _, created_at: __, updated_at: ___, forward_confirmed_at: ____, ...route } = body
   return route
 }
 
@@ -210,12 +211,14 @@ function unrecordedMismatch({ act, answer }: Outcome, state: ModelState): string
   return expected.next === state ? mismatchOf(answer, expected) : 'the model changes something'
 }
 
-const rowsAfter = (project: number, seq: number): Promise<AuditRow[]> =>
-  database.query<AuditRow>(
-    `select seq::int, request_id, operation, resource_id, related from control.audit
+const rowsAfter = async (project: number, seq: number): Promise<AuditRow[]> => {
+  const rows = await database.query<AuditRow & { addresses: Record<string, string | null> }>(
+    `select seq::int, request_id, operation, resource_id, related, ${addressesBeside} as addresses from control.audit
       where chain = $1 and seq > $2 order by seq`,
     [project, seq],
   )
+  return rows.map(withAuditAddresses)
+}
 
 const sorted = ({ domains, routes, keys }: ModelState) => {
   const byId = (one: { id: number }, other: { id: number }) => one.id - other.id

@@ -3,7 +3,7 @@ import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../cor
 import { RotatedDomain } from '../../core/domains/wire.ts'
 import { lockProject } from '../../core/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
-import { limitWarnings } from '../limits.ts'
+import { dkimKeysBeyond, limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
 import { recordsToPublish } from './consequences.ts'
 
@@ -24,12 +24,10 @@ export const rotateDomainKeyOperation = adminOperation({
     return lockDomain(tx, project_id, id)
   },
   async run({ tx, domains, caps, target: before }) {
-    const { row: after, rotationsToday } = await rotateDomainKey(tx, domains, before)
-    const limitException = beyond(
-      'max_dkim_rotations_per_day',
-      caps.max_dkim_rotations_per_day,
-      rotationsToday,
-    )
+    const { row: after, rotationsToday, keysToday } = await rotateDomainKey(tx, domains, before)
+    const limitException =
+      beyond('max_dkim_rotations_per_day', caps.max_dkim_rotations_per_day, rotationsToday) ??
+      dkimKeysBeyond(caps, keysToday)
     const known = new Set(before.dns_records.map(({ name }) => name))
     const fresh = after.dns_records.filter(({ name }) => !known.has(name))
     return {

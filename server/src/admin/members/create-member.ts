@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { beyond, projectBeyond } from '../../core/caps/caps.ts'
+import { invitationsBeyond } from '../../core/members/invitations.ts'
 import { createMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
 import { AssignableRole, Member } from '../../core/members/wire.ts'
 import { lockProject, planInForce } from '../../core/projects/projects.ts'
@@ -13,7 +14,7 @@ export const createMemberOperation = adminOperation({
   path: '/admin/projects/:project_id/members',
   summary: 'Add a member',
   description:
-    'Adds the user with this address to the project, or invites the address if nobody has an account under it. Invitations count. Beyond `max_users` of the plan in force, or `max_pending_invitations`, a `reason` is required, and the audit row records the exception.',
+    'Adds the user with this address to the project, or invites the address if no account has it. Invitations count as members. Beyond `max_users` of the plan in force, `max_pending_invitations`, or the invitations of a day for the project or the address, a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded'],
@@ -25,9 +26,11 @@ export const createMemberOperation = adminOperation({
     // As it is now: the project's row may have been waited for.
     const { max_users: limit } = await planInForce(tx, project.id)
     const isInvited = row.user_id === null
+    const ofToday = isInvited ? await invitationsBeyond(tx, caps, project.id, null, row.email) : null
     const limitException =
       beyond('max_users', limit, count) ??
-      (isInvited ? await projectBeyond(tx, caps, 'max_pending_invitations', project.id) : null)
+      (isInvited ? await projectBeyond(tx, caps, 'max_pending_invitations', project.id) : null) ??
+      ofToday
     return {
       audit: {
         projectId: project.id,

@@ -69,7 +69,9 @@ describe('routing.create', () => {
         const answer = await create(wanted)
         assert.equal(answer.status, 201, answer.text)
         const { id, created_at, updated_at } = answer.body
-        assert.deepEqual(answer.body, { id, project_id: projectId, ...wanted, created_at, updated_at })
+        assert.deepEqual(answer.body, {
+          ...{ id, project_id: projectId, ...wanted, forward_confirmed_at: null, created_at, updated_at },
+        })
         assert.equal(answer.headers.get('location'), `/v1/admin/projects/${projectId}/routing/${id}`)
         assert.equal(answer.headers.get('etag'), '"1"')
         assert.deepEqual((await admin.get(`/projects/${projectId}/routing/${id}`)).body, answer.body)
@@ -87,7 +89,7 @@ describe('routing.create', () => {
     assert.equal((await create({ is_active: undefined })).body.is_active, true)
     const asleep = await create({ is_active: false, reason: 'Switched on next week' })
     assert.equal(asleep.body.is_active, false)
-    const { id, project_id, created_at, updated_at, ...after } = asleep.body
+    const { id, project_id, forward_confirmed_at, created_at, updated_at, ...after } = asleep.body
     await assertAudited(asleep, {
       operation: 'routing.create',
       project_id: projectId,
@@ -288,12 +290,16 @@ describe('the preview of routing.create', () => {
   test('warns where no mail can arrive: the domain is not verified, or has no MX', async () => {
     const pending = await makeDomain(projectId)
     const about = ({ id, name }: { id: number; name: string }) => ({ domain_id: id, address: `a@${name}` })
+    const unconfirmed =
+      'A link to confirm is mailed to ada@example.net. Until it confirms, nothing is forwarded, and senders are asked to try again later.'
     assert.deepEqual((await preview(about(pending))).warnings, [
-      `Domain ${pending.name} is not verified: mail for it is taken only if no other project claims the name, and none is forwarded.`,
+      `Domain ${pending.name} is not verified: mail for it is taken only if no other project claims or has held the name, and none is forwarded.`,
+      unconfirmed,
     ])
     const verified = await makeDomain(projectId, { status: 'verified' })
     assert.deepEqual((await preview(about(verified))).warnings, [
       `No MX record of ${verified.name} was seen that leads here, so its mail goes elsewhere.`,
+      unconfirmed,
     ])
     const record = (status: string) =>
       database.query(
@@ -302,9 +308,9 @@ describe('the preview of routing.create', () => {
         [projectId, verified.id, verified.name, status],
       )
     await record('pending')
-    assert.equal((await preview(about(verified))).warnings.length, 1)
+    assert.equal((await preview(about(verified))).warnings.length, 2)
     await record('verified')
-    assert.deepEqual((await preview(about(verified))).warnings, [])
+    assert.deepEqual((await preview(about(verified))).warnings, [unconfirmed])
     assert.deepEqual((await preview({ ...about(pending), is_active: false })).warnings, [])
   })
 

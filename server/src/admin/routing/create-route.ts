@@ -1,5 +1,6 @@
 import { projectBeyond } from '../../core/caps/caps.ts'
 import { lockProject } from '../../core/projects/projects.ts'
+import { wakeConfirmations } from '../../core/routes/confirmations.ts'
 import { routeEffects, routeWarnings } from '../../core/routes/consequences.ts'
 import { createRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/routes/wire.ts'
@@ -21,8 +22,9 @@ export const createRouteOperation = adminOperation({
   example: routeExamples.create,
   answer: Route,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, target: project, body }) {
+  async run({ tx, caps, domains, target: project, body }) {
     const row = await createRoute(tx, project.id, { ...body, is_active: body.is_active ?? true })
+    await wakeConfirmations(tx, domains.jobs, row)
     const limitException = await projectBeyond(tx, caps, 'max_routes', project.id)
     return {
       audit: {

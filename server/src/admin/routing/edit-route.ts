@@ -1,4 +1,5 @@
 import { lockProject } from '../../core/projects/projects.ts'
+import { wakeConfirmations } from '../../core/routes/confirmations.ts'
 import { routeEffects, routeWarnings } from '../../core/routes/consequences.ts'
 import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
 import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
@@ -23,9 +24,10 @@ export const editRouteOperation = adminOperation({
     await lockProject(tx, project_id)
     return lockRoute(tx, project_id, id)
   },
-  async run({ tx, target: before, body }) {
+  async run({ tx, domains, target: before, body }) {
     const after = await editRoute(tx, before, body)
     const isUnchanged = after === before
+    if (!isUnchanged) await wakeConfirmations(tx, domains.jobs, after)
     return {
       audit: isUnchanged
         ? unchanged

@@ -47,13 +47,16 @@ describe('routing.match', () => {
     const shop = await makeReceiver()
     const forward = { action: 'forward', forward_to: 'helpdesk@example.net' }
     await shop.route('f', forward)
+    await shop.route('u', { ...forward, forward_to: 'asked@example.net' }, { isConfirmed: false })
     await shop.route('r', { action: 'reject' })
     await shop.route('d', { action: 'drop' })
     await shop.route('off', { action: 'drop', is_active: false })
     await shop.route('e', shop.toEndpoint)
     const outcomes = async () =>
-      Promise.all(['f', 'r', 'd', 'off', 'e'].map((local) => outcomeOf(shop, shop.at(local))))
-    assert.deepEqual(await outcomes(), ['forward', 'reject', 'drop', 'no_route', 'endpoint'])
+      Promise.all(['f', 'u', 'r', 'd', 'off', 'e'].map((local) => outcomeOf(shop, shop.at(local))))
+    assert.deepEqual(await outcomes(), [
+      ...['forward', 'forward_not_confirmed', 'reject', 'drop', 'no_route', 'endpoint'],
+    ])
     assert.equal(await outcomeOf(shop, 'x@nobody.example'), 'no_domain')
 
     const ses = await makeDomain(shop.id, { status: 'verified' })

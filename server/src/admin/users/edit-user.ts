@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { recordUserActivity, system } from '../../core/activity/activity.ts'
 import { countText } from '../../core/counts.ts'
 import { countProjectsOfUser, editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
 import { User } from '../../core/users/wire.ts'
@@ -11,7 +12,7 @@ export const editUserOperation = adminOperation({
   path: '/admin/users/:id',
   summary: 'Edit a user',
   description:
-    'Makes a user an administrator or no longer one, disables or enables them, ends their sessions and access tokens. The last active administrator stays (`last_administrator`). Always needs a `reason`.',
+    'Makes a user an administrator or no longer one, disables or enables them, ends their sessions and access tokens. The last active administrator with a second factor stays (`last_administrator`). Always needs a `reason`.',
   params: ItemParams,
   body: {
     role: Type.Optional(User.properties.role),
@@ -23,7 +24,7 @@ export const editUserOperation = adminOperation({
   example: { is_active: false, reason: 'Left the company' },
   answer: User,
   target: (tx, { id }) => lockUser(tx, id),
-  async run({ tx, actorId, target: before, body }) {
+  async run({ tx, actorId, requestId, target: before, body }) {
     const edited = await editUser(tx, actorId, before, body)
     if (!edited) {
       return {
@@ -35,6 +36,16 @@ export const editUserOperation = adminOperation({
       }
     }
     const { row: after, endedSessions } = edited
+    // Whom it was done by, and why, is in the audit.
+    await recordUserActivity(tx, after.id, {
+      actor: { ...system, type: 'administrator' },
+      requestId,
+      operation: 'users.edit',
+      change: {
+        ...{ resource: 'account', id: after.id, before: userConfig(before) },
+        after: { ...userConfig(after), sessions_ended: endedSessions !== null },
+      },
+    })
     const { owned, joined } = await countProjectsOfUser(tx, after.id)
     const sessions = endedSessions === null ? null : { sessions: endedSessions }
     return {

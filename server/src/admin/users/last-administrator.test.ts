@@ -45,6 +45,26 @@ describe('users.edit: the last administrator', () => {
     assertProblem(await edit(admin.userId, { is_active: false }), 409, 'last_administrator')
   })
 
+  test('is the last one with a second factor: who has none gets no access token, and does not count', async () => {
+    await database.query('update control.users set two_factor_enabled = true where id = $1', [admin.userId])
+    const other = await makeUser({ role: 'admin' })
+    for (const body of [{ role: 'user' }, { is_active: false }]) {
+      const answer = await edit(admin.userId, body)
+      assertProblem(answer, 409, 'last_administrator')
+      assert.match(answer.body.message, /second factor/)
+      await assertNotAudited(answer)
+    }
+    assert.equal((await edit(other.id, { role: 'user' })).status, 200, 'the other may go')
+    assert.equal((await edit(other.id, { role: 'admin' })).status, 200)
+    await database.query('update control.users set two_factor_enabled = true where id = $1', [other.id])
+    assert.equal((await edit(admin.userId, { is_active: false })).status, 200)
+    await database.query(
+      'update control.users set is_active = true, two_factor_enabled = false, token_generation = 1 where id = $1',
+      [admin.userId],
+    )
+    await database.query(`update control.users set role = 'user' where id = $1`, [other.id])
+  })
+
   test('stays also when administrators put each other out at the same moment', async (t) => {
     const ring = [admin, await signedIn(api), await signedIn(api)]
     const rounds = 40

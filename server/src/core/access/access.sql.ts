@@ -155,8 +155,26 @@ export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
     .execute()
 }
 
+/** Whose sign-in an attempt is that waits for its second factor. */
+export async function findChallenged(tx: ReadTx, identifier: string): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('control.verifications')
+    .select('value')
+    .where('identifier', '=', identifier)
+    .where('expires_at', '>', sql<Date>`postern.now()`)
+    .executeTakeFirst()
+  const id = Number(row?.value)
+  return Number.isSafeInteger(id) ? id : undefined
+}
+
+/** Links that were asked for by whoever reads the user's mail, or made at the shell. */
+export async function deleteResets(tx: Tx, userId: number): Promise<void> {
+  await tx.deleteFrom('control.password_resets').where('user_id', '=', userId).execute()
+}
+
 export async function forgetCredentials(tx: Tx, userId: number): Promise<void> {
   await deleteChallenges(tx, userId)
+  await deleteResets(tx, userId)
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.two_factors').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()
@@ -214,4 +232,10 @@ export async function useTotpCode(tx: Tx, userId: number, code: string): Promise
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
+}
+
+/** The function deletes as its owner: no plane's role may read all of these. */
+export async function deleteEnded(tx: Tx, atMost: number): Promise<number> {
+  const { rows } = await sql<{ gone: number }>`select control.purge_sign_ins(${atMost}) as gone`.execute(tx)
+  return rows[0]?.gone ?? 0
 }

@@ -1,10 +1,12 @@
 import { APIError, betterAuth, type GenericEndpointContext } from 'better-auth'
 import { jwt, signJWT } from 'better-auth/plugins/jwt'
 import { twoFactor } from 'better-auth/plugins/two-factor'
-import type { Database } from '../../platform/db/db.ts'
+import type { Database, Db } from '../../platform/db/db.ts'
 import type { Logger } from '../../platform/log.ts'
+import { recordUserActivity } from '../activity/activity.ts'
 import { findSignInUser, useTotpCode } from './access.sql.ts'
 import { accessTokenLifetimeSeconds, accessTokenType } from './issuers.ts'
+import { keepSession } from './settled-password.sql.ts'
 
 /**
  * Better Auth, set up for Postern: passwords, TOTP, sessions and the keys that sign access tokens.
@@ -24,6 +26,9 @@ export type BetterAuth = ReturnType<typeof createBetterAuth>
 
 /** Set by the signin plane from the connection, never taken from the caller. */
 export const clientAddressHeader = 'x-postern-client-address'
+/** Likewise: who is signed in where credentials change, and in which request. */
+export const requestIdHeader = 'x-postern-request-id'
+export const userIdHeader = 'x-postern-user-id'
 
 const sessionLifetimeSeconds = 12 * 60 * 60
 const sessionRenewalSeconds = 60 * 60
@@ -126,6 +131,24 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       maxPasswordLength: 128,
     },
     databaseHooks: {
+      // Better Auth writes without a transaction of ours: the row of the user's activity is written first, and without it
+      // nothing changes.
+      account: {
+        update: {
+          before: async (_account, context) => {
+            if (context?.path === changePasswordPath)
+              await recordCredentials(db, context, 'auth.change-password')
+          },
+        },
+      },
+      user: {
+        update: {
+          before: async (user, context) => {
+            if (context?.path === totpPath && user['twoFactorEnabled'] === true)
+              await recordCredentials(db, context, 'auth.enrol-totp')
+          },
+        },
+      },
       session: {
         create: {
           before: async (session, context) => {
@@ -172,6 +195,29 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
         },
       }),
     ],
+  })
+}
+
+async function recordCredentials(
+  db: Db,
+  { headers, context }: GenericEndpointContext,
+  operation: 'auth.change-password' | 'auth.enrol-totp',
+): Promise<void> {
+  const userId = Number(headers?.get(userIdHeader) ?? Number.NaN)
+  const requestId = headers?.get(requestIdHeader)
+  if (!Number.isSafeInteger(userId) || !requestId) throw new Error(`${operation} without a user`)
+  await db.transaction(async (tx) => {
+    // It may have been ended while the passwords were hashed: by a reset, whose password stays then.
+    if (!(await keepSession(tx, Number(context.session?.session.id)))) throw new APIError('UNAUTHORIZED')
+    await recordUserActivity(tx, userId, {
+      actor: {
+        ...{ type: 'user', id: userId, email: null },
+        ...{ ip: headers?.get(clientAddressHeader) ?? null, userAgent: headers?.get('user-agent') ?? null },
+      },
+      requestId,
+      operation,
+      change: { resource: 'account', id: userId, before: null, after: null },
+    })
   })
 }
 

@@ -2,6 +2,7 @@ import { randomInt, randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { UsageError } from '../../platform/errors.ts'
+import { recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
 import { plainReason } from '../text.ts'
 import {
@@ -13,6 +14,7 @@ import {
   makeAdministrator,
 } from './access.sql.ts'
 import type { BetterAuth } from './better-auth.ts'
+import { issueReset } from './password-reset.ts'
 
 /**
  * Administrators made at the server's own shell: with password and second factor in one go, so that there
@@ -65,9 +67,30 @@ export async function resetAdministrator(deps: EnrolDeps, email: string): Promis
   await deps.adminDb.transaction((tx) =>
     record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
   )
-  await deps.identityDb.transaction((tx) => forgetCredentials(tx, user.id))
+  await deps.identityDb.transaction(async (tx) => {
+    await forgetCredentials(tx, user.id)
+    await recordUserActivity(tx, user.id, {
+      actor: system,
+      requestId: randomUUIDv7(),
+      operation: 'users.reset',
+      change: { resource: 'account', id: user.id, before: null, after: null },
+    })
+  })
   await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
   return giveCredentials(deps, user.id, email)
+}
+
+/** The token of a link by which the person sets a new password. Role, second factor and sessions stay until it is used. */
+export async function issuePasswordReset(
+  deps: Pick<EnrolDeps, 'adminDb' | 'identityDb' | 'reason'>,
+  email: string,
+): Promise<string> {
+  const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
+  if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+  if (!user.is_active) throw new UsageError(`${email} is disabled. Enable the user first.`)
+  // In this order: what is cut short is recorded, and no link is made that is not.
+  await deps.adminDb.transaction((tx) => record(tx, deps, 'users.reset-password', user, null, null))
+  return deps.identityDb.transaction((tx) => issueReset(tx, user.id))
 }
 
 /** Lets an outside issuer's user be this administrator. */

@@ -2,20 +2,35 @@ import type { JWK } from 'jose'
 import type { Db } from '../../platform/db/db.ts'
 import { translateFailure } from '../../platform/db/failures.ts'
 import { PosternError, UsageError } from '../../platform/errors.ts'
+import { activityPage, recordProjectActivity, recordUserActivity } from '../activity/activity.ts'
 import { acceptInvitation, createInvitedUser } from '../members/invitations.ts'
-import { memberView } from '../members/members.ts'
+import { memberActivity, memberView } from '../members/members.ts'
 import {
   deleteChallenges,
   deletePasswordOnlySessions,
-  deleteSession,
+  deleteResets,
   findSignInUser,
   insertPassword,
   listSessions,
   listSigningKeys,
 } from './access.sql.ts'
 import { secondFactorNeeded } from './bearer.ts'
-import { type AccessToken, type BetterAuth, clientAddressHeader, signAccessToken } from './better-auth.ts'
+import {
+  type AccessToken,
+  type BetterAuth,
+  clientAddressHeader,
+  requestIdHeader,
+  signAccessToken,
+  userIdHeader,
+} from './better-auth.ts'
+import type { Browser } from './browser.ts'
+import { HashingSlots } from './hashing-slots.ts'
 import { type Issuer, signingKeyGraceSeconds } from './issuers.ts'
+import type { PasswordBackoff } from './password-backoff.ts'
+import { requestReset, resetPassword } from './password-reset.ts'
+import { withSettledPassword } from './settled-password.ts'
+import { entryOf, SignInRecords } from './sign-in-records.ts'
+import { alreadySignedIn, notSignedIn, refusalOf } from './sign-in-refusals.ts'
 
 /**
  * Signing in with email, password and TOTP, and what a session is good for.
@@ -25,12 +40,7 @@ import { type Issuer, signingKeyGraceSeconds } from './issuers.ts'
  * factor. Ending a session ends the tokens drawn from it at once: they carry its id, and it is looked up.
  */
 
-/** The part of a request that signing in is about. */
-export interface Browser {
-  cookie: string | undefined
-  address: string
-  userAgent: string | undefined
-}
+export type { Browser }
 
 /** What goes back, with the cookies to set. */
 export interface Answer<T> {
@@ -55,17 +65,38 @@ export interface SignInOptions {
   auth: BetterAuth
   db: Db
   issuer: Issuer
+  backoff: PasswordBackoff
+  /** Whether links to set a new password can be mailed. */
+  mailsResets: boolean
+  slots?: HashingSlots
+  onError: (error: unknown, what: string) => void
 }
 
 export class SignIn {
   readonly #auth: BetterAuth
   readonly #db: Db
   readonly #issuer: Issuer
+  readonly #backoff: PasswordBackoff
+  readonly #slots: HashingSlots
+  readonly #mailsResets: boolean
+  readonly #records: SignInRecords
 
-  constructor({ auth, db, issuer }: SignInOptions) {
+  constructor({
+    auth,
+    db,
+    issuer,
+    backoff,
+    mailsResets,
+    slots = new HashingSlots(),
+    onError,
+  }: SignInOptions) {
+    this.#records = new SignInRecords(db, onError)
     this.#auth = auth
     this.#db = db
     this.#issuer = issuer
+    this.#backoff = backoff
+    this.#slots = slots
+    this.#mailsResets = mailsResets
   }
 
   async withPassword(
@@ -73,8 +104,15 @@ export class SignIn {
     email: string,
     password: string,
   ): Promise<Answer<{ second_factor_required: boolean }>> {
-    const { body, cookies } = await this.#call('/sign-in/email', browser, { email, password })
-    return { body: { second_factor_required: body['twoFactorRedirect'] === true }, cookies }
+    const who = { email: email.toLowerCase() }
+    const { body, cookies } = await this.#tried(browser, email, () =>
+      withSettledPassword(this.#db, storable(who.email), () =>
+        this.#call('/sign-in/email', browser, { email, password }),
+      ),
+    ).catch(this.#records.orFailed(browser, 'auth.sign-in', who, 'password'))
+    const second_factor_required = body['twoFactorRedirect'] === true
+    await this.#records.signedIn(browser, who, 'password', second_factor_required)
+    return { body: { second_factor_required }, cookies }
   }
 
   /** Completes a sign-in; in a session that set up an authenticator, confirms that it works. */
@@ -82,18 +120,31 @@ export class SignIn {
     const signedIn = await this.#signedIn(browser)
     // Better Auth counts no failures where there is a session, so none but the one that set it up may guess.
     if (signedIn?.user.second_factor_enabled) throw alreadySignedIn()
-    const { cookies } = await this.#call('/two-factor/verify-totp', browser, { code })
+    const who = signedIn?.user ?? (await this.#records.challenged(browser))
+    const { body, cookies } = await this.#call(
+      '/two-factor/verify-totp',
+      browser,
+      { code },
+      signedIn?.user.id,
+    ).catch(this.#records.orFailed(browser, 'auth.sign-in', who, 'totp'))
+    if (!signedIn) await this.#records.signedIn(browser, userIn(body), 'totp')
     if (signedIn) await this.#db.transaction((tx) => deletePasswordOnlySessions(tx, signedIn.user.id))
     return { body: null, cookies }
   }
 
   async withBackupCode(browser: Browser, code: string): Promise<Answer<null>> {
     if (await this.#signedIn(browser)) throw alreadySignedIn()
-    const { cookies } = await this.#call('/two-factor/verify-backup-code', browser, { code })
+    const who = await this.#records.challenged(browser)
+    const { body, cookies } = await this.#call('/two-factor/verify-backup-code', browser, { code }).catch(
+      this.#records.orFailed(browser, 'auth.sign-in', who, 'backup_code'),
+    )
+    await this.#records.signedIn(browser, userIn(body), 'backup_code')
     return { body: null, cookies }
   }
 
   async signOut(browser: Browser): Promise<Answer<null>> {
+    const signedIn = await this.#signedIn(browser)
+    if (signedIn) await this.#records.endSession(browser, 'auth.sign-out', signedIn.user, signedIn.session.id)
     const { cookies } = await this.#call('/sign-out', browser, {})
     return { body: null, cookies }
   }
@@ -102,9 +153,9 @@ export class SignIn {
   async current(browser: Browser): Promise<Answer<SignedIn>> {
     const { body, cookies } = await this.#call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
-    if (!session) throw nobodySignedIn()
+    if (!session) throw notSignedIn()
     const user = await this.#db.read((tx) => findSignInUser(tx, { id: Number(session.userId) }))
-    if (!user?.is_active) throw nobodySignedIn()
+    if (!user?.is_active) throw notSignedIn()
     return {
       cookies,
       body: {
@@ -154,7 +205,7 @@ export class SignIn {
 
   async endSession(browser: Browser, sessionId: number): Promise<Answer<null>> {
     const { body, cookies } = await this.current(browser)
-    const ended = await this.#db.transaction((tx) => deleteSession(tx, body.user.id, sessionId))
+    const ended = await this.#records.endSession(browser, 'auth.end-session', body.user, sessionId)
     if (!ended) throw new PosternError('not_found', 'You have no such session.')
     return { body: null, cookies }
   }
@@ -169,12 +220,15 @@ export class SignIn {
     if (body.user.second_factor_enabled && body.session.second_factor_at === null) {
       throw new PosternError('unauthenticated', secondFactorNeeded)
     }
-    const { cookies } = await this.#call('/change-password', browser, {
-      currentPassword,
-      newPassword,
-      revokeOtherSessions: true,
+    const { id, email } = body.user
+    const passwords = { currentPassword, newPassword, revokeOtherSessions: true }
+    const { cookies } = await this.#callWithPassword('/change-password', browser, email, passwords, id).catch(
+      this.#records.orFailed(browser, 'auth.change-password', body.user, 'password'),
+    )
+    await this.#db.transaction(async (tx) => {
+      await deleteChallenges(tx, id)
+      await deleteResets(tx, id)
     })
-    await this.#db.transaction((tx) => deleteChallenges(tx, body.user.id))
     return { body: null, cookies }
   }
 
@@ -182,8 +236,12 @@ export class SignIn {
     browser: Browser,
     password: string,
   ): Promise<Answer<{ totp_uri: string; backup_codes: string[] }>> {
-    await this.current(browser)
-    const { body, cookies } = await this.#call('/two-factor/enable', browser, { password })
+    const { user } = (await this.current(browser)).body
+    const { body, cookies } = await this.#callWithPassword('/two-factor/enable', browser, user.email, {
+      password,
+    }).catch(this.#records.orFailed(browser, 'auth.set-up-totp', user, 'password'))
+    const backup_codes = (body['backupCodes'] as string[]).length
+    await this.#records.changed(browser, 'auth.set-up-totp', user, { backup_codes })
     return {
       body: { totp_uri: body['totpURI'] as string, backup_codes: body['backupCodes'] as string[] },
       cookies,
@@ -191,17 +249,49 @@ export class SignIn {
   }
 
   /** For an invited person without an account: account, password and membership, all or nothing. */
-  async join({ token, name, password }: { token: string; name: string; password: string }) {
+  async join(browser: Browser, { token, name, password }: { token: string; name: string; password: string }) {
     // Whoever has no invitation is told before a password is hashed, which takes a tenth of a second.
     await this.#db.rehearse((tx) => createInvitedUser(tx, token, name))
-    const context = await this.#auth.$context
-    const hash = await context.password.hash(password)
+    const hash = await this.#hash(browser.address, password)
     const member = await this.#db.transaction(async (tx) => {
       const userId = await createInvitedUser(tx, token, name)
       await insertPassword(tx, userId, hash)
-      return acceptInvitation(tx, token, userId)
+      const member = await acceptInvitation(tx, token, userId)
+      const change = { resource: 'member', id: member.id, before: null, after: memberActivity(member) }
+      const entry = entryOf(browser, 'auth.join', { id: userId, email: member.email }, change)
+      await recordProjectActivity(tx, member.project_id, entry)
+      await recordUserActivity(tx, userId, entry)
+      return member
     })
     return { body: memberView(member), cookies: [] }
+  }
+
+  /** One answer for every address. The link is mailed by the worker, where there is an account. */
+  async forgotPassword({ address }: Browser, email: string): Promise<Answer<null>> {
+    if (!this.#mailsResets) {
+      throw new PosternError(
+        'not_found',
+        'This installation mails no links. Ask its operator for a new password.',
+      )
+    }
+    await requestReset(this.#db, email, address)
+    return { body: null, cookies: [] }
+  }
+
+  /** Opens no session: the second factor is asked for at the sign-in that follows. */
+  async resetPassword(browser: Browser, token: string, password: string): Promise<Answer<null>> {
+    await resetPassword(
+      this.#db,
+      token,
+      () => this.#hash(browser.address, password),
+      (tx, userId) => this.#records.passwordReset(tx, browser, userId),
+    )
+    return { body: null, cookies: [] }
+  }
+
+  async listActivity(browser: Browser, query: { limit?: number; cursor?: string }) {
+    const { body, cookies } = await this.current(browser)
+    return { cookies, body: await this.#db.read((tx) => activityPage(tx, 'user', body.user.id, query)) }
   }
 
   /** The public halves of the signing keys, as a JWKS lists them. */
@@ -231,11 +321,39 @@ export class SignIn {
     })
   }
 
+  async #hash(address: string, password: string): Promise<string> {
+    const { password: hashing } = await this.#auth.$context
+    return this.#slots.run(address, () => hashing.hash(password))
+  }
+
+  /** One that checks the password of an account: it waits for its turn, and for the account's backoff. */
+  #callWithPassword(
+    path: string,
+    browser: Browser,
+    email: string,
+    body: Record<string, unknown>,
+    userId?: number,
+  ): Promise<Answer<Record<string, unknown>>> {
+    return this.#tried(browser, email, () => this.#call(path, browser, body, userId))
+  }
+
+  async #tried(
+    browser: Browser,
+    email: string,
+    attempt: () => Promise<Answer<Record<string, unknown>>>,
+  ): Promise<Answer<Record<string, unknown>>> {
+    const { answer, cookie } = await this.#slots.run(browser.address, () =>
+      this.#backoff.attempt(storable(email), browser.cookie, attempt),
+    )
+    return { body: answer.body, cookies: [...answer.cookies, cookie] }
+  }
+
   /** One of Better Auth's endpoints: a POST with a body, a GET without. */
   async #call(
     path: string,
     browser: Browser,
     body?: Record<string, unknown>,
+    userId?: number,
   ): Promise<Answer<Record<string, unknown>>> {
     const { origin } = new URL(this.#issuer.issuer)
     const headers = new Headers({
@@ -243,6 +361,8 @@ export class SignIn {
       origin,
       'content-type': 'application/json',
       [clientAddressHeader]: browser.address,
+      [requestIdHeader]: browser.requestId,
+      ...(userId === undefined ? {} : { [userIdHeader]: String(userId) }),
     })
     if (browser.cookie !== undefined) headers.set('cookie', browser.cookie)
     if (browser.userAgent !== undefined) headers.set('user-agent', browser.userAgent)
@@ -254,63 +374,17 @@ export class SignIn {
       throw translateFailure(error)
     })
     const answer = ((await response.json().catch(() => null)) ?? {}) as Record<string, unknown>
-    if (!response.ok) throw refusal(response, answer)
+    if (!response.ok) throw refusalOf(response, answer)
     return { body: answer, cookies: response.headers.getSetCookie() }
   }
 }
 
-const wrongCode = 'The code is wrong or has been used up. Try the next one, or sign in again.'
+/** PostgreSQL takes no NUL, not even in a question; Better Auth refuses it afterwards, as no address. */
+const storable = (email: string): string => email.replaceAll('\0', '\uFFFD')
 
-/** Better Auth's codes in the words of our list. What is not here is not the caller's doing. */
-const refusals: Record<
-  string,
-  [code: 'unauthenticated' | 'validation_failed' | 'already_exists', message: string]
-> = {
-  INVALID_EMAIL_OR_PASSWORD: ['unauthenticated', 'The email address or the password is wrong.'],
-  INVALID_EMAIL: ['validation_failed', '"email" is not an email address.'],
-  INVALID_PASSWORD: ['unauthenticated', 'The password is wrong.'],
-  PASSWORD_TOO_SHORT: ['validation_failed', 'The new password must have at least 12 characters.'],
-  PASSWORD_TOO_LONG: ['validation_failed', 'The new password must have at most 128 characters.'],
-  INVALID_CODE: ['unauthenticated', wrongCode],
-  INVALID_BACKUP_CODE: ['unauthenticated', wrongCode],
-  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: ['unauthenticated', 'Too many wrong codes. Sign in again.'],
-  INVALID_TWO_FACTOR_COOKIE: ['unauthenticated', 'Sign in with email and password first.'],
-  TOTP_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
-  TOTP_ALREADY_ENABLED: ['already_exists', 'A second factor is already set up.'],
-  BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
-}
-
-const alreadySignedIn = (): PosternError =>
-  new PosternError('already_exists', 'You are signed in already. Sign out before you give a code again.')
-
-const nobodySignedIn = (): PosternError =>
-  new PosternError('unauthenticated', 'Nobody is signed in here. Sign in first.')
-
-function refusal(response: Response, answer: Record<string, unknown>): PosternError {
-  if (response.status === 429) {
-    const retryAfter = Number(response.headers.get('x-retry-after') ?? 900)
-    return new PosternError('rate_limited', 'Too many attempts. Wait before you try again.', {
-      retryAfterSeconds: retryAfter,
-    })
-  }
-  const code = typeof answer['code'] === 'string' ? answer['code'] : ''
-  // Better Auth keeps the cause to itself; the only thing that it does there is to ask the database.
-  if (code === 'FAILED_TO_GET_SESSION') {
-    return new PosternError(
-      'unavailable',
-      'The session cannot be looked up at the moment. Try again shortly.',
-      {
-        retryAfterSeconds: 1,
-      },
-    )
-  }
-  const [ours, message] = refusals[code] ?? []
-  if (ours === undefined || message === undefined) {
-    if (response.status === 401) return nobodySignedIn()
-    return new PosternError(
-      'internal_error',
-      `Better Auth answered ${response.status} ${JSON.stringify(answer)}`,
-    )
-  }
-  return new PosternError(ours, message)
+/** The user whom one of Better Auth's answers names. */
+function userIn({ user }: Record<string, unknown>): { id: number } {
+  const id = Number((user as { id?: unknown } | undefined)?.id)
+  if (!Number.isSafeInteger(id)) throw new Error('Better Auth named no user')
+  return { id }
 }

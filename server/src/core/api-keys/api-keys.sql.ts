@@ -2,7 +2,10 @@ import { type Selectable, sql, type UpdateObject } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../platform/db/db.ts'
 
 /** An API key as everybody may see it: the hash of its secret is not among the columns. */
-export type ApiKeyRow = Omit<Selectable<Schema['control.api_keys']>, 'secret_hash'> &
+export type ApiKeyRow = Omit<
+  Selectable<Schema['control.api_keys']>,
+  'secret_hash' | 'created_by_type' | 'created_by_id'
+> &
   Pick<Selectable<Schema['control.api_key_stats']>, 'last_used_at'>
 
 const columns = [
@@ -55,6 +58,12 @@ export interface StoredSecret {
   secret_hash: Buffer
 }
 
+/** Who made a key; no key makes another. */
+export interface KeyMaker {
+  type: 'user' | 'administrator'
+  id: number
+}
+
 export type Configuration = Pick<
   ApiKeyRow,
   'name' | 'scopes' | 'domain_id' | 'allowed_ips' | 'expires_at' | 'is_active'
@@ -66,10 +75,12 @@ export async function insert(
   isTest: boolean,
   configuration: Configuration,
   secret: StoredSecret,
+  createdBy: KeyMaker,
 ): Promise<ApiKeyRow> {
+  const maker = { created_by_type: createdBy.type, created_by_id: createdBy.id }
   const row = await tx
     .insertInto('control.api_keys')
-    .values({ project_id: projectId, is_test: isTest, ...configuration, ...secret })
+    .values({ project_id: projectId, is_test: isTest, ...configuration, ...secret, ...maker })
     .returning(columns)
     .executeTakeFirstOrThrow()
   return { ...row, last_used_at: null }

@@ -20,6 +20,8 @@ const database = await testDatabase()
 const api = await startApi(database)
 const { makeProject, makeDomain } = fixtures(database, await signedIn(api))
 
+const maker = { type: 'user', id: 1 } as const
+
 describe('API keys', () => {
   test('are open to a customer inside of their own project', async () => {
     const [mine, theirs] = [await makeProject(), await makeProject()]
@@ -27,7 +29,7 @@ describe('API keys', () => {
     const customer = openDatabase(database).asCustomer().forProject(mine.id)
     await customer.transaction(async (tx) => {
       await lockProject(tx, mine.id)
-      const { row } = await createApiKey(tx, mine.id, 'live', config)
+      const { row } = await createApiKey(tx, mine.id, 'live', config, maker)
       const edited = await editApiKey(tx, await lockApiKey(tx, mine.id, row.id), { ...config, name: 'Other' })
       const { row: rotated } = await rotateApiKey(tx, edited)
       assert.deepEqual([rotated.name, rotated.version], ['Other', 3])
@@ -36,7 +38,7 @@ describe('API keys', () => {
       assert.deepEqual(await listApiKeys(tx, mine.id, { limit: 10 }), [])
     })
     await assert.rejects(
-      customer.transaction((tx) => createApiKey(tx, theirs.id, 'live', apiKeyConfiguration)),
+      customer.transaction((tx) => createApiKey(tx, theirs.id, 'live', apiKeyConfiguration, maker)),
       /row-level security/,
     )
   })
@@ -45,7 +47,7 @@ describe('API keys', () => {
     const { id } = await makeProject()
     const create = (changes: object) =>
       api.context.db.admin.transaction((tx) =>
-        createApiKey(tx, id, 'live', { ...apiKeyConfiguration, ...changes }),
+        createApiKey(tx, id, 'live', { ...apiKeyConfiguration, ...changes }, maker),
       )
     const times = [
       '2099-02-30T00:00:00Z',
@@ -79,7 +81,7 @@ describe('API keys', () => {
   test('have no column of the hash in what is read, and none in what is shown', async () => {
     const { id } = await makeProject()
     const { row, secret } = await api.context.db.admin.transaction((tx) =>
-      createApiKey(tx, id, 'test', apiKeyConfiguration),
+      createApiKey(tx, id, 'test', apiKeyConfiguration, maker),
     )
     assert.ok(!('secret_hash' in row))
     assert.ok(!JSON.stringify(apiKeyView(row)).includes(secret.slice(12, 20)))

@@ -12,6 +12,7 @@ import {
   findDomain,
   insert,
   isFuture,
+  type KeyMaker,
   listByProject,
   lock,
   remove,
@@ -88,10 +89,11 @@ export async function createApiKey(
   projectId: number,
   mode: ApiKeyMode,
   config: ApiKeyConfig,
+  createdBy: KeyMaker,
 ): Promise<{ row: ApiKeyRow; secret: string }> {
   const wanted = await normalised(tx, projectId, config)
   const secret = newSecret(mode)
-  return { row: await insert(tx, projectId, mode === 'test', wanted, storedForm(secret)), secret }
+  return { row: await insert(tx, projectId, mode === 'test', wanted, storedForm(secret), createdBy), secret }
 }
 
 /** Gives back `before` itself when there is nothing to change. */

@@ -23,7 +23,8 @@ export const ApiKeyFields = {
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The one domain of the project that it sends from; null for all of them.',
+      description:
+        'The one domain of the project that the key is bound to, in every operation; null for all domains.',
     }),
   ),
   allowed_ips: Type.Array(Type.String({ maxLength: 49, examples: ['192.0.2.0/24'] }), {

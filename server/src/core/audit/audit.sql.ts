@@ -11,6 +11,8 @@ export type AuditRow = Omit<Row, 'actor_digest' | 'subject_digest' | 'xid'> & {
   actor_user_agent: Person['user_agent']
   subject_email: Person['email']
   subject_name: Person['name']
+  /** Of everybody beside the row, by part: those in the row by their path. */
+  addresses: Record<string, string | null>
 }
 
 const maxNumber = Number.MAX_SAFE_INTEGER
@@ -56,6 +58,9 @@ const rows = (tx: ReadTx) =>
       'actor.user_agent as actor_user_agent',
       'subject.email as subject_email',
       'subject.name as subject_name',
+      sql<Record<string, string | null>>`(
+        select coalesce(json_object_agg(p.part, p.email), '{}') from control.audit_people p
+         where p.audit_id = a.id)`.as('addresses'),
     ])
 
 export const find = (tx: ReadTx, id: number): Promise<AuditRow | undefined> =>

@@ -3,6 +3,7 @@ import type { ReadTx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { type Found, foundOf, lookingMs, lookOn, type Place } from '../found.ts'
 import { nullable, Timestamp } from '../wire.ts'
+import { withAddresses } from './addresses.ts'
 import { type AuditRow, find, findMany } from './audit.sql.ts'
 import { type AuditSearch, findIds, findKinds, look } from './search.sql.ts'
 
@@ -89,6 +90,10 @@ const momentOf = (at: Date | number): string => {
   return Number.isNaN(moment.getTime()) ? 'unreadable' : moment.toISOString()
 }
 
+/** With the addresses beside it; null for one that was erased. */
+const whole = (row: AuditRow, part: 'before' | 'after' | 'related') =>
+  withAddresses(row[part], part, new Map(Object.entries(row.addresses)))
+
 export const auditView = (row: AuditRow): View => ({
   id: row.id,
   chain: row.chain,
@@ -101,9 +106,9 @@ export const auditView = (row: AuditRow): View => ({
   resource_type: row.resource_type,
   resource_id: row.resource_id,
   reason: row.reason,
-  before: shown(row.before),
-  after: shown(row.after),
-  related: shown(row.related ?? []),
+  before: shown(whole(row, 'before')),
+  after: shown(whole(row, 'after')),
+  related: shown(whole(row, 'related') ?? []),
   limit_exception: shown(row.limit_exception),
   subject: row.subject_email === null ? null : { email: row.subject_email, name: row.subject_name },
   prev_hash: row.prev_hash.toString('hex'),

@@ -33,11 +33,10 @@ export interface RowContent {
   xid: string
 }
 
-export type Part = 'actor' | 'subject'
-
 export interface PersonContent {
   audit_id: number
-  part: Part
+  /** `actor`, `subject`, or the path of an address in the row (addresses.ts). */
+  part: string
   project_id: number | null
   email: string | null
   name: string | null
@@ -62,7 +61,8 @@ export interface CheckpointContent {
 /** What the first row of a chain, and the first checkpoint, follow on. */
 export const genesis = '00'.repeat(32)
 
-const hashOf = (first: string, content: object): string =>
+/** Also of the chains of customers' activity (core/activity). */
+export const hashOf = (first: string, content: object): string =>
   createHash('sha256')
     .update(first, 'hex')
     .update(canonicalize(content) ?? '')

@@ -3,15 +3,16 @@ import { UsageError } from '../../platform/errors.ts'
 import type { MasterKey } from '../secrets/master-keys.ts'
 
 /**
- * The keys of the checkpoints: Ed25519, one per master key and derived from it, so that there is no further
- * secret to keep. Their public halves are no secret; kept elsewhere, they check a checkpoint anywhere.
+ * The keys of the checkpoints: Ed25519. With `postern signer`, its own. Without it, one per master key and derived from
+ * it, so that there is no further secret to keep. Their public halves are no secret; kept elsewhere, they check a
+ * checkpoint anywhere.
  */
 export interface SigningKey {
   id: string
   privateKey: KeyObject
 }
 
-/** By the name of the master key. */
+/** By the name of the key. */
 export type VerifyingKeys = ReadonlyMap<string, KeyObject>
 
 const purpose = 'postern audit checkpoint'
@@ -19,8 +20,16 @@ const purpose = 'postern audit checkpoint'
 // RFC 8410 §7: the fixed beginning of an Ed25519 private key in PKCS #8; the 32 bytes of the seed follow.
 const pkcs8Beginning = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-export function signingKeyOf({ id, key }: MasterKey): SigningKey {
-  const seed = Buffer.from(hkdfSync('sha256', key, '', purpose, 32))
+export const signingKeyOf = ({ id, key }: MasterKey): SigningKey =>
+  signingKeyFrom({ id, seed: Buffer.from(hkdfSync('sha256', key, '', purpose, 32)) })
+
+/** The signer's own: the seed is the secret, and nothing is derived from it but the key. */
+export interface SigningSeed {
+  id: string
+  seed: Buffer
+}
+
+export function signingKeyFrom({ id, seed }: SigningSeed): SigningKey {
   const privateKey = createPrivateKey({
     key: Buffer.concat([pkcs8Beginning, seed]),
     format: 'der',
@@ -28,6 +37,21 @@ export function signingKeyOf({ id, key }: MasterKey): SigningKey {
   })
   return { id, privateKey }
 }
+
+export const publicKeyOf = ({ id, privateKey }: SigningKey): VerifyingKeys =>
+  new Map([[id, createPublicKey(privateKey)]])
+
+/**
+ * Whose signatures count in this installation. With a signer, only the listed keys: what the master keys derive lies in
+ * every process of Postern, and a checkpoint signed with it proves nothing against such a process.
+ */
+export const trustedKeysOf = ({
+  auditPublicKeys,
+  masterKeys,
+}: {
+  auditPublicKeys: VerifyingKeys
+  masterKeys: readonly MasterKey[]
+}): VerifyingKeys => (auditPublicKeys.size > 0 ? auditPublicKeys : verifyingKeysOf(masterKeys))
 
 export const verifyingKeysOf = (masterKeys: readonly MasterKey[]): VerifyingKeys =>
   new Map(masterKeys.map((key) => [key.id, createPublicKey(signingKeyOf(key).privateKey)]))

@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/db.ts'
+import { eraseFromActivity } from '../activity/activity.ts'
 import type { RowContent } from './chain.ts'
 import { deletePerson } from './people.sql.ts'
 import { recordAudit, shell } from './record.ts'
@@ -16,20 +17,26 @@ export async function erasePerson(
   { email, requestId, reason }: { email: string; requestId: string; reason: string },
 ): Promise<number> {
   const rows = await deletePerson(tx, email.toLowerCase())
-  if (rows === 0) return 0
+  const activity = await eraseFromActivity(tx, email)
+  if (rows + activity === 0) return 0
   await recordAudit(tx, {
     actor: shell('postern audit erase'),
     requestId,
     operation,
     projectId: null,
     // Whom it was about is what has just been forgotten.
-    change: { resource: 'person', id: requestId, before: null, after: { rows } },
+    change: {
+      resource: 'person',
+      id: requestId,
+      before: null,
+      after: activity === 0 ? { rows } : { rows, activity },
+    },
     related: [],
     reason,
     limitException: null,
     subject: null,
   })
-  return rows
+  return rows + activity
 }
 
 /** How many times somebody was erased, by a row that records an erasure; 0 for any other. */

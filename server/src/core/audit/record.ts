@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../platform/db/db.ts'
+import { withoutAddresses } from './addresses.ts'
 import { type PersonContent, personDigest, rowHash } from './chain.ts'
 import { appendRow, insertHead, lockHead } from './record.sql.ts'
 
@@ -45,12 +46,25 @@ const globalChain = 0
 
 /**
  * Appends the row to its chain. The head of the chain is locked until the transaction ends, so call this
- * last: whoever appends to the same chain waits. Secrets must be out of `before` and `after` already.
+ * last: whoever appends to the same chain waits. Secrets must be out of `before` and `after` already; addresses are set
+ * aside here.
  */
 export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
   const chain = entry.projectId ?? globalChain
   const place = (await lockHead(tx, chain)) ?? (await beginChain(tx, chain))
   const people = peopleOf(entry, place.id)
+  const aside = <T>(value: T, path: string) =>
+    withoutAddresses(value, path, (part, email) => {
+      const beside = personOf(entry.projectId, place.id, {
+        part,
+        email,
+        name: null,
+        ip: null,
+        user_agent: null,
+      })
+      people.push(beside)
+      return beside.digest
+    })
   const digestOf = (part: PersonContent['part']) => people.find(({ person }) => person.part === part)?.digest
   const { resource, id, before, after } = entry.change
   const content = {
@@ -67,9 +81,9 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     resource_type: resource,
     resource_id: String(id),
     reason: storable(entry.reason),
-    before,
-    after,
-    related: entry.related.length > 0 ? entry.related : null,
+    before: aside(before, 'before'),
+    after: aside(after, 'after'),
+    related: entry.related.length > 0 ? aside(entry.related, 'related') : null,
     limit_exception: entry.limitException,
     xid: place.xid,
   }
@@ -93,19 +107,25 @@ function peopleOf({ actor, subject, projectId }: AuditEntry, auditId: number) {
     { part: 'actor', email: actor.email, name: null, ip: actor.ip, user_agent: actor.userAgent },
   ]
   if (subject) parts.push({ part: 'subject', ...subject, ip: null, user_agent: null })
-  return parts.map(({ part, email, name, ip, user_agent }) => {
-    const person = {
-      audit_id: auditId,
-      part,
-      project_id: projectId,
-      email: storable(email),
-      name: storable(name),
-      ip: storable(ip),
-      user_agent: storable(user_agent),
-    }
-    const salt = randomBytes(16).toString('hex')
-    return { person, salt, digest: personDigest(salt, person) }
-  })
+  return parts.map((part) => personOf(projectId, auditId, part))
+}
+
+function personOf(
+  projectId: number | null,
+  auditId: number,
+  { part, email, name, ip, user_agent }: Omit<PersonContent, 'audit_id' | 'project_id'>,
+) {
+  const person = {
+    audit_id: auditId,
+    part,
+    project_id: projectId,
+    email: storable(email),
+    name: storable(name),
+    ip: storable(ip),
+    user_agent: storable(user_agent),
+  }
+  const salt = randomBytes(16).toString('hex')
+  return { person, salt, digest: personDigest(salt, person) }
 }
 
 /** As PostgreSQL will give it back: it stores neither NUL nor half of a surrogate pair. */

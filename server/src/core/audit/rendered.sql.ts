@@ -21,16 +21,21 @@ const people = sql`(
                   order by p.part)
     from control.audit_people p where p.audit_id = a.id)`
 
-/** Of `control.audit a`. */
-export const auditLine = sql<string>`json_build_object(
+const columns = sql`
   'type', 'audit', 'chain', a.chain, 'seq', a.seq, 'id', a.id, 'at', ${instant(sql`a.at`)},
   'actor_id', a.actor_id, 'actor_digest', encode(a.actor_digest, 'hex'),
   'subject_digest', encode(a.subject_digest, 'hex'), 'request_id', a.request_id, 'operation', a.operation,
   'project_id', a.project_id, 'resource_type', a.resource_type, 'resource_id', a.resource_id,
   'reason', a.reason, 'before', ${json('a.before')}, 'after', ${json('a.after')},
   'related', ${json('a.related')}, 'limit_exception', ${json('a.limit_exception')}, 'xid', a.xid::text,
-  'prev_hash', encode(a.prev_hash, 'hex'), 'hash', encode(a.hash, 'hex'),
+  'prev_hash', encode(a.prev_hash, 'hex'), 'hash', encode(a.hash, 'hex')`
+
+/** Of `control.audit a`. */
+export const auditLine = sql<string>`json_build_object(${columns},
   'people', coalesce(${people}, '[]'))::text`
+
+/** The same without the people beside the row. */
+export const bareAuditLine = sql<string>`json_build_object(${columns})::text`
 
 /** Of `control.audit_people p`, where no row of the audit belongs to it. */
 export const personLine = sql<string>`json_build_object(

@@ -29,6 +29,8 @@ export interface VerifyOptions {
   keys: VerifyingKeys
   /** The file that checkpoints are also written to, or a copy of it. */
   checkpointFile?: string | undefined
+  /** A signer writes the file: its last checkpoint may be on its way to the database. */
+  isFileFirst?: boolean | undefined
   onProgress?: ((rows: number) => void) | undefined
   /** Nobody waits for the outcome any more. */
   signal?: AbortSignal | undefined
@@ -107,16 +109,19 @@ async function checkCheckpoints(
 /** The file against the checkpoints read so far. What it has beyond them is expected of the rows too. */
 async function checkFile(
   source: Source,
-  { checkpointFile: path, keys }: VerifyOptions,
+  { checkpointFile: path, keys, isFileFirst }: VerifyOptions,
   known: CheckpointVerifier,
   chains: ChainVerifier,
   report: FileReport,
 ): Promise<FirstBad | null> {
   if (path === undefined) return null
   const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
+  let lackingId = 0
+  let lastId = 0
   for await (const line of linesOfFile(path, report, known.hashes.size > 0)) {
     const read = 'bad' in line ? line : verifier.take(line)
     if ('bad' in read) return read.bad
+    lastId = read.id
     if (verifier.hashes.size === 1 && read.id > 1) {
       report.notes.push(
         `${path} begins with checkpoint ${read.id}: of the earlier ones it has kept nothing. ` +
@@ -135,12 +140,19 @@ async function checkFile(
       break
     }
     if (source.shouldHold(read) && !(await source.holdsByNow(read))) {
+      if (!report.lacking) lackingId = read.id
       report.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
     }
     const bad = chains.expectSigned(read)
     if (bad) return bad
   }
   report.isSigned = verifier.isSigned
+  if (isFileFirst && report.lacking && lackingId === lastId) {
+    report.lacking = null
+    report.notes.push(
+      `Checkpoint ${lastId} is in ${path} and not in the database yet: the next one puts it there.`,
+    )
+  }
   if (verifier.hashes.size === 0 && known.hashes.size > 0 && report.notes.length === 0) {
     report.lacking ??= badFile(
       `${path} is not there or is empty, although there are checkpoints: it was removed, or is only just configured.`,

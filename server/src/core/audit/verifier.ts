@@ -1,12 +1,5 @@
-import {
-  genesis,
-  type Head,
-  type Part,
-  type PersonContent,
-  personDigest,
-  type RowContent,
-  rowHash,
-} from './chain.ts'
+import { addressDigests } from './addresses.ts'
+import { genesis, type Head, type PersonContent, personDigest, type RowContent, rowHash } from './chain.ts'
 import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
 import { badFile, badRow, type FirstBad } from './findings.ts'
 import type { Line } from './lines.ts'
@@ -204,22 +197,25 @@ export class ChainVerifier {
     const { chain, seq } = content
     const isList = Array.isArray(people) && people.every((one) => typeof one === 'object' && one !== null)
     if (!isList) return badRow(chain, seq, 'was altered: what stands beside it are no people.')
-    const digests: Record<Part, string | null> = {
-      actor: content.actor_digest,
-      subject: content.subject_digest,
-    }
+    const digests = new Map([
+      ['actor', content.actor_digest],
+      ...(content.subject_digest === null ? [] : [['subject', content.subject_digest] as const]),
+      ...addressDigests(content.before, 'before'),
+      ...addressDigests(content.after, 'after'),
+      ...addressDigests(content.related, 'related'),
+    ])
     for (const { salt, ...person } of people as Person[]) {
-      const digest = Object.hasOwn(digests, person.part) ? digests[person.part] : null
-      if (digest === null)
+      const digest = digests.get(person.part)
+      if (digest === undefined)
         return badRow(chain, seq, `has personal data of a "${person.part}" whom it does not name.`)
       // Buffer reads past a wrong digit without a word.
       const isSalt = typeof salt === 'string' && /^[0-9a-f]{32}$/.test(salt)
       if (!isSalt || digest !== digestOf(salt, { audit_id: content.id, ...person })) {
         return badRow(chain, seq, `is right, but the personal data of its ${person.part} was altered.`)
       }
-      digests[person.part] = null
+      digests.delete(person.part)
     }
-    if (!isRepeated) this.erased += Object.values(digests).filter((digest) => digest !== null).length
+    if (!isRepeated) this.erased += digests.size
     return null
   }
 

@@ -30,6 +30,21 @@ export const capTable = {
     default: 50,
     about: 'Invitations of a project that have not been accepted yet.',
   },
+  max_invitations_per_project_per_day: {
+    setting: 'POSTERN_MAX_INVITATIONS_PER_PROJECT_PER_DAY',
+    default: 50,
+    about: 'Invitations that a project sends in a UTC day.',
+  },
+  max_invitations_per_user_per_day: {
+    setting: 'POSTERN_MAX_INVITATIONS_PER_USER_PER_DAY',
+    default: 50,
+    about: 'Invitations that a customer sends in a UTC day, over all projects.',
+  },
+  max_invitations_per_address_per_day: {
+    setting: 'POSTERN_MAX_INVITATIONS_PER_ADDRESS_PER_DAY',
+    default: 5,
+    about: 'Invitations sent to one address in a UTC day, over all projects.',
+  },
   max_suppressions: {
     setting: 'POSTERN_MAX_SUPPRESSIONS',
     default: 100_000,
@@ -45,17 +60,27 @@ export const capTable = {
     default: 10,
     about: 'Rotations of the DKIM key of one domain in a UTC day.',
   },
+  max_dkim_keys_per_day: {
+    setting: 'POSTERN_MAX_DKIM_KEYS_PER_DAY',
+    default: 200,
+    about: 'DKIM keys that a project makes in a UTC day, by adding, editing and rotating domains.',
+  },
 } as const
 
 export type CapName = keyof typeof capTable
 /** Of what a project holds in control. */
 export type ProjectCapName = Extract<CapName, Held>
-export type Caps = Readonly<Record<CapName, number>> & ByteLimits
+export type Caps = Readonly<Record<CapName, number>> & DailyLimits
 
 /** Bytes that a project may store in a UTC day. Beyond them is `quota_exceeded`, as for mails, and no reason helps. */
 export interface ByteLimits {
   readonly max_bytes_per_day: number
   readonly max_inbound_bytes_per_day: number
+}
+
+/** Besides: mails that a project may forward in a UTC day. They count as mails of the plan, too. */
+export interface DailyLimits extends ByteLimits {
+  readonly max_forwards_per_day: number
 }
 
 export type PlanLimitName = 'max_domains' | 'max_users'

@@ -15,6 +15,8 @@ export interface Subject {
   status: 'pending' | 'verified' | 'failed'
   checks_failed: number
   failing_ms: number | null
+  unanswered_ms: number | null
+  unanswered_warned_days: number
   /** Moved by every edit and every rotation. */
   version: number
   /** To the microsecond; whoever looks has the domain until then. */
@@ -30,7 +32,9 @@ const subjectFields = sql`
   domains.id, domains.project_id, domains.name, domains.mta_provider, domains.status, domains.version,
   domains.next_check_at::text as due_at, domains.checks_failed, identities.id as identity_id,
   identities.state as identity_state, identities.account, identities.region,
-  (extract(epoch from postern.now() - domains.failing_since) * 1000)::float8 as failing_ms`
+  domains.unanswered_warned_days,
+  (extract(epoch from postern.now() - domains.failing_since) * 1000)::float8 as failing_ms,
+  (extract(epoch from postern.now() - domains.unanswered_since) * 1000)::float8 as unanswered_ms`
 
 const livingIdentity = sql`
   join control.identities as identities
@@ -95,13 +99,15 @@ export interface CheckOutcome {
   result: 'complete' | 'incomplete' | 'unknown'
   complaint: string | null
   delaySeconds: number | null
+  isUnanswered: boolean
+  warnedDays: number
 }
 
 /** One who asked for a look while this one was taken has it still: what it found may be from before. */
 export async function writeOutcome(
   tx: Tx,
   { project_id, id, due_at: leasedUntil }: Subject,
-  { status, result, complaint, delaySeconds }: CheckOutcome,
+  { status, result, complaint, delaySeconds, isUnanswered, warnedDays }: CheckOutcome,
 ): Promise<void> {
   await sql`
     update control.domains set
@@ -116,6 +122,8 @@ export async function writeOutcome(
       failing_since = case ${result} when 'complete' then null
                                      when 'incomplete' then coalesce(failing_since, postern.now())
                                      else failing_since end,
+      unanswered_since = case when ${isUnanswered} then coalesce(unanswered_since, postern.now()) end,
+      unanswered_warned_days = ${warnedDays},
       checks_failed = case ${result} when 'complete' then 0 else checks_failed + 1 end
     where project_id = ${project_id} and id = ${id}`.execute(tx)
 }

@@ -174,14 +174,14 @@ describe('a domain of our own MTAs', () => {
     assert.equal((await on.look(domain, await on.later('5 days 2 hours'))).status, 'failed')
   })
 
-  test('is not moved by a DNS that cannot tell, however long', async () => {
+  test('is not moved by a DNS that cannot tell for less than 14 days, and then is verified no more', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     const waiting = await on.makeRegistered('service')
     await on.look(waiting)
     await dns.breakZone('.')
     try {
-      for (const offset of ['1 minute', '4 days', '40 days']) {
+      for (const offset of ['1 minute', '4 days', '13 days 23 hours']) {
         const deps = await on.later(offset)
         const { status, dns_records, last_check_error } = await on.look(domain, deps)
         assert.deepEqual([status, dns_records], ['verified', domain.dns_records])
@@ -190,10 +190,33 @@ describe('a domain of our own MTAs', () => {
         assertAbout((await on.standing(domain)).next_look_seconds, hour)
         assert.equal((await on.look(waiting, deps)).status, 'pending')
       }
+      const deps = await on.later('14 days 2 minutes')
+      const { status, verified_at, dns_records } = await on.look(domain, deps)
+      assert.deepEqual([status, verified_at, dns_records], ['failed', null, domain.dns_records])
+      assertAbout((await on.standing(domain)).next_look_seconds, day)
+      assert.equal((await on.look(waiting, deps)).status, 'pending')
     } finally {
       await publish()
     }
-    assert.equal((await on.look(domain, await on.later('41 days'))).last_check_error, null)
+    const back = await on.look(domain, await on.later('41 days'))
+    assert.deepEqual([back.status, back.last_check_error], ['verified', null])
+  })
+
+  test('counts the 14 days anew when DNS answered in between', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('service', on)
+    await dns.breakZone('.')
+    await on.look(domain)
+    await publish()
+    await on.look(domain, await on.later('10 days'))
+    await dns.breakZone('.')
+    try {
+      await on.look(domain, await on.later('11 days'))
+      assert.equal((await on.look(domain, await on.later('24 days 23 hours'))).status, 'verified')
+      assert.equal((await on.look(domain, await on.later('25 days 1 hour'))).status, 'failed')
+    } finally {
+      await publish()
+    }
   })
 
   test('is not moved by a DNS that does not answer', async () => {

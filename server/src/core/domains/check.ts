@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { Lookup, Resolver } from '../../platform/dns.ts'
 import type { Logger } from '../../platform/log.ts'
+import { metrics } from '../../platform/metrics.ts'
 import {
   type IdentityReport,
   isSamePlace,
@@ -22,9 +23,10 @@ import { activatePending, listKeys, retireActive } from './dkim-keys.sql.ts'
 import { deleteRecords, verifiedHolder } from './domains.sql.ts'
 import { markLost } from './identities.sql.ts'
 import { findingOf, judge, type ProviderWord, statusAfter } from './judgement.ts'
+import { insertNotice } from './notices.sql.ts'
 import { observe } from './observe.ts'
 import { dkimKeyName } from './records.ts'
-import { nextStep } from './schedule.ts'
+import { nextStep, type WarningDays, warningDue } from './schedule.ts'
 
 /**
  * A look at a domain's DNS records, and at what its provider says. It is taken outside of any transaction; what it
@@ -69,7 +71,14 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
       observe(dns, records),
       askProvider(providers[subject.mta_provider], subject, log),
     ])
-    await db.transaction((tx) => writeDown(tx, subject, observations, report))
+    const warning = await db.transaction((tx) => writeDown(tx, subject, observations, report))
+    if (warning !== undefined) {
+      metrics.domainsUnanswered.add({ days: `${warning}` })
+      log.warn(
+        { domain: name, project: project_id, days: warning },
+        'DNS gives no answer for a verified domain',
+      )
+    }
   } catch (error) {
     // The lease ends, and it is looked at again; the others must not suffer for it.
     log.error({ err: error, domain: name, project: project_id }, 'a domain could not be checked')
@@ -123,10 +132,10 @@ async function writeDown(
   seen: Subject,
   observations: readonly Seen[],
   report: Report,
-): Promise<void> {
+): Promise<WarningDays | undefined> {
   const subject = await lockSubject(tx, seen.project_id, seen.id)
   // Edited, rotated or deleted meanwhile: what was seen is about something that is no more.
-  if (subject?.version !== seen.version) return
+  if (subject?.version !== seen.version) return undefined
   const { project_id, name, identity_id } = subject
   const statuses = observations.map((observation) => ({
     id: observation.record.id,
@@ -140,21 +149,27 @@ async function writeDown(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),
   )
   const { spareName, isKeyWaiting } = await turnKeys(tx, subject, seenNames)
-  const { result, complaint } = judge(observations, spareName, wordOf(report))
+  const { result, complaint, isUnanswered } = judge(observations, spareName, wordOf(report))
   const isClaimed =
     result === 'complete' && subject.status !== 'verified' && (await isHeldByAnother(tx, subject))
   const judged = isClaimed
     ? { result: 'incomplete' as const, complaint: `Another project holds ${name} as verified.` }
     : { result, complaint }
+  const unansweredForMs = isUnanswered ? subject.unanswered_ms : null
   const standing = {
     status: subject.status,
     failingForMs: subject.failing_ms,
     checksFailed: subject.checks_failed,
+    unansweredForMs,
     isKeyWaiting,
   }
   const step = nextStep(standing, judged.result)
-  await writeOutcome(tx, seen, { ...judged, ...step })
+  const warnedDays = isUnanswered ? subject.unanswered_warned_days : 0
+  const warning = subject.status === 'verified' ? warningDue(unansweredForMs, warnedDays) : undefined
+  await writeOutcome(tx, seen, { ...judged, ...step, isUnanswered, warnedDays: warning ?? warnedDays })
+  if (warning !== undefined) await insertNotice(tx, subject, warning)
   if (step.status !== subject.status) await tellOf(tx, subject, step.status, judged.complaint)
+  return warning
 }
 
 async function tellOf(

@@ -97,3 +97,21 @@ export const findActiveKey = (tx: ReadTx, projectId: number, identityId: number)
     .where('identities.id', '=', identityId)
     .where('identities.state', '<>', 'retired')
     .executeTakeFirst()
+
+const today = sql`(postern.now() at time zone 'UTC')::date`
+
+/** One more; how many the project has made today, in UTC. */
+export async function countKey(tx: Tx, projectId: number): Promise<number> {
+  const { rows } = await sql<{ keys_made: number }>`
+    insert into control.dkim_usage as usage (project_id, day, keys_made) values (${projectId}, ${today}, 1)
+    on conflict (project_id) do update
+      set keys_made = case when usage.day = excluded.day then usage.keys_made + 1 else 1 end, day = excluded.day
+    returning keys_made`.execute(tx)
+  return rows[0]?.keys_made ?? 0
+}
+
+export async function findKeyCount(tx: ReadTx, projectId: number): Promise<number> {
+  const { rows } = await sql<{ keys_made: number }>`
+    select keys_made from control.dkim_usage where project_id = ${projectId} and day = ${today}`.execute(tx)
+  return rows[0]?.keys_made ?? 0
+}

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Vault } from '../secrets/vault.ts'
-import { dropPending, insertKey, takeId } from './dkim-keys.sql.ts'
+import { countKey, dropPending, findKeyCount, insertKey, takeId } from './dkim-keys.sql.ts'
 import type { DkimPair } from './dkim-pairs.ts'
 
 /**
@@ -15,7 +15,12 @@ export interface NewKey {
   publicKey: string
   /** Of the pending key whose place it took. */
   replacedSelector: string | undefined
+  /** How many the project has made today, this one included. */
+  keysToday: number
 }
+
+/** How many the project has made today, in UTC. */
+export const countDkimKeys = findKeyCount
 
 /** Takes the place of a pending key; one that is in use stays in use. */
 export async function storeDkimKey(
@@ -29,7 +34,7 @@ export async function storeDkimKey(
   const id = await takeId(tx)
   const place = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: id }
   const selector = `postern-${randomBytes(4).toString('hex')}`
-  const key = { id, selector, publicKey, replacedSelector }
+  const key = { id, selector, publicKey, replacedSelector, keysToday: await countKey(tx, projectId) }
   await insertKey(tx, projectId, identityId, key, await vault.seal(tx, projectId, place, privateKey))
   return key
 }

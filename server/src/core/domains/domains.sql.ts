@@ -63,10 +63,12 @@ export const list = (
   tx: ReadTx,
   projectId: number,
   { limit, beforeId }: { limit: number; beforeId: number },
+  only: number | null = null,
 ): Promise<DomainRow[]> =>
   domains(tx)
     .where('domains.project_id', '=', projectId)
     .where('domains.id', '<', beforeId)
+    .$if(only !== null, (all) => all.where('domains.id', '=', only))
     .orderBy('domains.id', 'desc')
     .limit(limit)
     .execute()

@@ -91,12 +91,25 @@ export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow
   selector: identity.selector,
 })
 
-export async function findDomain(tx: ReadTx, projectId: number, id: number): Promise<DomainRow> {
+/** `boundTo`: the one domain of the project that the caller may know of; null: all of them. */
+export async function findDomain(
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  boundTo: number | null = null,
+): Promise<DomainRow> {
+  if (boundTo !== null && boundTo !== id) missing(projectId, id)
   return (await find(tx, projectId, id)) ?? missing(projectId, id)
 }
 
 /** The project must be locked already. */
-export async function lockDomain(tx: Tx, projectId: number, id: number): Promise<DomainRow> {
+export async function lockDomain(
+  tx: Tx,
+  projectId: number,
+  id: number,
+  boundTo: number | null = null,
+): Promise<DomainRow> {
+  if (boundTo !== null && boundTo !== id) missing(projectId, id)
   return (await lock(tx, projectId, id)) ?? missing(projectId, id)
 }
 
@@ -107,14 +120,14 @@ export async function createDomain(
   deps: KeyedDeps,
   project: ProjectRow,
   wanted: { name: string; mta_provider: MtaProviderName },
-): Promise<{ row: DomainRow; count: number }> {
+): Promise<{ row: DomainRow; count: number; keysToday: number | null }> {
   const name = domainName(wanted.name)
   const place = offeredPlace(deps.setup, project, wanted.mta_provider)
   const claim = { name, mta_provider: wanted.mta_provider, ownership_token: newToken() }
   const id = await insert(tx, project.id, claim)
   if (id === undefined) throw taken(name)
-  await registerIdentity(tx, deps, project.id, id, claim, place)
-  return { row: await findDomain(tx, project.id, id), count: await count(tx, project.id) }
+  const keysToday = await registerIdentity(tx, deps, project.id, id, claim, place)
+  return { row: await findDomain(tx, project.id, id), count: await count(tx, project.id), keysToday }
 }
 
 /**
@@ -127,7 +140,7 @@ export async function editDomain(
   project: ProjectRow,
   before: DomainRow,
   { name: newName, mta_provider, ...choice }: { name?: string; mta_provider?: MtaProviderName } & RouteChoice,
-): Promise<{ row: DomainRow; moves: RouteMove[] }> {
+): Promise<{ row: DomainRow; moves: RouteMove[]; keysToday: number | null }> {
   if (newName === undefined && mta_provider === undefined) {
     throw new PosternError('validation_failed', 'Give a new "name", a new "mta_provider", or both.')
   }
@@ -141,8 +154,8 @@ export async function editDomain(
   await reclaim(tx, before, claim)
   await deleteRecords(tx, project.id, before.id)
   await retireIdentity(tx, deps, before)
-  await registerIdentity(tx, deps, project.id, before.id, claim, place)
-  return { row: await findDomain(tx, project.id, before.id), moves }
+  const keysToday = await registerIdentity(tx, deps, project.id, before.id, claim, place)
+  return { row: await findDomain(tx, project.id, before.id), moves, keysToday }
 }
 
 export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow): Promise<void> {
@@ -167,7 +180,7 @@ export async function rotateDomainKey(
   tx: Tx,
   { vault, pair }: KeyedDeps,
   before: DomainRow,
-): Promise<{ row: DomainRow; rotationsToday: number }> {
+): Promise<{ row: DomainRow; rotationsToday: number; keysToday: number }> {
   const { project_id, id, name, identity } = before
   if (identity.provider !== 'service') {
     throw new PosternError(
@@ -183,7 +196,7 @@ export async function rotateDomainKey(
   await touch(tx, before)
   await checkNow(tx, before)
   const rotationsToday = await countRotation(tx, before)
-  return { row: await findDomain(tx, project_id, id), rotationsToday }
+  return { row: await findDomain(tx, project_id, id), rotationsToday, keysToday: key.keysToday }
 }
 
 /** The look itself is a job's: nobody waits for a DNS server with a transaction open. */
@@ -214,6 +227,7 @@ export async function queuedUnder(mail: ReadTx, projectId: number, domainId: num
   return countText(await countQueued(mail, projectId, identities, countCap + 1))
 }
 
+/** Returns how many DKIM keys the project has made today; null where the provider makes them. */
 async function registerIdentity(
   tx: Tx,
   { vault, jobs, setup, pair }: KeyedDeps,
@@ -221,12 +235,13 @@ async function registerIdentity(
   domainId: number,
   { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
   place: ProviderPlace,
-): Promise<void> {
+): Promise<number | null> {
   const identityId = await insertLiving(tx, projectId, domainId, name, provider, place)
   const key =
     provider === 'service' ? await storeDkimKey(tx, vault, projectId, identityId, pair.use()) : undefined
   await insertRecords(tx, projectId, domainId, wantedRecords({ name, token, key }, setup))
   await jobs.send(tx, 'identities.settle', { identity_id: identityId })
+  return key?.keysToday ?? null
 }
 
 async function retireIdentity(

@@ -117,57 +117,103 @@ export async function lockByDomain(tx: Tx, projectId: number, domainId: number):
 
 export type Unsettled = IdentityRow & { is_leased: boolean }
 
-export const lease = (tx: Tx, ids: readonly number[], seconds: number): Promise<unknown> =>
-  update(tx, ids, sql`leased_until = postern.now() + ${seconds} * interval '1 second'`)
+/** The number of the lease, larger than those of all leases before it: a fencing token. */
+export async function lease(tx: Tx, ids: readonly number[], seconds: number): Promise<number> {
+  const { rows } = await sql<{ no: number }>`select nextval('control.identity_lease_no') as no`.execute(tx)
+  const no = rows[0]?.no ?? 0
+  await update(
+    tx,
+    ids,
+    sql`leased_until = postern.now() + ${seconds} * interval '1 second', lease_no = ${no}`,
+  )
+  return no
+}
 
-// Each of these ends the lease by itself. A row that is written twice in a transaction has its references checked anew,
+/**
+ * Whether the lease of this number is the last one on these. Those that an edit has added since have no number, and belong
+ * to it. When none has it, another worker has taken over, finished, and all that were leased are retired.
+ */
+export const holdsLease = (all: readonly Unsettled[], no: number): boolean =>
+  all.some(({ lease_no }) => lease_no === no) && all.every(({ lease_no }) => lease_no <= no)
+
+// Each of these ends the lease of that number by itself, and writes nothing where a later lease was given. A row that is written twice in a transaction has its references checked anew,
 // which would wait for the domain's lock after the identity's, and so for an edit that waits for the identity.
 
-export const release = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
-  update(tx, ids, sql`leased_until = null`)
+export const release = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
+  update(tx, ids, sql`leased_until = null`, leaseNo)
 
-export const markRegistered = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+export const markRegistered = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
   update(
     tx,
     ids,
     sql`state = 'registered', registered_at = coalesce(registered_at, postern.now()), last_error = null,
         settle_at = null, attempts = 0, leased_until = null`,
+    leaseNo,
   )
 
-export const markRetired = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+export const markRetired = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
   update(
     tx,
     ids,
     sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null, leased_until = null`,
+    leaseNo,
   )
 
 export const markFailed = (
   tx: Tx,
   ids: readonly number[],
+  leaseNo: number,
   error: string,
   delaySeconds: number,
-): Promise<unknown> =>
+): Promise<number> =>
   update(
     tx,
     ids,
     sql`state = 'error', last_error = ${error}, attempts = attempts + 1, leased_until = null,
         settle_at = postern.now() + ${delaySeconds} * interval '1 second'`,
+    leaseNo,
   )
 
-/** Mail still waits under them. */
-export const postpone = (tx: Tx, ids: readonly number[], delaySeconds: number): Promise<unknown> =>
-  update(tx, ids, sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`)
+/** Mail still waits under them. Without a number: by a worker that has found them not leased. */
+export const postpone = (
+  tx: Tx,
+  ids: readonly number[],
+  delaySeconds: number,
+  leaseNo?: number,
+): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`,
+    leaseNo,
+  )
 
 /** The provider has them no more, though nobody asked for that. Whoever is at it already goes on. */
-export const markLost = (tx: Tx, ids: readonly number[]): Promise<unknown> =>
+export const markLost = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(tx, ids, sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
 
-async function update(tx: Tx, ids: readonly number[], assignments: ReturnType<typeof sql>): Promise<void> {
-  if (ids.length === 0) return
-  await sql`
-    update control.identities set ${assignments}, updated_at = postern.now() where id = any(${ids})`.execute(
+/** What any worker has found out of them is true no more: whoever has a lease on them has lost it. */
+export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
+  update(
     tx,
+    ids,
+    sql`state = 'registering', settle_at = postern.now(), attempts = 0, leased_until = null,
+        lease_no = nextval('control.identity_lease_no')`,
   )
+
+/** Returns how many were written. */
+async function update(
+  tx: Tx,
+  ids: readonly number[],
+  assignments: ReturnType<typeof sql>,
+  leaseNo?: number,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const isUnfenced = leaseNo === undefined ? sql`true` : sql`lease_no <= ${leaseNo}`
+  const { numAffectedRows } = await sql`
+    update control.identities set ${assignments}, updated_at = postern.now()
+     where id = any(${ids}) and ${isUnfenced}`.execute(tx)
+  return Number(numAffectedRows ?? 0)
 }
 
 /**

@@ -97,12 +97,20 @@ describe('a judgement', () => {
     all.map((observation) => (observation.record === wanted ? { record: wanted, lookup } : observation))
 
   test('is complete when everything that is needed is there', () => {
-    assert.deepEqual(judge(all, undefined, nothingToSay), { result: 'complete', complaint: null })
+    assert.deepEqual(judge(all, undefined, nothingToSay), {
+      result: 'complete',
+      complaint: null,
+      isUnanswered: false,
+    })
   })
 
   test('does not ask for MX and DMARC', () => {
     const bare = [seen(ownership), seen(key), seen(returnPath), seen(mx, absent), seen(dmarc, failed)]
-    assert.deepEqual(judge(bare, undefined, nothingToSay), { result: 'complete', complaint: null })
+    assert.deepEqual(judge(bare, undefined, nothingToSay), {
+      result: 'complete',
+      complaint: null,
+      isUnanswered: false,
+    })
   })
 
   for (const wanted of [ownership, key, returnPath]) {
@@ -110,6 +118,7 @@ describe('a judgement', () => {
       assert.deepEqual(judge(but(wanted, absent), undefined, nothingToSay), {
         result: 'incomplete',
         complaint: `The ${wanted.type} record ${wanted.name} is not there.`,
+        isUnanswered: false,
       })
     })
 
@@ -117,6 +126,7 @@ describe('a judgement', () => {
       assert.deepEqual(judge(but(wanted, failed), undefined, nothingToSay), {
         result: 'unknown',
         complaint: `${wanted.name} could not be looked up: the DNS server could not find out (SERVFAIL).`,
+        isUnanswered: true,
       })
     })
   }
@@ -143,7 +153,11 @@ describe('a judgement', () => {
   for (const [result, expected] of words) {
     test(`with all records there is ${expected} when the provider's word is ${result}`, () => {
       const complaint = result === 'complete' ? null : 'The provider says so.'
-      assert.deepEqual(judge(all, undefined, { result, complaint }), { result: expected, complaint })
+      assert.deepEqual(judge(all, undefined, { result, complaint }), {
+        result: expected,
+        complaint,
+        isUnanswered: false,
+      })
     })
   }
 

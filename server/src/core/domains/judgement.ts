@@ -5,8 +5,8 @@ import type { DnsRecordView } from './wire.ts'
 /**
  * What a look at the DNS says about a domain. Nothing here looks or writes.
  *
- * "It is not there" and "nobody answered" are two things: only the first counts against a domain. A name server that
- * is down for a day unverifies nobody.
+ * "It is not there" and "nobody answered" are two things: the first counts against a domain after days, the second after
+ * weeks (schedule.ts). A name server that is down for a day unverifies nobody.
  */
 export interface Observation {
   record: DnsRecordView
@@ -65,6 +65,8 @@ export interface Judgement {
   result: Result
   /** What is missing or could not be found out, for a person; null when nothing. */
   complaint: string | null
+  /** DNS gave no answer (a time-out, SERVFAIL …) for a record that is needed. */
+  isUnanswered: boolean
 }
 
 /** What else must be true besides the records: what the provider says. */
@@ -91,7 +93,11 @@ export function judge(
     : results.includes('unknown')
       ? 'unknown'
       : 'complete'
-  return { result, complaint: complaints.length === 0 ? null : complaints.join(' ') }
+  return {
+    result,
+    complaint: complaints.length === 0 ? null : complaints.join(' '),
+    isUnanswered: findings.some(({ finding }) => finding === 'unknown'),
+  }
 }
 
 const resultOf = (finding: Finding): Result =>

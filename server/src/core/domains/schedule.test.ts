@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Result } from './judgement.ts'
-import { nextStep, type Standing } from './schedule.ts'
+import { nextStep, type Standing, warningDue } from './schedule.ts'
 
 const minute = 60
 const hour = 60 * minute
@@ -12,6 +12,8 @@ interface Case {
   from: Standing['status']
   /** For how many days something has been missing; null: nothing is. */
   days: number | null
+  /** For how many days DNS has given no answer. */
+  unanswered?: number
   failed?: number
   isKeyWaiting?: boolean
   found: Result
@@ -53,6 +55,19 @@ const cases: Case[] = [
   { from: 'verified', days: 2.9, failed: 60, found: 'incomplete', to: 'verified', again: hour },
   { from: 'verified', days: null, found: 'unknown', to: 'verified', again: hour },
   { from: 'verified', days: 100, failed: 5000, found: 'unknown', to: 'verified', again: hour },
+  // verified → failed after 14 days without an answer, and no other state
+  {
+    from: 'verified',
+    days: null,
+    unanswered: 13.9,
+    failed: 400,
+    found: 'unknown',
+    to: 'verified',
+    again: hour,
+  },
+  { from: 'verified', days: null, unanswered: 14, failed: 400, found: 'unknown', to: 'failed', again: day },
+  { from: 'pending', days: 20, unanswered: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
+  { from: 'failed', days: null, unanswered: 40, failed: 60, found: 'unknown', to: 'failed', again: day },
   // verified → failed after 3 days
   { from: 'verified', days: 3, failed: 70, found: 'incomplete', to: 'failed', again: day },
   { from: 'verified', days: 100, failed: 5000, found: 'incomplete', to: 'failed', again: day },
@@ -71,14 +86,17 @@ const inWords = (seconds: number | null): string =>
   seconds === null ? 'only when asked' : `again in ${seconds / minute} min`
 
 describe('the schedule of verification', () => {
-  for (const { from, days, failed = 0, isKeyWaiting = false, found, to, again } of cases) {
-    const since = days === null ? '' : `, something missing for ${days} days`
+  for (const { from, days, unanswered = null, failed = 0, isKeyWaiting = false, found, to, again } of cases) {
+    const since =
+      (days === null ? '' : `, something missing for ${days} days`) +
+      (unanswered === null ? '' : `, no answer for ${unanswered} days`)
     const waiting = isKeyWaiting ? ', a key waiting' : ''
     test(`${from}${since}${waiting}, ${failed} looks in vain, ${found}: ${to}, ${inWords(again)}`, () => {
       const standing = {
         status: from,
         failingForMs: days === null ? null : daysMs(days),
         checksFailed: failed,
+        unansweredForMs: unanswered === null ? null : daysMs(unanswered),
         isKeyWaiting,
       }
       for (let round = 0; round < 50; round++) {
@@ -90,8 +108,33 @@ describe('the schedule of verification', () => {
     })
   }
 
+  test('warns of a DNS without answers after 3 and 10 days and at the end, once each', () => {
+    const due = (days: number | null, warned: number) =>
+      warningDue(days === null ? null : daysMs(days), warned)
+    assert.deepEqual(
+      [
+        due(null, 0),
+        due(2.9, 0),
+        due(3, 0),
+        due(9.9, 3),
+        due(10, 3),
+        due(13.9, 10),
+        due(14, 10),
+        due(20, 14),
+      ],
+      [undefined, undefined, 3, undefined, 10, undefined, 14, undefined],
+    )
+    assert.equal(due(11, 0), 10, 'of two that are due, the later')
+  })
+
   test('spreads looks out, so that those of one moment do not meet again', () => {
-    const standing = { status: 'verified', failingForMs: null, checksFailed: 0, isKeyWaiting: false } as const
+    const standing: Standing = {
+      status: 'verified',
+      failingForMs: null,
+      checksFailed: 0,
+      unansweredForMs: null,
+      isKeyWaiting: false,
+    }
     const delays = Array.from({ length: 200 }, () => nextStep(standing, 'complete').delaySeconds)
     assert.ok(new Set(delays).size > 150)
   })

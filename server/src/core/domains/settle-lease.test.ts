@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertAliases, deedsOf, identitiesOf, startSettling, watched } from '../../testing/settling.ts'
+import { findKey, lease, lockByKey, markRegistered, markRetired, release } from './identities.sql.ts'
 import { type SettleDeps, settleDue, settleIdentity } from './settle.ts'
 
 const { database, admin, peer, deps, make, after } = await startSettling()
@@ -71,5 +72,46 @@ describe('the lease on a name', () => {
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete', 'create'])
     assert.deepEqual(await states(domain.name), ['retired', 'registered'])
     assertAliases(peer, (await admin.get(at(again ?? assert.fail()))).body)
+  })
+
+  test('that was given to another worker lets the first one write nothing', async () => {
+    const domain = await make.makeDomain(project)
+    peer.hooks.onRequest = async () => {
+      peer.hooks.onRequest = () => {}
+      // The second one takes over, is refused by the provider, and is to try again in 5 seconds.
+      peer.failNext('create', 'unavailable', 4)
+      await settleIdentity(await after('61 seconds'), domain.identity.id)
+    }
+    const rows = () =>
+      database.query('select * from control.identities where name = $1 order by id', [domain.name])
+    let before: unknown[] = []
+    const first = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as SettleDeps
+    let transactions = 0
+    first.db.transaction = async (work) => {
+      if (++transactions === 2) before = await rows()
+      if (transactions > 2) return undefined as never
+      return deps.db.transaction(work)
+    }
+    await settleIdentity(first, domain.identity.id)
+    assert.ok(before.length > 0 && transactions >= 2, 'the first one came back')
+    assert.deepEqual(await rows(), before)
+  })
+
+  test('has a number, and a write under an earlier number changes no row', async () => {
+    const domain = await make.makeDomain(project)
+    const ids = [domain.identity.id]
+    const first = await deps.db.transaction((tx) => lease(tx, ids, 60))
+    const second = await deps.db.transaction((tx) => lease(tx, ids, 60))
+    assert.ok(first < second)
+    await deps.db.transaction(async (tx) => {
+      const key = (await findKey(tx, domain.identity.id)) ?? assert.fail()
+      const [row] = await lockByKey(tx, key)
+      assert.equal(row?.lease_no, second)
+      for (const write of [markRegistered, markRetired, release]) {
+        assert.equal(await write(tx, ids, first), 0)
+      }
+      assert.equal(await release(tx, ids, second), 1)
+    })
+    assert.deepEqual(await states(domain.name), ['registering'])
   })
 })

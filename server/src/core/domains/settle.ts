@@ -12,6 +12,7 @@ import {
   awaitAcceptance,
   deleteKeys,
   findKey,
+  holdsLease,
   type IdentityKey,
   isRetiring,
   lease,
@@ -25,6 +26,7 @@ import {
   markRetired,
   postpone,
   release,
+  startAgain,
   type Unsettled,
 } from './identities.sql.ts'
 import { dkimAliasRecord, type WantedRecord } from './records.ts'
@@ -40,6 +42,10 @@ import { dkimAliasRecord, type WantedRecord } from './records.ts'
  * ended begins again.
  *
  * The lease is longer than the calls can last, and who finds that too much of it has gone by makes no call any more.
+ *
+ * Each lease has a number, larger than those before it. A worker whose lease has run out and was given to another writes
+ * nothing of what it did: the other one has decided since. The one exception is a deregistration that came late: what the
+ * other one has registered since is then gone at the provider, and is to be registered again.
  */
 export interface SettleDeps {
   db: Db
@@ -66,10 +72,10 @@ export async function settleIdentity(deps: SettleDeps, identityId: number): Prom
   for (let round = 0; round < maxRounds; round++) {
     const mail = await mailUnder(deps, key)
     const claimedAt = performance.now()
-    const call = await deps.db.transaction((tx) => claimKey(tx, key, mail))
-    if (call === undefined) return
+    const claim = await deps.db.transaction((tx) => claimKey(tx, key, mail))
+    if (claim === undefined) return
     const mayCall = () => performance.now() - claimedAt < lastCallAfterMs
-    if (await settleOnce(deps, key, call, mayCall)) return
+    if (await settleOnce(deps, key, claim, mayCall)) return
   }
 }
 
@@ -102,8 +108,13 @@ function callFor(identities: readonly Unsettled[]): Call {
   return living.some(({ state }) => state !== 'registered') ? 'register' : 'none'
 }
 
+interface Claim {
+  call: Call
+  leaseNo: number
+}
+
 /** Undefined when there is nothing to do, or when somebody is at it. */
-async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Call | undefined> {
+async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Claim | undefined> {
   const all = await lockByKey(tx, key)
   const isSettled = all.every(({ state }) => state === 'registered')
   if (isSettled || all.some(({ is_leased }) => is_leased)) return undefined
@@ -113,18 +124,18 @@ async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Call
     await postpone(tx, idsOf(all), isWaiting ? retryWhileMailWaitsSeconds : retryWhileUnknownSeconds)
     return undefined
   }
-  await lease(tx, idsOf(all), leaseSeconds)
-  return call
+  return { call, leaseNo: await lease(tx, idsOf(all), leaseSeconds) }
 }
 
 /** False when the decision was overtaken by an edit. */
 async function settleOnce(
   deps: SettleDeps,
   key: IdentityKey,
-  call: Call,
+  claim: Claim,
   mayCall: () => boolean,
 ): Promise<boolean> {
   const { db, providers, log } = deps
+  const { call } = claim
   try {
     const provider = providers[key.provider]
     // An identity in another account or region is another one, and may live there while it is to go here.
@@ -136,25 +147,32 @@ async function settleOnce(
     for (;;) {
       // Asked anew: an edit may have come meanwhile.
       const mail = await mailUnder(deps, key)
-      const isWritten = await db.transaction((tx) => writeDown(tx, key, call, { registration, mail }))
+      const isWritten = await db.transaction((tx) => writeDown(tx, key, claim, { registration, mail }))
       if (isWritten !== undefined) return isWritten
     }
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
     log.warn({ err: error, domain: key.name, provider: key.provider }, 'a provider failed; tried again later')
-    await db.transaction((tx) => noteFailure(tx, key, error))
+    await db.transaction((tx) => noteFailure(tx, key, claim, error))
     return true
   }
 }
 
-async function noteFailure(tx: Tx, key: IdentityKey, { message }: ProviderFailure): Promise<void> {
+async function noteFailure(
+  tx: Tx,
+  key: IdentityKey,
+  { leaseNo }: Claim,
+  { message }: ProviderFailure,
+): Promise<void> {
   const all = await lockByKey(tx, key)
+  if (!holdsLease(all, leaseNo)) return
   const [registered, unsettled] = partition(all, ({ state }) => state === 'registered')
-  await release(tx, idsOf(registered))
+  await release(tx, idsOf(registered), leaseNo)
   const attempts = Math.max(0, ...unsettled.map(({ attempts }) => attempts))
   await markFailed(
     tx,
     idsOf(unsettled),
+    leaseNo,
     message,
     Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** attempts),
   )
@@ -164,28 +182,33 @@ async function noteFailure(tx: Tx, key: IdentityKey, { message }: ProviderFailur
 async function writeDown(
   tx: Tx,
   key: IdentityKey,
-  made: Call,
+  { call: made, leaseNo }: Claim,
   { registration, mail }: { registration: Registration | undefined; mail: MailUnder },
 ): Promise<boolean | undefined> {
   const domains = await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
   if (all.some((one) => isLiving(one) && !domains.includes(one.domain_id ?? 0))) return undefined
+  const [registered, others] = partition(all, ({ state }) => state === 'registered')
+  if (!holdsLease(all, leaseNo)) {
+    // Another worker registered it after the lease had run out, or is about to, and what was done here has undone it.
+    if (made === 'deregister') await startAgain(tx, idsOf(all.filter(isLiving)))
+    return false
+  }
   const needed = callFor(all)
   if (needed !== made && !(needed === 'none' && made === 'register')) {
-    const [registered, others] = partition(all, ({ state }) => state === 'registered')
-    // Somebody registered it after the lease had run out, and what was done here has undone it.
-    await (made === 'deregister' ? markLost : release)(tx, idsOf(registered))
-    await release(tx, idsOf(others))
+    if (made === 'deregister') await markLost(tx, idsOf(registered))
+    else await release(tx, idsOf(registered), leaseNo)
+    await release(tx, idsOf(others), leaseNo)
     return false
   }
   const [living, retiring] = partition(all, isLiving)
-  if (registration) await writeRegistration(tx, living, dkimAliases(key.name, registration))
-  else await release(tx, idsOf(living))
-  const [done, others] = partition(idsOf(retiring), (id) => mail.get(id) === 'none')
-  const [waiting, unknown] = partition(others, (id) => mail.get(id) === 'waits')
-  await postpone(tx, waiting, retryWhileMailWaitsSeconds)
-  await postpone(tx, unknown, retryWhileUnknownSeconds)
-  await markRetired(tx, done)
+  if (registration) await writeRegistration(tx, living, leaseNo, dkimAliases(key.name, registration))
+  else await release(tx, idsOf(living), leaseNo)
+  const [done, undone] = partition(idsOf(retiring), (id) => mail.get(id) === 'none')
+  const [waiting, unknown] = partition(undone, (id) => mail.get(id) === 'waits')
+  await postpone(tx, waiting, retryWhileMailWaitsSeconds, leaseNo)
+  await postpone(tx, unknown, retryWhileUnknownSeconds, leaseNo)
+  await markRetired(tx, done, leaseNo)
   await deleteKeys(tx, done)
   return true
 }
@@ -194,9 +217,10 @@ async function writeDown(
 async function writeRegistration(
   tx: Tx,
   living: readonly Unsettled[],
+  leaseNo: number,
   aliases: readonly WantedRecord[],
 ): Promise<void> {
-  await markRegistered(tx, idsOf(living))
+  await markRegistered(tx, idsOf(living), leaseNo)
   for (const { project_id, domain_id } of living) {
     if (domain_id === null) continue
     await replaceAliases(tx, project_id, domain_id, aliases)

@@ -12,16 +12,29 @@ export interface RecipientRow {
   project_id: number
   address: string
   status: string
+  /** How many reports were taken before this one. */
+  reports: number
+  /** Its status has changed within the time in which a delay is reported once. */
+  is_recent: boolean
+  /** Its status has not changed for as long as reports are taken. */
+  is_expired: boolean
+  /** The very same report was taken before. */
+  is_repeated: boolean
+}
+
+/** For how long: see feedback.ts. */
+export interface ReportAges {
+  delayHours: number
+  reportDays: number
 }
 
 const isThisOne = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
   shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}`
 
-/** False when it was noted before, or nobody knows the recipient. Whoever notes the same at once is waited for. */
-export async function noteSeen(tx: Tx, recipient: RecipientKey, digest: Buffer): Promise<boolean> {
+/** False when it was noted before. The recipient is locked, so nobody notes the same at once. */
+export async function noteSeen(tx: Tx, projectId: number, digest: Buffer): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    insert into mail.feedback_seen (project_id, digest)
-    select project_id, ${digest} from mail.recipients where ${isThisOne(recipient)}
+    insert into mail.feedback_seen (project_id, digest) values (${projectId}, ${digest})
     on conflict do nothing`.execute(tx)
   return numAffectedRows === 1n
 }
@@ -40,6 +53,12 @@ export async function findTrace(
   const { rows } = await sql<{ trace: Buffer | null }>`
     select trace from mail.messages where shard = ${shard} and id = ${messageId}`.execute(tx)
   return rows[0]?.trace
+}
+
+/** Whether there is something left to do. No row is added later, so what is not there need not be deleted. */
+export async function lockDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
+  const { rows } = await sql`select from mail.dispatch where ${isThisOne(recipient)} for update`.execute(tx)
+  return rows.length === 1
 }
 
 /**
@@ -77,13 +96,26 @@ export async function settleAttempt(tx: Tx, recipient: RecipientKey): Promise<vo
      where ${isThisOne(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
 }
 
-export async function lock(tx: Tx, recipient: RecipientKey): Promise<RecipientRow | undefined> {
+/** `is_repeated` may miss a report that is taken at this moment; `noteSeen` does not. */
+export async function lock(
+  tx: Tx,
+  recipient: RecipientKey,
+  digest: Buffer,
+  { delayHours, reportDays }: ReportAges,
+): Promise<RecipientRow | undefined> {
   const { rows } = await sql<RecipientRow>`
-    select project_id, address, status from mail.recipients where ${isThisOne(recipient)}
-    for no key update`.execute(tx)
+    select project_id, address, status, reports,
+           updated_at > postern.now() - make_interval(hours => ${delayHours}) as is_recent,
+           updated_at < postern.now() - make_interval(days => ${reportDays}) as is_expired,
+           exists (select from mail.feedback_seen as seen
+                    where seen.shard = recipients.shard and seen.project_id = recipients.project_id
+                      and seen.digest = ${digest}) as is_repeated
+      from mail.recipients as recipients where ${isThisOne(recipient)}
+       for no key update`.execute(tx)
   return rows[0]
 }
 
+/** The report that says so is counted with it. */
 export async function setStatus(
   tx: Tx,
   recipient: RecipientKey,
@@ -91,8 +123,13 @@ export async function setStatus(
   reply: string | null,
 ): Promise<void> {
   await sql`
-    update mail.recipients set status = ${status}, reply = ${reply}, updated_at = postern.now()
-    where ${isThisOne(recipient)}`.execute(tx)
+    update mail.recipients
+       set status = ${status}, reply = ${reply}, updated_at = postern.now(), reports = reports + 1
+     where ${isThisOne(recipient)}`.execute(tx)
+}
+
+export async function countReport(tx: Tx, recipient: RecipientKey): Promise<void> {
+  await sql`update mail.recipients set reports = reports + 1 where ${isThisOne(recipient)}`.execute(tx)
 }
 
 export interface ForwardedRow {

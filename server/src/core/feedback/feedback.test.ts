@@ -4,7 +4,13 @@ import { describe, test } from 'node:test'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { mailRows, type TestMail } from '../../testing/mail-rows.ts'
 import { Chance, seed } from '../../testing/random.ts'
-import { applyFeedback, type Feedback, type FeedbackKind, forgetSeenFeedback } from './feedback.ts'
+import {
+  applyFeedback,
+  type Feedback,
+  type FeedbackKind,
+  forgetSeenFeedback,
+  reportsAtMost,
+} from './feedback.ts'
 
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
@@ -72,7 +78,10 @@ describe('feedback', () => {
         ...underway.flatMap((status) => kinds.map((kind) => `${status} ${kind}`)),
         'delivered bounced',
         'delivered complained',
-      ].sort(),
+      ]
+        // It was deferred a moment ago.
+        .filter((move) => move !== 'deferred deferred')
+        .sort(),
     )
   })
 
@@ -121,7 +130,7 @@ describe('feedback', () => {
     ])
     const again = await makeMail(project, { address: 'no.body@example.net' })
     await apply(reportOf(again, 'complained'))
-    assert.equal((await suppressed(project))[1]?.reason, 'bounce', 'the first reason stays')
+    assert.equal((await suppressed(project))[1]?.reason, 'complaint', 'a complaint replaces any other reason')
   })
 
   test('about a message that nobody knows is told apart and leaves nothing behind', async () => {
@@ -160,6 +169,88 @@ describe('feedback', () => {
     )
     await db.transaction(forgetSeenFeedback)
     assert.equal((await seen()).length, 0)
+  })
+})
+
+describe('reports about one recipient', () => {
+  const seenOf = (project: number) =>
+    database.query('select from mail.feedback_seen where project_id = $1', [project])
+  const reportsOf = async ({ messageId }: TestMail) =>
+    (await database.query('select reports from mail.recipients where message_id = $1', [messageId]))[0]
+  const age = ({ messageId }: TestMail, by: string) =>
+    database.query(
+      'update mail.recipients set updated_at = updated_at - $2::interval where message_id = $1',
+      [messageId, by],
+    )
+
+  test('of 500 different delays one is an event, and no other leaves a row', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => apply(reportOf(mail, 'deferred'))))
+    assert.equal(outcomes.filter((outcome) => outcome === 'applied').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'coalesced').length, 499)
+    assert.deepEqual(await typesOf(mail), ['message.deferred'])
+    assert.deepEqual(await countsOf(project), { deferred: 1 })
+    assert.equal((await seenOf(project)).length, 1)
+    assert.deepEqual(await reportsOf(mail), { reports: 1 })
+  })
+
+  test('a delay is an event again after six hours, and a last word at any time', async () => {
+    const mail = await makeMail(newProject())
+    await apply(reportOf(mail, 'deferred'))
+    await age(mail, '5 hours 59 minutes')
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'coalesced')
+    await age(mail, '1 minute')
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'applied')
+    assert.equal(await apply(reportOf(mail, 'bounced')), 'applied')
+    assert.deepEqual(await typesOf(mail), ['message.deferred', 'message.deferred', 'message.bounced'])
+  })
+
+  test('a delay of mail that may be with an MTA settles that, though it is no event', async () => {
+    const project = newProject()
+    const mail = await makeMail(project, { status: 'deferred', dispatch: 'leased' })
+    await database.query(
+      `insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, outcome, started_at)
+       values ($1, 0, 1, $2, 'service', 'unknown', postern.now())`,
+      [mail.messageId, project],
+    )
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'overtaken')
+    assert.equal((await stateOf(mail)).dispatch, null)
+    assert.deepEqual(await typesOf(mail), ['message.sent'])
+  })
+
+  test('are taken up to a number, however many come at once', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    const many = Array.from({ length: reportsAtMost + 60 }, () => reportOf(mail, 'delivered'))
+    const outcomes = await Promise.all(many.map(apply))
+    assert.equal(outcomes.filter((outcome) => outcome === 'limited').length, 60)
+    assert.equal((await seenOf(project)).length, reportsAtMost)
+    assert.deepEqual(await reportsOf(mail), { reports: reportsAtMost })
+    assert.equal(await apply(reportOf(mail, 'bounced', { status: '5.1.1' })), 'limited')
+    assert.equal((await stateOf(mail)).status, 'delivered')
+    assert.deepEqual(await suppressed(project), [])
+    assert.equal(await apply(reportOf(await makeMail(project), 'bounced')), 'applied', 'of another one')
+  })
+
+  test('are not taken two weeks after its last change; complaints are', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    await age(mail, '13 days 23 hours')
+    assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
+    await age(mail, '14 days 1 minute')
+    for (const kind of ['delivered', 'deferred', 'bounced', 'failed'] as const) {
+      assert.equal(await apply(reportOf(mail, kind)), 'expired', kind)
+    }
+    assert.equal((await stateOf(mail)).status, 'delivered')
+    assert.equal(await apply(reportOf(mail, 'complained')), 'applied')
+    assert.equal((await suppressed(project)).length, 1)
+  })
+
+  test('are taken while its mail waits, however long ago its status has changed', async () => {
+    const mail = await makeMail(newProject(), { status: 'deferred', dispatch: 'leased' })
+    await age(mail, '20 days')
+    assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
   })
 })
 

@@ -4,11 +4,12 @@ import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
 import { type RecipientEvent, storable } from '../messages/events.ts'
 import { suppressComplained } from '../suppressions/automatic.ts'
 import {
+  countReport,
   deleteDispatch,
   deleteDoubtful,
   deleteSeen,
-  findAddress,
   lock,
+  lockDispatch,
   noteSeen,
   type RecipientKey,
   type RecipientRow,
@@ -39,6 +40,12 @@ export type Outcome =
   | 'unknown'
   /** True, perhaps, but nothing that changes what the mail has become. */
   | 'overtaken'
+  /** One more delay of mail whose delay was reported a short while ago. */
+  | 'coalesced'
+  /** So many reports about this recipient were taken that no further one is. */
+  | 'limited'
+  /** Nothing was heard of the mail for so long that its return path is not believed any more. */
+  | 'expired'
 
 /**
  * From which statuses a word leads on; all others it leaves as they are (server/migrations/000008_mail.sql has the whole
@@ -49,13 +56,41 @@ const movesFrom: Record<FeedbackKind, readonly string[]> = {
   // Told by a provider that has taken it. Once anybody knows that, it is nothing new.
   sent: ['scheduled', 'queued'],
   delivered: underway,
-  // A second delay is told, too.
+  // A later delay, too, but not within `delayHours`.
   deferred: underway,
   // One machine took it, and another, further on, did not.
   bounced: [...underway, 'delivered'],
   failed: underway,
   complained: [...underway, 'delivered'],
 }
+
+/**
+ * Whoever receives a mail has its return path, and can send any number of reports there. So what the reports about one
+ * recipient can cause is limited, under the recipient's lock. What is beyond a limit leaves no row, only a count in
+ * `postern_reports_total`.
+ *
+ * - A delay is an event once in `delayHours`. MTAs keep mail for five days as a rule: 20 delays at most.
+ * - `reportsAtMost`: those 20, and as many again. A mail has one to five; more come where an address stands for a list, of
+ *   which each reader's MTA reports.
+ * - `reportDays` after the last change an MTA has given up the mail (five days) and its report (five more). A complaint is
+ *   taken for as long as the recipient is kept: people complain when they read.
+ */
+const delayHours = 6
+export const reportsAtMost = 40
+const reportDays = 14
+
+type Refused = Extract<Outcome, 'repeated' | 'coalesced' | 'limited' | 'expired'>
+
+/** `isQueued`: a delay of mail of which it is not known whether an MTA has it says that one does, and is looked at. */
+function refusalOf(kind: FeedbackKind, before: RecipientRow, isQueued: boolean): Refused | undefined {
+  if (before.is_repeated) return 'repeated'
+  if (before.reports >= reportsAtMost) return 'limited'
+  if (before.is_expired && !isQueued && kind !== 'complained') return 'expired'
+  return isCoalesced(kind, before) && !isQueued ? 'coalesced' : undefined
+}
+
+const isCoalesced = (kind: FeedbackKind, { status, is_recent }: RecipientRow): boolean =>
+  kind === 'deferred' && status === 'deferred' && is_recent
 
 /**
  * Applies one report, in one transaction, exactly once however often it comes, and in whatever order reports come.
@@ -67,22 +102,20 @@ export async function applyFeedback(
   feedback: Feedback,
   suppressOn: ReadonlySet<string>,
 ): Promise<Outcome> {
-  if (!(await noteSeen(tx, feedback, feedback.digest))) {
-    return (await findAddress(tx, feedback)) === undefined ? 'unknown' : 'repeated'
-  }
-  const { kind, status } = feedback
-  // The last word of any attempt is the mail's: whoever still means to hand it over would send it twice. A delay is no
-  // last word, but tells of mail that somebody has.
-  const isHandedOver =
-    kind === 'deferred' ? await deleteDoubtful(tx, feedback) : await deleteDispatch(tx, feedback)
-  if (isHandedOver) await settleAttempt(tx, feedback)
-  const before = await lock(tx, feedback)
+  const { kind, digest } = feedback
+  const isQueued = await lockDispatch(tx, feedback)
+  const before = await lock(tx, feedback, digest, { delayHours, reportDays })
   if (!before) return 'unknown'
-  const isMoved = movesFrom[kind].includes(before.status) && (kind !== 'sent' || isHandedOver)
+  const refusal = refusalOf(kind, before, isQueued)
+  if (refusal) return refusal
+  if (!(await noteSeen(tx, before.project_id, digest))) return 'repeated'
+  const isHandedOver = isQueued && (await endDispatch(tx, feedback))
+  const isMoved =
+    movesFrom[kind].includes(before.status) && (kind !== 'sent' || isHandedOver) && !isCoalesced(kind, before)
   if (isMoved) {
-    const said = feedback.diagnostic ?? status
+    const said = feedback.diagnostic ?? feedback.status
     await setStatus(tx, feedback, kind, said === null ? null : storable(said))
-  }
+  } else await countReport(tx, feedback)
   const earlier = await takeEarlier(tx, feedback)
   if (kind === 'complained') {
     const { project_id: projectId, address: recipient } = before
@@ -96,6 +129,17 @@ export async function applyFeedback(
     suppressOn,
   )
   return isMoved ? 'applied' : 'overtaken'
+}
+
+/**
+ * The last word of any attempt is the mail's: whoever still means to hand it over would send it twice. A delay is no last
+ * word, but tells of mail that somebody has.
+ */
+async function endDispatch(tx: Tx, feedback: Feedback): Promise<boolean> {
+  const isHandedOver =
+    feedback.kind === 'deferred' ? await deleteDoubtful(tx, feedback) : await deleteDispatch(tx, feedback)
+  if (isHandedOver) await settleAttempt(tx, feedback)
+  return isHandedOver
 }
 
 interface Changes {
@@ -117,7 +161,7 @@ function consequencesOf(
   return { events, counts: isHandedOver || isMoved ? [counts] : [] }
 }
 
-// An MTA gives up on a report that it cannot deliver after five days or so; nobody brings one again after that.
-export const seenDays = 14
+// No MTA brings a report again after that.
+export const seenDays = reportDays
 
 export const forgetSeenFeedback = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

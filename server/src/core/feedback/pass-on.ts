@@ -1,5 +1,5 @@
 import { readInternationalAddress } from '../../mail/address.ts'
-import { receivedField, shownFields } from '../../mail/trace.ts'
+import { receivedField } from '../../mail/trace.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { ByteLimits } from '../caps/caps.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
@@ -14,18 +14,17 @@ import { findForwarded, type RecipientKey } from './feedback.sql.ts'
 export async function passOn(
   tx: Tx,
   key: RecipientKey,
-  raw: Buffer,
+  { raw, hasNul, from, subject }: { raw: Buffer; hasNul: boolean; from: string; subject: string },
   { name, byteLimits }: { name: string; byteLimits: ByteLimits },
 ): Promise<boolean> {
   const mail = await findForwarded(tx, key)
-  if (!mail?.is_sender_confirmed || mail.envelope_from === '' || raw.includes(0)) return false
+  if (!mail?.is_sender_confirmed || mail.envelope_from === '' || hasNul) return false
   if ('fault' in readInternationalAddress(mail.envelope_from)) return false
   const hop = receivedField({
     ...{ helo: 'feedback', ip: '127.0.0.1', by: name, isTls: false, isUtf8: false },
     ...{ id: key.messageId, at: mail.now },
   })
   const content = Buffer.concat([Buffer.from(hop), raw])
-  const { from, subject } = shownFields(raw)
   const report = {
     senderDomain: mail.name,
     draft: {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type FeedbackReport, readFeedbackReport } from '../../mail/arf.ts'
-import { readDsn } from '../../mail/dsn.ts'
+import type { FeedbackReport } from '../../mail/arf.ts'
+import type { IncomingReport } from '../../mail/incoming-report.ts'
 import type { Cells } from '../../platform/db/cells.ts'
 import type { Logger } from '../../platform/log.ts'
 import { metrics } from '../../platform/metrics.ts'
@@ -27,27 +27,38 @@ export interface FeedbackDeps {
   log: Logger
 }
 
+/** A report as it came, and as a thread has parsed it; `read` is undefined where that took too long. */
+export interface Brought {
+  raw: Buffer
+  read: IncomingReport | undefined
+}
+
 /**
  * Takes in what was sent to a return path (`mail` is what that says), or to an address for complaints. A return path of
  * mail that was sent on says whose it was, and not which; a report names it by the envelope id, under the same signature.
  *
  * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
  */
-export async function takeReport(deps: ReportDeps, raw: Buffer, mail: VerpToken | undefined): Promise<void> {
+export async function takeReport(
+  deps: ReportDeps,
+  { raw, read }: Brought,
+  mail: VerpToken | undefined,
+): Promise<void> {
   const { cells, log, suppressOn } = deps
-  const told = await understand(deps, raw, mail)
-  if (!told) {
+  const told = read && (await understand(deps, read, mail))
+  if (!read || !told) {
     metrics.reports.add({ kind: 'none', outcome: 'ignored' })
     log.info({ message_id: mail?.messageId, size: raw.length }, 'mail that is no report was ignored')
     return
   }
   const began = new Date()
-  const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, raw) }
+  const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, read.digest) }
   const isFailure = feedback.kind === 'bounced' || feedback.kind === 'failed'
   const db = cells.ofShard(feedback.shard).mail
   const { outcome, isPassedOn } = await db.transaction(async (tx) => {
     const outcome = await applyFeedback(tx, feedback, suppressOn)
-    const isPassedOn = outcome === 'applied' && isFailure && (await passOn(tx, feedback, raw, deps))
+    const isPassedOn =
+      outcome === 'applied' && isFailure && (await passOn(tx, feedback, { raw, ...read }, deps))
     return { outcome, isPassedOn }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
@@ -65,16 +76,14 @@ interface Told {
 
 async function understand(
   deps: FeedbackDeps,
-  raw: Buffer,
+  { complaint, dsn }: IncomingReport,
   mail: VerpToken | undefined,
 ): Promise<Told | undefined> {
-  const complaint = await readFeedbackReport(raw)
   if (complaint) {
     const about = mail ?? reportedMail(deps.keys, complaint)
     const heard = hearComplaint(complaint.feedbackType)
     return about && heard && { mail: about, heard }
   }
-  const dsn = await readDsn(raw)
   const about = dsn && (mail ?? mailOf(deps.keys, `${dsn.envid}@`))
   if (!about) return undefined
   // Who the mail went to matters only where the report speaks of several.
@@ -96,6 +105,6 @@ function reportedMail(
   return undefined
 }
 
-/** The mail is part of it: two recipients may be told the same to the byte. */
-export const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, raw: Buffer): Buffer =>
-  createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(raw).digest()
+/** The mail is part of it: two recipients may be told the same to the byte. `report`: its octets, or a digest of them. */
+export const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, report: Uint8Array): Buffer =>
+  createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(report).digest()

@@ -2,33 +2,33 @@ import type { Authentication } from '../../mail/authentication.ts'
 import type { ParsedMail } from '../../mail/parsed.ts'
 import { type LinkKeys, makeLink } from './link.ts'
 
-/** What an endpoint is told of a mail: everything that fits, and links to the rest. */
+/** What endpoints are told of a mail: everything that fits, and links to the rest. */
 export interface Received {
-  inboundId: string
-  shard: number
-  bodyId: string
-  envelope: { from: string; to: string }
   authentication: Authentication
   /** Null where it could not be read. */
   parsed: ParsedMail | null
 }
 
+/** What links to a mail are made of. It crosses between threads. */
 export interface Linking {
+  shard: number
+  bodyId: string
   keys: LinkKeys
   /** Where `postern api` is reached. */
-  publicUrl: URL
+  publicUrl: string
   now: Date
 }
 
 const maxBytes = 2 * 1024 * 1024
-/** Of all the events of one mail together. */
+/** Of all the events of one mail together: an endpoint receives each of them. */
 const maxBytesTogether = 8 * 1024 * 1024
 
 /**
- * The `data` of `inbound.received`. What is left out where there is not room for all of it: the contents of attachments
+ * The part of the `data` of `inbound.received` that all events of a mail share, as JSON. It is made and stored once, however
+ * many addresses the mail came to. What is left out where there is not room for all of it: the contents of attachments
  * (their links are there), then the HTML, the text, and the header. Of a mail to many addresses, each has less room.
  */
-export function receivedData(received: Received, links: Linking, mails = 1): object {
+export function receivedJson(received: Received, links: Linking, mails: number): string {
   const room = Math.min(maxBytes, maxBytesTogether / mails)
   const steps: Partial<ParsedMail>[] = [
     {},
@@ -39,14 +39,14 @@ export function receivedData(received: Received, links: Linking, mails = 1): obj
   ]
   const parsed = received.parsed ?? unread
   let [cut, isInline]: [ParsedMail, boolean] = [parsed, true]
-  let data = dataOf(received, cut, isInline, links)
+  let json = jsonOf(received, cut, isInline, links)
   for (const step of [null, ...steps]) {
-    if (Buffer.byteLength(JSON.stringify(data)) <= room) break
+    if (Buffer.byteLength(json) <= room) break
     if (step === null) isInline = false
     else cut = { ...cut, ...withheld(step, parsed) }
-    data = dataOf(received, cut, isInline, links)
+    json = jsonOf(received, cut, isInline, links)
   }
-  return data
+  return json
 }
 
 /** What was not there is not cut. */
@@ -61,24 +61,22 @@ const unread: ParsedMail = {
   ...{ text: null, text_truncated: false, html: null, html_truncated: false, attachments: [] },
 }
 
-function dataOf(
-  { inboundId, shard, bodyId, envelope, authentication, parsed }: Received,
+function jsonOf(
+  { authentication, parsed }: Received,
   { attachments, ...mail }: ParsedMail,
   isInline: boolean,
-  { keys, publicUrl, now }: Linking,
-): object {
+  { shard, bodyId, keys, publicUrl, now }: Linking,
+): string {
   const linkTo = (attachment: number | null) =>
     new URL(`/v1/inbound/${makeLink(keys, { shard, bodyId, attachment }, now)}`, publicUrl).href
-  return {
-    inbound_id: inboundId,
+  return JSON.stringify({
     is_parsed: parsed !== null,
     ...mail,
-    envelope,
     attachments: attachments.map(({ content, ...attachment }, no) => {
       const inline = isInline && content !== null ? Buffer.from(content).toString('base64') : null
       return { ...attachment, content: inline, url: inline === null ? linkTo(no) : null }
     }),
     authentication,
     raw_url: linkTo(null),
-  }
+  })
 }

@@ -16,8 +16,9 @@ const dns = { servers: [`127.0.0.1:${mute.address().port}`] }
 const client = { ip: '192.0.2.1', helo: 'client.example', sender: 'ada@example.com' }
 const mail = (fields: string) => Buffer.from(`From: ada@example.com\r\n${fields}\r\nHello\r\n`)
 const asked = (raw: Buffer) => ({
-  ...{ raw, client, name: 'mx.example', forwards: [], isParsed: false },
+  ...{ raw, client, name: 'mx.example', recipients: [], forwards: [], reading: null },
 })
+const someone = { network: '192.0.2.1', addressee: 'project 1' }
 
 test('signatures that are made to take minutes are not evaluated, and others are', async (t) => {
   const resolver = () => Promise.reject(Object.assign(new Error('no such record'), { code: 'ENODATA' }))
@@ -39,6 +40,6 @@ test('a thread that hangs is ended, whoever waits for it is told so, and the nex
   const examiners = new Examiners({ dns, limits: { judgedWithinMs: 60_000, silentMs: 300 } })
   cleanUp(() => examiners.close())
   for (let n = 0; n < 2; n++) {
-    await assert.rejects(examiners.examine(asked(mail(''))), /hangs/)
+    await assert.rejects(examiners.examine(asked(mail('')), someone), /hangs/)
   }
 })

@@ -10,7 +10,7 @@ export interface Asked {
 }
 
 export interface RoutingFacts {
-  /** Of control.mail_holder: 0 when several claim the name; null when nobody does. */
+  /** Of control.mail_holder: 0 when several claim the name, or another project has held it; null when no project claims it. */
   holder_id: number | null
   /** Null where the project that is asked about has no such domain. */
   domain_id: number | null
@@ -33,6 +33,7 @@ export async function findRoutingFacts(
   tx: ReadTx,
   asked: readonly Asked[],
   projectId: number | null,
+  domainId: number | null,
 ): Promise<RoutingFacts[]> {
   const { rows } = await sql<Omit<RoutingFacts, 'route'> & { route: StoredRoute | null }>`
     select holder.id as holder_id, domains.id as domain_id, domains.name as domain_name,
@@ -46,7 +47,8 @@ export async function findRoutingFacts(
       left join control.domains as domains
         on domains.name = asked.name
        and case when ${projectId}::bigint is null then domains.id = holder.id
-                else domains.project_id = ${projectId}::bigint end
+                else domains.project_id = ${projectId}::bigint
+                     and domains.id = coalesce(${domainId}::bigint, domains.id) end
       left join control.projects as projects on projects.id = domains.project_id
       left join control.identities as identities
         on identities.domain_id = domains.id and identities.retiring_at is null
@@ -62,10 +64,15 @@ export async function findRoutingFacts(
 }
 
 /** As JSON has it. */
-type StoredRoute = Omit<RouteRow, 'created_at' | 'updated_at'> & { created_at: string; updated_at: string }
+type StoredRoute = Omit<RouteRow, 'created_at' | 'updated_at' | 'forward_confirmed_at'> & {
+  created_at: string
+  updated_at: string
+  forward_confirmed_at: string | null
+}
 
 const routeRow = (route: StoredRoute): RouteRow => ({
   ...route,
   created_at: new Date(route.created_at),
   updated_at: new Date(route.updated_at),
+  forward_confirmed_at: route.forward_confirmed_at === null ? null : new Date(route.forward_confirmed_at),
 })

@@ -12,7 +12,7 @@ import type { RoutingMatch } from './wire.ts'
  *
  * A route for the address wins over one for the address without its tag (`ada+news@` is `ada@`), and that over the
  * catch-all; those that are switched off are passed over. Whose mail it is at all is decided before: a name belongs to
- * the project that has proved that it owns it, or else to the only one that claims it
+ * the project that has proved that it owns it, or else to the only one that claims it or ever has
  * (docs/decisions/0014-inbound-belongs-to.md).
  */
 export type RoutingOutcome = Static<typeof RoutingMatch>['outcome']
@@ -39,17 +39,19 @@ export interface RoutedDomain {
 export const routingsOf = (tx: ReadTx, addresses: readonly Address[]): Promise<Routing[]> =>
   routingsIn(tx, addresses, null)
 
-/** What this project's routes do with mail for an address. */
+/** What this project's routes do with mail for an address, for an administrator. */
 export async function matchRouting(
   tx: ReadTx,
   projectId: number,
   text: string,
+  /** The one domain of the project that the caller may know of; null: all of them. */
+  domainId: number | null = null,
 ): Promise<Static<typeof RoutingMatch>> {
   const address = readInternationalAddress(text)
   if ('fault' in address) {
     throw new PosternError('invalid_parameter', `The parameter "address" ${address.fault}.`)
   }
-  const [routing] = await routingsIn(tx, [address], projectId)
+  const [routing] = await routingsIn(tx, [address], projectId, domainId)
   if (!routing) throw new Error('an address without an answer')
   const { route, domain } = routing
   return {
@@ -61,12 +63,36 @@ export async function matchRouting(
   }
 }
 
+/**
+ * The same for a customer. One answer for every domain that is not verified: any other would tell whether some project
+ * claims or held the name.
+ */
+export async function matchRoutingForCustomer(
+  tx: ReadTx,
+  projectId: number,
+  text: string,
+  domainId: number | null,
+): Promise<Static<typeof RoutingMatch>> {
+  const match = await matchRouting(tx, projectId, text, domainId)
+  const { domain, route } = match
+  if (!domain || domain.status === 'verified') return match
+  const what = route ? `Route ${route.id} is for this address, but ` : ''
+  return {
+    ...match,
+    outcome: 'domain_not_verified',
+    explanation:
+      `${what}${domain.name} is not verified. Until it is, nothing is forwarded, and senders may be asked to try again ` +
+      'later. Publish the DNS records of the domain and have it verified.',
+  }
+}
+
 async function routingsIn(
   tx: ReadTx,
   addresses: readonly Address[],
   projectId: number | null,
+  domainId: number | null = null,
 ): Promise<Routing[]> {
-  const found = await findRoutingFacts(tx, addresses.map(askedOf), projectId)
+  const found = await findRoutingFacts(tx, addresses.map(askedOf), projectId, domainId)
   return addresses.map((address, at) => {
     const facts = found[at]
     if (!facts) throw new Error('an address that was not looked for')
@@ -102,11 +128,12 @@ function outcomeOf(facts: RoutingFacts, isOfOneProject: boolean): RoutingOutcome
   return route === null ? 'no_route' : takenBy(route, facts)
 }
 
-function takenBy({ action }: RouteRow, facts: RoutingFacts): RoutingOutcome {
+function takenBy({ action, forward_confirmed_at }: RouteRow, facts: RoutingFacts): RoutingOutcome {
   if (action === 'endpoint') return facts.is_endpoint_active ? 'endpoint' : 'endpoint_inactive'
   if (action !== 'forward') return action === 'reject' ? 'reject' : 'drop'
   if (facts.domain_status !== 'verified') return 'domain_not_verified'
-  return facts.provider === 'service' ? 'forward' : 'provider_forwards_nothing'
+  if (facts.provider !== 'service') return 'provider_forwards_nothing'
+  return forward_confirmed_at === null ? 'forward_not_confirmed' : 'forward'
 }
 
 const nameOf = ({ address, domain }: Routing): string =>
@@ -138,4 +165,7 @@ const explanations: Record<RoutingOutcome, (routing: Routing) => string> = {
   provider_forwards_nothing: (one) =>
     `By ${routeOf(one)} it would be forwarded, and the provider of ${nameOf(one)} sends nothing in the name of others: ` +
     `whoever brings mail ${comeAgain}. Use an endpoint, or a domain with the provider "service".`,
+  forward_not_confirmed: (one) =>
+    `Route ${one.route?.id} forwards it to ${one.route?.forward_to}, which has not confirmed yet: senders are asked to try ` +
+    'again later. The address was mailed a link; another one can be sent.',
 }

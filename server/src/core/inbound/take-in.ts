@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import type { Address } from '../../mail/address.ts'
-import { type Authentication, confirmsSender } from '../../mail/authentication.ts'
-import { forwardedField, receivedField, shownFields } from '../../mail/trace.ts'
+import { type Address, addressText } from '../../mail/address.ts'
+import { type Authentication, confirmsSender, forwardVerdict } from '../../mail/authentication.ts'
+import { forwardedField, receivedField, type TraceFault } from '../../mail/trace.ts'
 import type { MailOf } from '../../platform/db/cells.ts'
 import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
+import type { Whose } from '../../platform/fair-queue.ts'
 import { uuid7 } from '../../platform/ids.ts'
-import type { ByteLimits } from '../caps/caps.ts'
+import { metrics } from '../../platform/metrics.ts'
+import type { DailyLimits } from '../caps/caps.ts'
 import type { Signers } from '../dispatch/signers.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
 import { writeEvents } from '../messages/events.ts'
 import { takeInboundQuota } from '../messages/inbound-quota.ts'
 import { inboundBytes } from '../messages/quota.ts'
-import { receivedData } from './event.ts'
-import type { Examined, Examiners } from './examiners.ts'
+import type { ExaminedMail, Examiners } from './examiners.ts'
 import { findMoment, type InboundRow, insertBody, insertInbound } from './inbound.sql.ts'
 import type { LinkKeys } from './link.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
@@ -21,6 +22,8 @@ import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
 /** A mail that somebody brings, whole, to addresses of one project. */
 export interface Arrived {
   raw: Buffer
+  /** Whose turns and budgets its analysis counts for. */
+  whose: Whose
   /** Of the envelope; empty: the null sender. */
   from: string
   to: readonly Address[]
@@ -37,7 +40,7 @@ export interface TakeInDeps {
   signers: Signers
   linkKeys: LinkKeys
   publicUrl: URL
-  byteLimits: ByteLimits
+  byteLimits: DailyLimits
   /** As which we take mail in, and judge it. */
   name: string
 }
@@ -53,6 +56,27 @@ export interface TakenIn {
 /** What an address was accepted for at RCPT is not so any more. */
 export class RoutesMoved extends Error {}
 
+/** Nothing would be left of the mail but a forward, and it may not be forwarded (mail/authentication.ts). */
+export class NotForwarded extends Error {
+  /** False: it may be forwarded once the DNS answers. */
+  readonly isLasting: boolean
+
+  constructor(isLasting: boolean) {
+    super(isLasting ? 'the mail fails DMARC' : 'DMARC could not be evaluated')
+    this.isLasting = isLasting
+  }
+}
+
+/** No route takes such a mail. */
+export class NotTakeable extends Error {
+  readonly fault: TraceFault
+
+  constructor(fault: TraceFault) {
+    super(fault)
+    this.fault = fault
+  }
+}
+
 const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | 'drop' =>
   outcome === 'endpoint' || outcome === 'forward' || outcome === 'drop'
 
@@ -61,10 +85,14 @@ const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | '
  * all its recipients. Once this returns it is there; whoever brings it twice has it taken twice.
  *
  * Routes are looked at twice: before, because what is sent on needs the key of its domain, and in the transaction,
- * because they may have moved meanwhile. Rejects with RoutesMoved then, or as acceptance refuses what is sent on.
+ * because they may have moved meanwhile. Rejects with RoutesMoved then, with NotTakeable, as acceptance refuses what is
+ * sent on, or as the examiners refuse what there is no processor time for.
+ *
+ * A mail that may not be forwarded is refused, unless it is for other routes as well: those take it, and the row of the
+ * forward says why there is no message.
  */
 export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenIn> {
-  const { raw, client, to } = arrived
+  const { raw, client, to, whose } = arrived
   const routings = await deps.routes.glance((tx) => routingsOf(tx, to))
   const plan = planOf(routings)
   const keys = await Promise.all(plan.forwards.map((forward) => keyOf(deps, forward)))
@@ -72,17 +100,38 @@ export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenI
     ...client,
     ...{ by: deps.name, isUtf8: arrived.isUtf8, id: randomBytes(8).toString('hex'), at: new Date() },
   })
-  const examined = await deps.examiners.examine({
-    raw,
-    client: { ...client, sender: arrived.from },
-    name: deps.name,
-    forwards: plan.forwards.map(({ addresses }, at) => ({
-      key: keys[at] as NonNullable<(typeof keys)[number]>,
-      fields: addresses.map(forwardedField).join('') + hop,
-    })),
-    isParsed: plan.hasReader,
-  })
-  return deps.mailOf(plan.projectId).transaction((tx) => write(tx, deps, arrived, plan, examined))
+  const body = plan.hasReader ? await newBody(deps, plan) : null
+  const examined = await deps.examiners.examine(
+    {
+      raw,
+      client: { ...client, sender: arrived.from },
+      name: deps.name,
+      recipients: to.map((address) => addressText(address).toLowerCase()),
+      forwards: plan.forwards.map(({ addresses }, at) => ({
+        key: keys[at] as NonNullable<(typeof keys)[number]>,
+        fields: addresses.map(forwardedField).join('') + hop,
+      })),
+      reading: body && { links: body, readers: plan.readers },
+    },
+    whose,
+  )
+  if ('fault' in examined) throw new NotTakeable(examined.fault)
+  const verdict = plan.forwards.length > 0 ? forwardVerdict(examined.authentication) : 'allowed'
+  if (verdict !== 'allowed') metrics.forwards.add({ outcome: verdict === 'refused' ? 'dmarc' : 'unknown' })
+  const isForwardOnly = routings.every(({ outcome }) => outcome === 'forward')
+  if (verdict === 'unknown' || (verdict === 'refused' && isForwardOnly)) {
+    throw new NotForwarded(verdict === 'refused')
+  }
+  const allowed = { ...examined, isForwarded: verdict === 'allowed' }
+  return deps
+    .mailOf(plan.projectId)
+    .transaction((tx) => write(tx, deps, arrived, plan, allowed, body?.bodyId ?? null))
+}
+
+/** One for all recipients. Its id is in the links, which are made before the transaction. */
+async function newBody({ routes, linkKeys: keys, publicUrl }: TakeInDeps, { projectId }: Plan) {
+  const { now, shard } = await routes.glance((tx) => findMoment(tx, projectId))
+  return { shard, bodyId: uuid7(now.getTime()), keys, publicUrl: publicUrl.href, now }
 }
 
 /** What is to be done with a mail, for one project. */
@@ -92,6 +141,8 @@ interface Plan {
   /** By domain: each sends it on under its own name. */
   forwards: Forward[]
   hasReader: boolean
+  /** Addresses whose mail endpoints get. */
+  readers: number
 }
 
 interface Forward {
@@ -116,8 +167,8 @@ function planOf(routings: Routing[]): Plan {
     if (isNew) forward.recipients.push(route.forward_to)
     forwards.set(domain.id, forward)
   }
-  const hasReader = routings.some(({ outcome }) => outcome === 'endpoint')
-  return { projectId, routings, forwards: [...forwards.values()], hasReader }
+  const readers = routings.filter(({ outcome }) => outcome === 'endpoint').length
+  return { projectId, routings, forwards: [...forwards.values()], hasReader: readers > 0, readers }
 }
 
 async function keyOf({ signers }: TakeInDeps, { domain }: Forward) {
@@ -139,47 +190,59 @@ async function write(
   deps: TakeInDeps,
   { raw, from, to, client, isUtf8 }: Arrived,
   prepared: Plan,
-  examined: Examined,
+  examined: ExaminedMail & { isForwarded: boolean },
+  preparedBodyId: string | null,
 ): Promise<TakenIn> {
   const plan = planOf(await routingsOf(tx, to))
   if (!isSamePlan(plan, prepared)) throw new RoutesMoved()
   const { projectId, routings, hasReader } = plan
-  const { now, shard } = await findMoment(tx, projectId)
-  const shown = shownFields(raw)
-  const bodyId = hasReader ? uuid7(now.getTime()) : null
+  const { now } = await findMoment(tx, projectId)
+  const bodyId = hasReader ? preparedBodyId : null
   const rows = routings.map((routing) => rowOf(routing, now, bodyId))
-  const { authentication, parsed } = examined
-  const readers = rows.flatMap(({ id, endpointId, bodyId, recipient }) =>
-    endpointId === null || bodyId === null ? [] : [{ inboundId: id, endpointId, bodyId, recipient }],
+  const { authentication, told } = examined
+  const events = rows.flatMap(({ id, endpointId, bodyId, recipient }) =>
+    endpointId === null || bodyId === null
+      ? []
+      : [
+          {
+            ...{
+              projectId,
+              type: 'inbound.received' as const,
+              messageId: null,
+              recipientNo: null,
+              endpointId,
+            },
+            ...{ data: { inbound_id: id, envelope: { from, to: recipient } }, inboundBodyId: bodyId },
+          },
+        ],
   )
-  const links = { keys: deps.linkKeys, publicUrl: deps.publicUrl, now }
-  const events = readers.map(({ inboundId, endpointId, bodyId, recipient }) => ({
-    ...{ projectId, type: 'inbound.received' as const, messageId: null, recipientNo: null, endpointId },
-    data: receivedData(
-      { inboundId, shard, bodyId, envelope: { from, to: recipient }, authentication, parsed },
-      links,
-      readers.length,
-    ),
-  }))
-  const kept = (bodyId === null ? 0 : raw.length) + Buffer.byteLength(JSON.stringify(events))
+  const kept = bodyId === null ? 0 : raw.length + (told?.length ?? 0)
   // Before anything is written: what is refused costs no disk.
-  await takeInboundQuota(tx, { projectId, now, bytes: inboundBytes(rows.length, kept) }, deps.byteLimits)
-  const messages = await sendOn(tx, deps.byteLimits, plan, examined, {
+  const sentOn = examined.isForwarded ? plan.forwards : []
+  const forwards = sentOn.reduce((sum, { recipients }) => sum + recipients.length, 0)
+  await takeInboundQuota(
+    tx,
+    { projectId, now, bytes: inboundBytes(rows.length, kept), forwards },
+    deps.byteLimits,
+  )
+  const messages = await sendOn(tx, deps.byteLimits, { ...plan, forwards: sentOn }, examined, {
     from,
     isUtf8,
-    header: shown.from,
-    subject: shown.subject,
+    header: examined.from,
+    subject: examined.subject,
   })
-  if (bodyId !== null) await insertBody(tx, bodyId, projectId, raw)
+  if (forwards > 0) tx.onCommit(() => metrics.forwards.add({ outcome: 'forwarded' }, forwards))
+  if (bodyId !== null && told !== null) await insertBody(tx, { id: bodyId, projectId, content: raw, told })
   await insertInbound(
     tx,
     {
-      ...{ projectId, envelopeFrom: from, fromHeader: shown.from, subject: shown.subject },
+      ...{ projectId, envelopeFrom: from, fromHeader: examined.from, subject: examined.subject },
       ...{ sizeBytes: raw.length, authentication, remoteAddress: client.ip },
     },
     rows.map((row) => ({
       ...row,
       messageId: row.action === 'forward' ? (messages.get(row.domainId) ?? null) : null,
+      notForwarded: row.action === 'forward' && !examined.isForwarded ? ('dmarc' as const) : null,
     })),
   )
   await writeEvents(tx, events)
@@ -196,14 +259,15 @@ interface Sent {
 /** The messages that it becomes, by the domain that sends them. */
 async function sendOn(
   tx: Tx,
-  byteLimits: ByteLimits,
+  byteLimits: DailyLimits,
   { projectId, forwards }: Plan,
-  { forwarded, authentication }: Examined,
+  { forwarded, authentication }: ExaminedMail,
   { from, isUtf8, header, subject }: Sent,
 ): Promise<Map<number, string>> {
   if (forwards.length === 0) return new Map()
   const mails = forwards.map(({ domain, recipients }, at) => {
-    const content = Buffer.from(forwarded[at] ?? [])
+    const { buffer, byteOffset, byteLength } = forwarded[at] ?? new Uint8Array()
+    const content = Buffer.from(buffer, byteOffset, byteLength)
     return {
       senderDomain: domain.name,
       draft: {
@@ -230,7 +294,7 @@ function rowOf(
   { address, outcome, route, domain }: Routing,
   now: Date,
   bodyId: string | null,
-): Omit<InboundRow, 'messageId'> {
+): Omit<InboundRow, 'messageId' | 'notForwarded'> {
   if (!route || !domain || !isTaken(outcome)) throw new RoutesMoved()
   return {
     id: uuid7(now.getTime()),

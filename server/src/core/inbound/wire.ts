@@ -15,6 +15,7 @@ const outcomes = [
   'endpoint_inactive',
   'domain_not_verified',
   'provider_forwards_nothing',
+  'forward_not_confirmed',
 ] as const
 
 /** What would become of mail for an address. */
@@ -25,7 +26,8 @@ export const RoutingMatch = Type.Object(
       description:
         'What the route that takes it does: `endpoint`, `forward`, `reject` or `drop`. Refused for good: `no_route`, ' +
         '`no_domain`, `held_elsewhere`. Refused for now: `contested`, `project_locked`, `endpoint_inactive`, ' +
-        '`domain_not_verified`, `provider_forwards_nothing`.',
+        '`domain_not_verified`, `provider_forwards_nothing`, `forward_not_confirmed`. Customers get `domain_not_verified` for ' +
+        'every domain that is not verified, whether or not other projects claim or held the name.',
     }),
     route: nullable(Route),
     domain: nullable(

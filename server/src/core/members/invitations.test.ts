@@ -8,7 +8,7 @@ import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { startMtaInbox } from '../../testing/mta-inbox.ts'
 import { assertProblem } from '../../testing/problem.ts'
 import { patienceMs } from '../../testing/waiting.ts'
-import { acceptInvitation, sendDueInvitations, sendInvitation } from './invitations.ts'
+import { acceptInvitation, projectLabel, sendDueInvitations, sendInvitation } from './invitations.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()
@@ -40,12 +40,12 @@ const tokenIn = ({ text }: { text: string }): string =>
 const join = (body: object) => new CookieJar(api.url).post('/v1/auth/join', body)
 
 describe('the mail of an invitation', () => {
-  test('says who invites to which project, and holds a token of which only the hash is kept', async () => {
+  test('names the project, and holds a token of which only the hash is kept', async () => {
     const { email, id, token } = await invite()
     const { from, to, text } = mailTo(email)
     assert.deepEqual([from, to], ['postern@example.net', [email]])
     const plain = text.replaceAll('=\r\n', '')
-    for (const part of [owner.user.name, 'Web shop', 'developer', 'http://localhost:8080/v1/auth/join']) {
+    for (const part of ['"Web shop"', `${project.id}`, 'developer', 'http://localhost:8080/v1/auth/join']) {
       assert.ok(plain.includes(part), `${part} is not in: ${plain}`)
     }
     const [row] = await database.query<{ whole: string; is_hash: boolean }>(
@@ -56,6 +56,53 @@ describe('the mail of an invitation', () => {
     assert.equal(row?.is_hash, true)
     assert.ok(!row.whole.includes(token))
     assert.ok(!api.logLines.join('').includes(token))
+  })
+
+  test('has no text of a tenant that could be a link: the project is a number then, its people are not named', async () => {
+    const phishing = 'Your mailbox is full: renew at https://phish.example/renew now'
+    const { owner: mallory, project: shop } = await ownProject({ name: phishing })
+    await database.query('update control.users set name = $2 where id = $1', [
+      mallory.user.id,
+      'Click evil.example',
+    ])
+    const { body } = await mallory.post(`/projects/${shop.id}/members`, {
+      email: 'victim@example.net',
+      role: 'viewer',
+    })
+    await sendInvitation(deps, shop.id, body.id)
+    const plain = mailTo('victim@example.net').text.replaceAll('=\r\n', '')
+    assert.doesNotMatch(plain, /phish|renew|mailbox|evil|Click/)
+    const addresses = [...plain.matchAll(/https?:\/\/[^\s/,]+/g)].map(([address]) => address)
+    assert.deepEqual([...new Set(addresses)], ['http://localhost:8080'])
+    assert.ok(plain.includes(`project number ${shop.id}`), plain)
+  })
+
+  test('is not sent without end: 30 invitations that are withdrawn again are refused beyond the cap', async () => {
+    const capped = await startApi(database, { ...settings, POSTERN_MAX_INVITATIONS_PER_PROJECT_PER_DAY: '4' })
+    const { ownProject: ownCapped } = await customers(capped, database)
+    const { owner: mallory, project: shop } = await ownCapped()
+    const statuses = []
+    for (let n = 0; n < 30; n++) {
+      const { status, body } = await mallory.post(`/projects/${shop.id}/members`, {
+        email: `withdrawn${n}@example.net`,
+        role: 'viewer',
+      })
+      statuses.push(status)
+      if (status !== 201) continue
+      await sendInvitation(deps, shop.id, body.id)
+      await mallory.delete(`/projects/${shop.id}/members/${body.id}`)
+    }
+    assert.deepEqual(
+      statuses,
+      Array.from({ length: 30 }, (_, n) => (n < 4 ? 201 : 422)),
+    )
+    assert.equal(inbox.mails.filter(({ to }) => to[0]?.startsWith('withdrawn')).length, 4)
+    await database.query(`update control.daily_counts set day = day - 1`)
+    const tomorrow = await mallory.post(`/projects/${shop.id}/members`, {
+      email: 'tomorrow@example.net',
+      role: 'viewer',
+    })
+    assert.equal(tomorrow.status, 201, 'the next day begins at none')
   })
 
   test('holds the same token when the job is run again before it was noted as sent', async () => {
@@ -104,6 +151,33 @@ describe('the mail of an invitation', () => {
       [id],
     )
     assert.equal(row?.hash, null)
+  })
+})
+
+describe('the name of a project in a mail', () => {
+  test('is shown where no mail client can make a link of it', () => {
+    for (const name of ['Web shop', "O'Neill & Sons (2026)", 'Überraschung_GmbH', '株式会社', 'a-b, c+d']) {
+      assert.equal(projectLabel(7, name), `the project "${name}" (number 7)`)
+    }
+    assert.equal(projectLabel(7, 'Ｗｅｂ'), 'the project "Web" (number 7)')
+  })
+
+  test('is left out with addresses, links, phone numbers, look-alike dots and characters that hide', () => {
+    const names = ['evil.example', 'www.evil', 'a@b', 'https://x', 'tel:1', 'a/b', 'a\\b', '[x](y)', '<b>']
+    const tricks = [
+      'evil。example',
+      'evil．example',
+      '⒈evil',
+      'evil․com',
+      'a\u200bb',
+      'a\u202eb',
+      'x"y',
+      'x\ny',
+    ]
+    const others = ['call 555 1234', '+49 30 12345', 'a'.repeat(61), 'why?', '#hash', '℀', '']
+    for (const name of [...names, ...tricks, ...others]) {
+      assert.equal(projectLabel(7, name), 'project number 7', JSON.stringify(name))
+    }
   })
 })
 

@@ -1,22 +1,33 @@
-import { createHash, createHmac, hkdfSync } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, randomUUIDv7 } from 'node:crypto'
+import type { Static } from 'typebox'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import type { Logger } from '../../platform/log.ts'
+import { recordProjectActivity, system } from '../activity/activity.ts'
+import { beyond, type Caps, type LimitException } from '../caps/caps.ts'
 import { plainName } from '../text.ts'
 import {
+  countInvitation,
   type Invitation,
   insertInvitedUser,
   join,
+  joinInvited,
+  listExpired,
+  listPending,
   listUnsent,
   lockUnsent,
   markSent,
+  type PendingRow,
+  removeInvitation,
   storeHash,
 } from './invitations.sql.ts'
 import type { MemberRow } from './members.ts'
 import { MailRefused, type SystemMail } from './system-mail.ts'
+import type { PendingInvitation, Role } from './wire.ts'
 
 /**
- * Invitations: an address without an account is mailed a token, and whoever has that becomes the member.
+ * Invitations: an address is mailed a token, and the person who has that becomes the member. An account with the address
+ * can accept without the token.
  *
  * A token is good once, for 14 days, and ends with its row. Only its SHA-256 is kept. It is computed from the member and
  * its version, so that a job that is run again mails the same one; who knows the key could make tokens, but none that
@@ -89,28 +100,82 @@ export async function sendDueInvitations(
   }
 }
 
+/** The text is fixed, and the same whether or not the address has an account. */
 function mailOf(
-  { email, role, project_name, invited_by, ends_at }: Invitation,
+  { email, role, project_id, project_name, ends_at }: Invitation,
   token: string,
-  { origin }: URL,
+  { origin, host }: URL,
 ): Parameters<SystemMail['send']>[0] {
   return {
     to: email,
-    subject: `Invitation to ${project_name}`,
+    subject: `Invitation to a project at ${host}`,
     text: [
-      `${invited_by ?? 'Somebody'} invites you to the project "${project_name}" as ${role}.`,
-      `Your token, good once and until ${ends_at.toISOString()}:`,
+      `You are invited to ${projectLabel(project_id, project_name)} at ${origin} as ${role}.`,
+      `Your token, which can be used once, until ${ends_at.toISOString()}:`,
       token,
       `If you have an account at ${origin}, sign in and send the token to ${origin}/v1/invitations/accept.`,
       `If you have none, send it with your name and a password to ${origin}/v1/auth/join.`,
-      'If you did not expect this, do nothing: the invitation ends by itself.',
+      'If you did not expect this mail, do nothing. The invitation expires.',
     ].join('\n\n'),
   }
 }
 
+// Letters, digits and a few signs, none of which a mail client makes a link of. A dot, a colon, a slash or an @ is not
+// among them, nor is what Unicode compatibility turns into one.
+const linklessName = /^[\p{L}\p{M}\p{Nd} '&+,()_-]{1,60}$/u
+// Phones make a number to call of a few digits more.
+const digitsAtMost = 4
+
+/** A tenant chooses the name: it is shown where it can hold no address, no link and no phone number. */
+export function projectLabel(projectId: number, name: string): string {
+  const plain = name.normalize('NFKC')
+  const isShown = linklessName.test(plain) && (plain.match(/\p{Nd}/gu)?.length ?? 0) <= digitsAtMost
+  return isShown ? `the project "${plain}" (number ${projectId})` : `project number ${projectId}`
+}
+
+/**
+ * Counts an invitation of today: of the project, of the customer who invites (null for an administrator, who is not
+ * counted) and of the address. The exception is the first cap that it goes past.
+ */
+export async function invitationsBeyond(
+  tx: Tx,
+  caps: Caps,
+  projectId: number,
+  userId: number | null,
+  email: string,
+): Promise<LimitException | null> {
+  const { of_project, of_user, of_address } = await countInvitation(tx, projectId, userId, email)
+  const beyondCap = (cap: InvitationCap, count: number) => beyond(cap, caps[cap], count)
+  return (
+    beyondCap('max_invitations_per_project_per_day', of_project) ??
+    beyondCap('max_invitations_per_user_per_day', of_user) ??
+    beyondCap('max_invitations_per_address_per_day', of_address)
+  )
+}
+
+type InvitationCap = `max_invitations_per_${'project' | 'user' | 'address'}_per_day`
+
+export const listInvitationsTo = listPending
+
+export const pendingView = (row: PendingRow): Static<typeof PendingInvitation> => ({
+  id: row.id,
+  project_id: row.project_id,
+  project_name: row.project_name,
+  role: row.role as Role,
+  invited_at: row.invited_at.toISOString(),
+  expires_at: row.expires_at.toISOString(),
+})
+
 /** The signed-in user becomes the member, whatever address the invitation went to: they have the token. */
 export async function acceptInvitation(tx: Tx, token: string, userId: number): Promise<MemberRow> {
-  const joined = tokenForm.test(token) ? await join(tx, hashOf(token), userId) : undefined
+  return joinedOr404(tokenForm.test(token) ? await join(tx, hashOf(token), userId) : undefined)
+}
+
+/** The same without the token: the account has the address that was invited. */
+export const acceptInvitationTo = async (tx: Tx, memberId: number, userId: number): Promise<MemberRow> =>
+  joinedOr404(await joinInvited(tx, memberId, userId))
+
+function joinedOr404(joined: Awaited<ReturnType<typeof join>>): MemberRow {
   if (!joined) throw noInvitation()
   const { is_joined, ...member } = joined
   if (!is_joined) {
@@ -134,6 +199,26 @@ export async function createInvitedUser(tx: Tx, token: string, name: string): Pr
     )
   }
   return userId
+}
+
+/** In one transaction: each keeps the end of its project's activity locked. */
+const expiredAtOnce = 50
+
+/** Invitations that nobody accepted: the address of somebody who never answered is not kept for ever. How many went. */
+export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
+  let purged = 0
+  const expired = await listExpired(tx, expiredAtOnce)
+  for (const { id, project_id, email, role } of expired.toSorted((a, b) => a.project_id - b.project_id)) {
+    if (!(await removeInvitation(tx, project_id, id))) continue
+    await recordProjectActivity(tx, project_id, {
+      actor: system,
+      requestId: randomUUIDv7(),
+      operation: 'invitations.expire',
+      change: { resource: 'member', id, before: { email, role }, after: null },
+    })
+    purged++
+  }
+  return purged
 }
 
 const noInvitation = (): PosternError =>

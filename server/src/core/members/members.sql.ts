@@ -72,6 +72,22 @@ export async function count(tx: ReadTx, projectId: number): Promise<number> {
   return members
 }
 
+/** Whether or not there is an account with that address. Undefined when there already. */
+export async function insertInvited(
+  tx: Tx,
+  projectId: number,
+  email: string,
+  role: Role,
+  invitedBy: number,
+): Promise<MemberRow | undefined> {
+  return tx
+    .insertInto('control.members')
+    .values({ project_id: projectId, email, role, invited_by: invitedBy })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning(columns)
+    .executeTakeFirst()
+}
+
 /** With the user of that address, if there is one: a member at once. Otherwise invited. Undefined when there already. */
 export async function insert(
   tx: Tx,

@@ -10,6 +10,7 @@ import {
   findOwner,
   findRole,
   insert,
+  insertInvited,
   insertOwner,
   list,
   lock,
@@ -38,6 +39,9 @@ export const memberView = (row: MemberRow): Static<typeof Member> => ({
 /** Without the person's name and address, which the audit keeps apart. */
 export const memberConfig = ({ user_id, role }: MemberRow) => ({ user_id, role })
 
+/** For the project's activity: it sets the address aside. */
+export const memberActivity = ({ email, user_id, role }: MemberRow) => ({ email, user_id, role })
+
 export const memberPerson = ({ email, name }: MemberRow) => ({ email, name })
 
 const existing = (row: MemberRow | undefined, projectId: number, id: number): MemberRow => {
@@ -64,21 +68,46 @@ export interface NewMember {
   invitedBy: number
 }
 
+export interface AddedMember {
+  row: MemberRow
+  /** Members of the project, this one included: for the plan's limit. */
+  count: number
+}
+
 /**
- * With the number of members afterwards, for the plan's limit; the project must be locked by the caller. Whoever has no
- * account is invited by mail, after the commit.
+ * What an administrator does: the account with this address becomes a member at once. An address without an account is
+ * invited by mail, after the commit. The project must be locked by the caller.
  */
-export async function createMember(
+export const createMember = (
+  tx: Tx,
+  jobs: JobSender,
+  projectId: number,
+  member: NewMember,
+): Promise<AddedMember> => add(tx, jobs, projectId, member, insert)
+
+/**
+ * What a customer does: the address is invited by mail, whether or not it has an account. The answer is the same for
+ * both, and nobody becomes a member without accepting (docs/decisions/0023). The project must be locked by the caller.
+ */
+export const inviteMember = (
+  tx: Tx,
+  jobs: JobSender,
+  projectId: number,
+  member: NewMember,
+): Promise<AddedMember> => add(tx, jobs, projectId, member, insertInvited)
+
+async function add(
   tx: Tx,
   jobs: JobSender,
   projectId: number,
   { email: address, role, invitedBy }: NewMember,
-): Promise<{ row: MemberRow; count: number }> {
+  insertRow: typeof insert,
+): Promise<AddedMember> {
   const email = signInAddress(address)
   if (email === undefined) {
     throw new PosternError('validation_failed', `"email": this is not an address that can sign in.`)
   }
-  const row = await insert(tx, projectId, email, role, invitedBy)
+  const row = await insertRow(tx, projectId, email, role, invitedBy)
   if (!row) {
     throw new PosternError(
       'already_exists',

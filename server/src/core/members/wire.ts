@@ -2,8 +2,8 @@ import Type from 'typebox'
 import { nullable, oneOf, Timestamp } from '../wire.ts'
 
 /**
- * Who works in a project. A person with a user account is a member at once; anybody else is invited (no
- * `user_id`) until they join. Exactly one member is the owner, the project's `user_id`, and that changes only by
+ * Who works in a project. A person whom a customer adds is invited (no `user_id`) until they accept; an account that an
+ * administrator adds is a member at once. Exactly one member is the owner, the project's `user_id`, and that changes only by
  * a transfer of the project.
  */
 export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
@@ -11,6 +11,19 @@ export type Role = (typeof roles)[number]
 
 /** Ownership is not given out: it moves with the project's `user_id`. */
 export const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
+
+/** An invitation as the invited person sees it. */
+export const PendingInvitation = Type.Object(
+  {
+    id: Type.Integer({ description: 'For `invitations.accept`.' }),
+    project_id: Type.Integer(),
+    project_name: Type.String(),
+    role: oneOf(roles),
+    invited_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { title: 'PendingInvitation', additionalProperties: false },
+)
 
 export const Member = Type.Object(
   {

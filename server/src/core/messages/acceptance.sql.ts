@@ -87,6 +87,7 @@ export interface UsageRow {
   accepted: number
   stored_bytes: number
   inbound_bytes: number
+  forwarded: number
 }
 
 /** The quota rows of these projects for today and this month, locked in one order, made where they are missing. */
@@ -104,7 +105,8 @@ export async function lockUsage(tx: Tx, projectIds: readonly number[]): Promise<
 
 async function selectUsage(tx: Tx, projectIds: readonly number[]): Promise<UsageRow[]> {
   const { rows } = await sql<UsageRow>`
-    select usage.project_id, usage.period, usage.starts_on::text, usage.accepted, usage.stored_bytes, usage.inbound_bytes
+    select usage.project_id, usage.period, usage.starts_on::text, usage.accepted, usage.stored_bytes, usage.inbound_bytes,
+           usage.forwarded
       from mail.usage as usage
      where (usage.shard, usage.project_id, usage.period, usage.starts_on) in (
        select postern.shard_of(project_id), project_id, period,
@@ -120,6 +122,8 @@ export interface Taken {
   mails: number
   bytes: number
   inboundBytes: number
+  /** Of the mails, those that are forwarded. */
+  forwards: number
 }
 
 export async function addUsage(tx: Tx, added: ReadonlyMap<number, Taken>): Promise<void> {
@@ -127,11 +131,12 @@ export async function addUsage(tx: Tx, added: ReadonlyMap<number, Taken>): Promi
   await sql`
     update mail.usage as usage
        set accepted = usage.accepted + added.mails, stored_bytes = usage.stored_bytes + added.bytes,
-           inbound_bytes = usage.inbound_bytes + added.inbound_bytes
+           inbound_bytes = usage.inbound_bytes + added.inbound_bytes, forwarded = usage.forwarded + added.forwards
       from unnest(${projectIds}::bigint[], ${taken.map(({ mails }) => mails)}::bigint[],
                   ${taken.map(({ bytes }) => bytes)}::bigint[],
-                  ${taken.map(({ inboundBytes }) => inboundBytes)}::bigint[])
-             as added (project_id, mails, bytes, inbound_bytes),
+                  ${taken.map(({ inboundBytes }) => inboundBytes)}::bigint[],
+                  ${taken.map(({ forwards }) => forwards)}::bigint[])
+             as added (project_id, mails, bytes, inbound_bytes, forwards),
            unnest(array['day', 'month']) as wanted (period)
      where usage.shard = postern.shard_of(added.project_id) and usage.project_id = added.project_id
        and usage.period = wanted.period

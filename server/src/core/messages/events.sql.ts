@@ -11,6 +11,8 @@ export interface NewEvent {
   data: object
   /** An endpoint of the project that receives the event even if it does not subscribe to its type. */
   endpointId?: number
+  /** The mail that came in (mail.inbound_bodies) whose `event_data` belongs to the data of the event. */
+  inboundBodyId?: string
 }
 
 /**
@@ -25,17 +27,19 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
     with fresh as materialized (
       select postern.uuid7(postern.now() + interval '1 ms' *
                (row_number() over (partition by message_id order by no) - 1)) as id,
-             project_id, type, message_id, recipient_no, data, endpoint_id
+             project_id, type, message_id, recipient_no, data, endpoint_id, inbound_body_id
       from unnest(${events.map(({ projectId }) => projectId)}::bigint[],
                   ${events.map(({ type }) => type)}::text[],
                   ${events.map(({ messageId }) => messageId)}::uuid[],
                   ${events.map(({ recipientNo }) => recipientNo)}::smallint[],
                   ${events.map(({ data }) => JSON.stringify(data))}::jsonb[],
-                  ${events.map(({ endpointId }) => endpointId ?? null)}::bigint[])
-        with ordinality as fresh (project_id, type, message_id, recipient_no, data, endpoint_id, no)
+                  ${events.map(({ endpointId }) => endpointId ?? null)}::bigint[],
+                  ${events.map(({ inboundBodyId }) => inboundBodyId ?? null)}::uuid[])
+        with ordinality
+          as fresh (project_id, type, message_id, recipient_no, data, endpoint_id, inbound_body_id, no)
     ), event as (
-      insert into mail.events (id, project_id, type, message_id, recipient_no, data)
-      select id, project_id, type, message_id, recipient_no, data from fresh
+      insert into mail.events (id, project_id, type, message_id, recipient_no, data, inbound_body_id)
+      select id, project_id, type, message_id, recipient_no, data, inbound_body_id from fresh
     )
     insert into mail.fan_outs (event_id, project_id, type, endpoint_id)
     select id, project_id, type, endpoint_id from fresh

@@ -38,12 +38,30 @@ const columns = sql`
 const ofProject = (projectId: number) =>
   sql<boolean>`messages.shard = postern.shard_of(${projectId}) and messages.project_id = ${projectId}`
 
-export async function findById(tx: ReadTx, projectId: number, id: string): Promise<MessageRow | undefined> {
+/** `domainId`: only if it was accepted under an identity of that domain. */
+export async function findById(
+  tx: ReadTx,
+  projectId: number,
+  id: string,
+  domainId: number | null,
+): Promise<MessageRow | undefined> {
+  const ofDomain =
+    domainId === null
+      ? sql`true`
+      : sql`exists (select from control.identities as identities
+                     where identities.id = messages.identity_id and identities.project_id = ${projectId}
+                       and identities.domain_id = ${domainId})`
   const { rows } = await sql<MessageRow>`
-    select ${columns} from mail.messages as messages where ${ofProject(projectId)} and messages.id = ${id}`.execute(
-    tx,
-  )
+    select ${columns} from mail.messages as messages
+     where ${ofProject(projectId)} and messages.id = ${id} and ${ofDomain}`.execute(tx)
   return rows[0]
+}
+
+/** All that a domain ever had, as each edit gives it another: what its mail was accepted under. */
+export async function identitiesOf(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select id from control.identities where project_id = ${projectId} and domain_id = ${domainId}`.execute(tx)
+  return rows.map(({ id }) => id)
 }
 
 export interface MessageFilter {
@@ -52,6 +70,9 @@ export interface MessageFilter {
   tag?: string | undefined
 }
 
+/** `identityIds`: of the domain that the caller is bound to. */
+type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
+
 /** Of messages that a page looks at; see core/found.ts. */
 const lookedAt = 2_000
 
@@ -59,7 +80,7 @@ const lookedAt = 2_000
 export async function listByProject(
   tx: ReadTx,
   projectId: number,
-  { recipient, status, tag }: MessageFilter,
+  { recipient, status, tag, identityIds }: Narrowing,
   { limit, beforeId }: { limit: number; beforeId?: string | undefined },
 ): Promise<{ rows: MessageRow[]; next: string | null }> {
   const before = sql`${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`
@@ -70,7 +91,7 @@ export async function listByProject(
           from: sql`mail.messages as messages`,
           within: sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`,
           order: sql`messages.id desc`,
-          passes: passing(sql`messages.shard`, sql`messages.id`, status, tag),
+          passes: passing(sql`messages.shard`, sql`messages.id`, { status, tag, identityIds }),
           ...{ bound: lookedAt, limit },
         })
       : walk({
@@ -79,7 +100,7 @@ export async function listByProject(
           within: sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
             and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`,
           order: sql`named.message_id desc`,
-          passes: passing(sql`named.shard`, sql`named.message_id`, status, tag),
+          passes: passing(sql`named.shard`, sql`named.message_id`, { status, tag, identityIds }),
           ...{ bound: lookedAt, limit },
         })
   const { rows } = await sql<MessageRow & { stop: string | null }>`
@@ -106,8 +127,7 @@ export async function listByProject(
 const passing = (
   shard: RawBuilder<unknown>,
   id: RawBuilder<unknown>,
-  status: string | undefined,
-  tag: string | undefined,
+  { status, tag, identityIds }: Narrowing,
 ): RawBuilder<boolean> =>
   allOf([
     ...(status === undefined
@@ -120,6 +140,12 @@ const passing = (
       ? []
       : [
           sql<boolean>`coalesce((select ${tag} = any(own.tags) from mail.messages as own
+             where own.shard = ${shard} and own.id = ${id}), false)`,
+        ]),
+    ...(identityIds === undefined
+      ? []
+      : [
+          sql<boolean>`coalesce((select own.identity_id = any(${identityIds}::bigint[]) from mail.messages as own
              where own.shard = ${shard} and own.id = ${id}), false)`,
         ]),
   ])

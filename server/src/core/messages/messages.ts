@@ -7,6 +7,7 @@ import {
   cancelScheduled,
   type EventRow,
   findById,
+  identitiesOf,
   isClosed,
   listByProject,
   listEvents,
@@ -68,15 +69,21 @@ export function missingMessage(projectId: number, id: string): never {
   throw new PosternError('not_found', `There is no message ${id} in project ${projectId}.`)
 }
 
-const requireMessage = async (tx: ReadTx, projectId: number, id: string): Promise<MessageRow> =>
-  (await findById(tx, projectId, id)) ?? missingMessage(projectId, id)
+const requireMessage = async (
+  tx: ReadTx,
+  projectId: number,
+  id: string,
+  domainId: number | null,
+): Promise<MessageRow> => (await findById(tx, projectId, id, domainId)) ?? missingMessage(projectId, id)
 
+/** `domainId`, here and below: the one domain of the project that the caller may know of; null: all of them. */
 export async function findMessage(
   tx: ReadTx,
   projectId: number,
   id: string,
+  domainId: number | null = null,
 ): Promise<Static<typeof Message> | undefined> {
-  const row = await findById(tx, projectId, id)
+  const row = await findById(tx, projectId, id, domainId)
   return row && messageView(row, await isClosed(tx, projectId))
 }
 
@@ -84,8 +91,9 @@ export async function showMessage(
   tx: ReadTx,
   projectId: number,
   id: string,
+  domainId: number | null = null,
 ): Promise<Static<typeof Message>> {
-  return (await findMessage(tx, projectId, id)) ?? missingMessage(projectId, id)
+  return (await findMessage(tx, projectId, id, domainId)) ?? missingMessage(projectId, id)
 }
 
 /** A page of them, newest first. */
@@ -93,9 +101,12 @@ export async function listMessages(
   tx: ReadTx,
   projectId: number,
   query: MessageFilter & { limit?: number; cursor?: string },
+  domainId: number | null = null,
 ): Promise<{ data: Static<typeof Message>[]; next_cursor: string | null }> {
   const { limit, last } = namedPageOf(query, uuid)
-  const { rows, next } = await listByProject(tx, projectId, query, { limit, beforeId: last })
+  const identityIds = domainId === null ? undefined : await identitiesOf(tx, projectId, domainId)
+  const filter = { ...query, identityIds }
+  const { rows, next } = await listByProject(tx, projectId, filter, { limit, beforeId: last })
   const isHeld = rows.length > 0 && (await isClosed(tx, projectId))
   return namedPage(
     rows.map((row) => messageView(row, isHeld)),
@@ -109,8 +120,9 @@ export async function listMessageEvents(
   tx: ReadTx,
   projectId: number,
   id: string,
+  domainId: number | null = null,
 ): Promise<Static<typeof MessageEvent>[]> {
-  await requireMessage(tx, projectId, id)
+  await requireMessage(tx, projectId, id, domainId)
   return (await listEvents(tx, projectId, id)).map((row) => eventView(row, id))
 }
 
@@ -142,8 +154,13 @@ export async function cancelIfScheduled(tx: Tx, projectId: number, id: string): 
 }
 
 /** As the role that writes mail. What has begun to leave cannot be called back. */
-export async function cancelMessage(tx: Tx, projectId: number, id: string): Promise<Static<typeof Message>> {
-  await requireMessage(tx, projectId, id)
+export async function cancelMessage(
+  tx: Tx,
+  projectId: number,
+  id: string,
+  domainId: number | null = null,
+): Promise<Static<typeof Message>> {
+  await requireMessage(tx, projectId, id, domainId)
   const canceled = await cancelScheduled(tx, projectId, id)
   const message = await showMessage(tx, projectId, id)
   // Asked for again, it is done already.

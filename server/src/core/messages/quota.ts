@@ -11,7 +11,7 @@ export class Quota {
   readonly #limits: { day: number; month: number; bytes: number }
   readonly #now: Date
   /** Taken here, to be added to the rows. */
-  readonly taken: Taken = { mails: 0, bytes: 0, inboundBytes: 0 }
+  readonly taken: Taken = { mails: 0, bytes: 0, inboundBytes: 0, forwards: 0 }
 
   constructor(
     rows: readonly Pick<UsageRow, 'period' | 'accepted' | 'stored_bytes'>[],
@@ -74,6 +74,13 @@ function exceeded(why: string, period: 'day' | 'month', now: Date): PosternError
     { retryAfterSeconds: Math.max(1, Math.ceil((next - now.getTime()) / 1000)) },
   )
 }
+
+export const forwardsExceeded = (limit: number, free: number, forwards: number, now: Date): PosternError =>
+  exceeded(
+    `This installation lets a project forward ${limit} mails a day (max_forwards_per_day), of which ${Math.max(0, free)} are left, and this needs ${forwards}.`,
+    'day',
+    now,
+  )
 
 /** Stands for the rows of a recipient: those of the message, its events and its attempts. */
 const recipientBytes = 1024

@@ -65,11 +65,12 @@ function domainRefusal(
   providers: ReadonlySet<string>,
 ): PosternError | undefined {
   const refuse = (why: string) => new PosternError('domain_not_verified', why)
-  if (facts.domain_id === null) {
-    return refuse(`"${name}" is not a domain of this project. Add it and publish its DNS records.`)
-  }
+  // Whether the project has the other one is not told.
   if (apiKey?.domainId != null && apiKey.domainId !== facts.domain_id) {
     return refuse(`This API key sends from one domain only, and "${name}" is another.`)
+  }
+  if (facts.domain_id === null) {
+    return refuse(`"${name}" is not a domain of this project. Add it and publish its DNS records.`)
   }
   if (!facts.is_verified || facts.identity_id === null) {
     return refuse(`"${name}" is not verified. Publish its DNS records and ask for a check.`)

@@ -2,6 +2,7 @@ import type { Db, Tx } from '../../platform/db/db.ts'
 import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { writeEvents } from '../messages/events.ts'
+import { removeSeenSuppression } from '../suppressions/suppressions.ts'
 import { dropQueue } from '../webhooks/drop.ts'
 import { deliverAgain, startReplay, tryNow, wakeQueue } from '../webhooks/webhooks.ts'
 import {
@@ -59,6 +60,7 @@ const appliers: Appliers = {
     await insertMailRow(tx, projectId, 'endpoint.told', { endpoint_id })
   },
   'endpoint.deleted': (tx, projectId, { endpoint_id }) => dropQueue(tx, projectId, endpoint_id),
+  'suppression.deleted': removeSeenSuppression,
 }
 
 const pageRows = 100

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/db.ts'
 import type { EventType } from '../events.ts'
-import { insert } from './outbox.sql.ts'
+import { insert, insertMailRow } from './outbox.sql.ts'
 
 /**
  * What control has to tell mail: a row of control.outbox, written in the transaction that makes it true, and applied
@@ -17,6 +17,8 @@ export interface Words {
   'endpoint.enabled': { endpoint_id: number }
   /** Nothing waits for it any more. */
   'endpoint.deleted': { endpoint_id: number }
+  /** An administrator deleted it: mail to the address is accepted again. The others say which one was meant. */
+  'suppression.deleted': { address: string; reason: string; created_at: string }
 }
 
 /** Times as in JSON. */
@@ -34,3 +36,6 @@ export const tellMail = <Told extends Topic>(
   topic: Told,
   payload: Words[Told],
 ): Promise<void> => insert(tx, projectId, topic, payload)
+
+/** The other way: a row of mail.outbox, written in the transaction that makes it true. */
+export const publishToControl = insertMailRow

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db/db.ts'
+import { activityTopic, relayActivity } from '../activity/relay.ts'
 import { tellDisablings, tellStandings } from '../endpoints/standing.ts'
 import { dueFigures, tellFigures } from '../reputation/figures.ts'
 import { deleteMailRows, selectMailRows, tryReading } from './outbox.sql.ts'
@@ -23,6 +24,7 @@ const tellers: Record<string, Teller> = {
   'project.counted': tellFigures,
   'endpoint.told': tellStandings,
   'endpoint.disabled': tellDisablings,
+  [activityTopic]: relayActivity,
 }
 
 /** In one round: rows of the outbox, and projects that are due again. */

@@ -38,7 +38,7 @@ export async function routeWarnings(tx: ReadTx, before: RouteRow | null, after: 
 function arrivalWarnings({ name, status, has_mx }: RoutedDomain): string[] {
   if (status !== 'verified') {
     return [
-      `Domain ${name} is not verified: mail for it is taken only if no other project claims the name, and none is forwarded.`,
+      `Domain ${name} is not verified: mail for it is taken only if no other project claims or has held the name, and none is forwarded.`,
     ]
   }
   return has_mx ? [] : [`No MX record of ${name} was seen that leads here, so its mail goes elsewhere.`]
@@ -51,9 +51,22 @@ async function endpointWarnings(tx: ReadTx, { project_id, endpoint_id }: RouteRo
   return [`Endpoint ${endpoint.id} is switched off: it receives none of this mail until it is switched on.`]
 }
 
-/** Two routes that forward to each other go round for ever, but for the mail's own loop check. */
-async function forwardWarnings(tx: ReadTx, { project_id, forward_to }: RouteRow): Sentences {
+async function forwardWarnings(
+  tx: ReadTx,
+  { project_id, forward_to, forward_confirmed_at }: RouteRow,
+): Sentences {
   if (forward_to === null) return []
+  const unconfirmed =
+    forward_confirmed_at === null
+      ? [
+          `A link to confirm is mailed to ${forward_to}. Until it confirms, nothing is forwarded, and senders are asked to try again later.`,
+        ]
+      : []
+  return [...unconfirmed, ...(await circleWarnings(tx, project_id, forward_to))]
+}
+
+/** Two routes that forward to each other go round for ever, but for the mail's own loop check. */
+async function circleWarnings(tx: ReadTx, project_id: number, forward_to: string): Sentences {
   const address = readAddress(forward_to)
   if ('fault' in address) return []
   const domain = await findDomainByName(tx, project_id, address.domain)

@@ -13,28 +13,44 @@ const columns = [
   'action',
   'endpoint_id',
   'forward_to',
+  'forward_confirmed_at',
   'is_active',
   'version',
   'created_at',
   'updated_at',
 ] as const
 
-const selectRoutes = (tx: ReadTx, projectId: number) =>
-  tx.selectFrom('control.routes').select(columns).where('project_id', '=', projectId)
+const selectRoutes = (tx: ReadTx, projectId: number, domainId: number | null = null) =>
+  tx
+    .selectFrom('control.routes')
+    .select(columns)
+    .where('project_id', '=', projectId)
+    .$if(domainId !== null, (all) => all.where('domain_id', '=', domainId as number))
 
-export const findById = (tx: ReadTx, projectId: number, id: number): Promise<RouteRow | undefined> =>
-  selectRoutes(tx, projectId).where('id', '=', id).executeTakeFirst()
+export const findById = (
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  domainId: number | null,
+): Promise<RouteRow | undefined> =>
+  selectRoutes(tx, projectId, domainId).where('id', '=', id).executeTakeFirst()
 
-export const lock = (tx: Tx, projectId: number, id: number): Promise<RouteRow | undefined> =>
-  selectRoutes(tx, projectId).where('id', '=', id).forUpdate().executeTakeFirst()
+export const lock = (
+  tx: Tx,
+  projectId: number,
+  id: number,
+  domainId: number | null,
+): Promise<RouteRow | undefined> =>
+  selectRoutes(tx, projectId, domainId).where('id', '=', id).forUpdate().executeTakeFirst()
 
 export function listByProject(
   tx: ReadTx,
   projectId: number,
   limit: number,
   beforeId: number | undefined,
+  domainId: number | null,
 ): Promise<RouteRow[]> {
-  const newest = selectRoutes(tx, projectId).orderBy('id', 'desc').limit(limit)
+  const newest = selectRoutes(tx, projectId, domainId).orderBy('id', 'desc').limit(limit)
   return (beforeId === undefined ? newest : newest.where('id', '<', beforeId)).execute()
 }
 

@@ -32,6 +32,7 @@ export const routeView = (row: RouteRow): View => ({
   action: row.action as View['action'],
   endpoint_id: row.endpoint_id,
   forward_to: row.forward_to,
+  forward_confirmed_at: row.forward_confirmed_at?.toISOString() ?? null,
   is_active: row.is_active,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
@@ -53,32 +54,52 @@ const existing = (row: RouteRow | undefined, projectId: number, id: number): Rou
   return row
 }
 
-export const findRoute = async (tx: ReadTx, projectId: number, id: number): Promise<RouteRow> =>
-  existing(await findById(tx, projectId, id), projectId, id)
+/** `domainId`, here and below: the one domain of the project that the caller may know of; null: all of them. */
+export const findRoute = async (
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  domainId: number | null = null,
+): Promise<RouteRow> => existing(await findById(tx, projectId, id, domainId), projectId, id)
 
-export const lockRoute = async (tx: Tx, projectId: number, id: number): Promise<RouteRow> =>
-  existing(await lock(tx, projectId, id), projectId, id)
+export const lockRoute = async (
+  tx: Tx,
+  projectId: number,
+  id: number,
+  domainId: number | null = null,
+): Promise<RouteRow> => existing(await lock(tx, projectId, id, domainId), projectId, id)
 
 /** Newest first; `beforeId` is the last one of the page before. */
 export const listRoutes = (
   tx: ReadTx,
   projectId: number,
   { limit, beforeId }: { limit: number; beforeId?: number | undefined },
-): Promise<RouteRow[]> => listByProject(tx, projectId, limit, beforeId)
+  domainId: number | null = null,
+): Promise<RouteRow[]> => listByProject(tx, projectId, limit, beforeId, domainId)
 
 /**
  * The project must be locked by the caller, here and below: that no other route has the same address is looked
  * up before the write, and a rename of the domain changes its routes.
  */
-export async function createRoute(tx: Tx, projectId: number, config: RouteConfig): Promise<RouteRow> {
-  const wanted = await normalised(tx, projectId, config)
+export async function createRoute(
+  tx: Tx,
+  projectId: number,
+  config: RouteConfig,
+  domainId: number | null = null,
+): Promise<RouteRow> {
+  const wanted = await normalised(tx, projectId, config, domainId)
   await refuseSecond(tx, projectId, wanted)
   return insert(tx, projectId, wanted)
 }
 
 /** Gives back `before` itself when there is nothing to change. */
-export async function editRoute(tx: Tx, before: RouteRow, config: RouteConfig): Promise<RouteRow> {
-  const wanted = await normalised(tx, before.project_id, config)
+export async function editRoute(
+  tx: Tx,
+  before: RouteRow,
+  config: RouteConfig,
+  domainId: number | null = null,
+): Promise<RouteRow> {
+  const wanted = await normalised(tx, before.project_id, config, domainId)
   if (isDeepStrictEqual(wanted, routeConfig(before))) return before
   await refuseSecond(tx, before.project_id, wanted, before.id)
   return update(tx, before, wanted)
@@ -86,10 +107,16 @@ export async function editRoute(tx: Tx, before: RouteRow, config: RouteConfig): 
 
 export const deleteRoute = remove
 
-async function normalised(tx: Tx, projectId: number, config: RouteConfig): Promise<RouteConfig> {
+async function normalised(
+  tx: Tx,
+  projectId: number,
+  config: RouteConfig,
+  domainId: number | null,
+): Promise<RouteConfig> {
   refuseMixture(config)
   const { domain_id, match, action, endpoint_id, is_active } = config
-  const domain = await shareDomain(tx, projectId, domain_id)
+  const isOutside = domainId !== null && domainId !== domain_id
+  const domain = isOutside ? undefined : await shareDomain(tx, projectId, domain_id)
   if (!domain) throw absent('domain_id', 'domain', projectId)
   const address = config.address === null ? null : routedAddress(config.address, domain)
   const forward_to = config.forward_to === null ? null : forwardAddress(config.forward_to, domain)

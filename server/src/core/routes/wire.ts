@@ -37,7 +37,8 @@ export const RouteFields = {
   forward_to: nullable(
     Type.String({
       maxLength: maxAddressLength,
-      description: "With `forward`: an address outside of the route's own domain. Otherwise null.",
+      description:
+        "With `forward`: an address outside of the route's own domain. It is mailed a link, and nothing is forwarded before it has confirmed (`forward_confirmed_at`). Otherwise null.",
     }),
   ),
   is_active: Type.Boolean({ description: 'Whether it takes mail. Switched off, it is passed over.' }),
@@ -69,6 +70,13 @@ export const Route = Type.Object(
     action: oneOf(routeActions),
     endpoint_id: nullable(Type.Integer()),
     forward_to: nullable(Type.String()),
+    forward_confirmed_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When `forward_to` confirmed that it wants the mail, for any route of the project. Null until then, and again when `forward_to` is changed: nothing is forwarded, and senders are asked to try again later.',
+      }),
+    ),
     is_active: Type.Boolean(),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -49,7 +49,7 @@ export async function countManual(tx: ReadTx, projectId: number, atMost: number)
   return rows[0]?.count ?? 0
 }
 
-/** An address that is suppressed already keeps its reason. */
+/** An address that is suppressed already keeps its reason, unless its owner has complained now. */
 export async function insertAutomatic(
   tx: Tx,
   projectId: number,
@@ -60,7 +60,12 @@ export async function insertAutomatic(
   await sql`
     insert into mail.suppressions (project_id, address, reason, message_id)
     values (${projectId}, lower(${address}), ${reason}, ${messageId})
-    on conflict do nothing`.execute(tx)
+    on conflict ${
+      reason === 'complaint'
+        ? sql`(shard, project_id, address) do update set reason = excluded.reason, message_id = excluded.message_id
+              where suppressions.reason <> 'complaint'`
+        : sql`do nothing`
+    }`.execute(tx)
 }
 
 export async function find(
@@ -74,6 +79,7 @@ export async function find(
   return rows[0]
 }
 
+/** But for one whose owner complained. */
 export async function remove(
   tx: Tx,
   projectId: number,
@@ -81,6 +87,20 @@ export async function remove(
 ): Promise<SuppressionRow | undefined> {
   const { rows } = await sql<SuppressionRow>`
     delete from mail.suppressions
-    where ${ofProject(projectId)} and address = lower(${address}) returning ${columns}`.execute(tx)
+    where ${ofProject(projectId)} and address = lower(${address}) and reason <> 'complaint'
+    returning ${columns}`.execute(tx)
   return rows[0]
+}
+
+/** Nothing if the address was suppressed again since, or its owner has complained since: the row is the same one then. */
+export async function removeSeen(
+  tx: Tx,
+  projectId: number,
+  address: string,
+  { reason, createdAt }: { reason: string; createdAt: Date },
+): Promise<void> {
+  await sql`
+    delete from mail.suppressions
+    where ${ofProject(projectId)} and address = ${address} and reason = ${reason}
+      and date_trunc('milliseconds', created_at) = ${createdAt}`.execute(tx)
 }

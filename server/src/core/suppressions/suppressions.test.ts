@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { suppressComplained } from './automatic.ts'
 import { addSuppression, listSuppressions, removeSuppression } from './suppressions.ts'
 
 const database = await testDatabase()
@@ -23,6 +24,18 @@ describe('suppressions', () => {
     const second = await add(1, 'SOME.ONE@example.COM')
     assert.deepEqual(second, { row: { ...first.row, reason: 'complaint' }, isNew: false })
     assert.ok(created_at instanceof Date)
+  })
+
+  test('after a complaint are not removed by the project, whatever they were before', async () => {
+    await add(11, 'angry@example.com')
+    const messageId = '0198f2a4-7777-7000-8000-000000000001'
+    const complaint = { projectId: 11, messageId, recipient: 'Angry@example.com' }
+    for (const _ of [1, 2]) await db.transaction((tx) => suppressComplained(tx, complaint))
+    await assert.rejects(remove(11, 'angry@example.com'), { code: 'insufficient_role' })
+    assert.deepEqual(
+      (await list(11)).map(({ reason, message_id }) => [reason, message_id]),
+      [['complaint', messageId]],
+    )
   })
 
   test('are removed by any spelling of the address, and only where they are', async () => {

@@ -10,6 +10,7 @@ import {
   listByProject,
   lockManual,
   remove,
+  removeSeen,
   type SuppressionRow,
 } from './suppressions.sql.ts'
 import type { Suppression } from './wire.ts'
@@ -55,14 +56,42 @@ export async function findSuppression(
   projectId: number,
   address: string,
 ): Promise<SuppressionRow> {
-  return (await find(tx, projectId, plainAddress(address))) ?? missing()
+  return (await find(tx, projectId, plainAddress(address))) ?? missingSuppression()
 }
 
+/** Undefined also for what is no address. */
+export async function seekSuppression(
+  tx: ReadTx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow | undefined> {
+  const read = readInternationalAddress(address)
+  return 'fault' in read ? undefined : find(tx, projectId, addressText(read))
+}
+
+/**
+ * As somebody of the project, who may not delete the suppression of a person who complained: another complaint costs every
+ * project that shares the sending addresses.
+ */
 export async function removeSuppression(tx: Tx, projectId: number, address: string): Promise<SuppressionRow> {
-  return (await remove(tx, projectId, plainAddress(address))) ?? missing()
+  const wanted = plainAddress(address)
+  const removed = await remove(tx, projectId, wanted)
+  if (removed) return removed
+  if ((await find(tx, projectId, wanted)) === undefined) return missingSuppression()
+  throw new PosternError(
+    'insufficient_role',
+    'The owner of this address complained about mail of the project. Only an administrator of the service can delete this suppression.',
+  )
 }
 
-function missing(): never {
+/** As an administrator, after the commit in control: the one that the administrator saw. */
+export const removeSeenSuppression = (
+  tx: Tx,
+  projectId: number,
+  { address, reason, created_at }: { address: string; reason: string; created_at: string },
+): Promise<void> => removeSeen(tx, projectId, address, { reason, createdAt: new Date(created_at) })
+
+export function missingSuppression(): never {
   throw new PosternError('not_found', 'This address is not suppressed in the project.')
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
+import type { DailyLimits } from '../caps/caps.ts'
 
 interface Period {
   starts_on: string
@@ -9,8 +10,8 @@ interface Period {
 interface Periods {
   day: Period
   month: Period
-  /** Stored today. */
-  bytes: { max_bytes_per_day: number; max_inbound_bytes_per_day: number }
+  /** Of today. */
+  daily: DailyLimits
 }
 
 interface Limits {
@@ -30,9 +31,12 @@ export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits 
 
 /** Mails accepted today and this month, both in UTC; a period without mail has no row. */
 export async function findPeriods(tx: ReadTx, projectId: number): Promise<Periods> {
-  const { rows } = await sql<Period & { period: string; stored_bytes: number; inbound_bytes: number }>`
+  const { rows } = await sql<
+    Period & { period: string; stored_bytes: number; inbound_bytes: number; forwarded: number }
+  >`
     select current.period, current.starts_on::text, coalesce(usage.accepted, 0) as accepted,
-           coalesce(usage.stored_bytes, 0) as stored_bytes, coalesce(usage.inbound_bytes, 0) as inbound_bytes
+           coalesce(usage.stored_bytes, 0) as stored_bytes, coalesce(usage.inbound_bytes, 0) as inbound_bytes,
+           coalesce(usage.forwarded, 0) as forwarded
       from (select period, date_trunc(period, postern.now() at time zone 'UTC')::date as starts_on
               from unnest(array['day', 'month']) as period) as current
       left join mail.usage as usage
@@ -48,7 +52,11 @@ export async function findPeriods(tx: ReadTx, projectId: number): Promise<Period
   return {
     day: shown(day),
     month: shown(month),
-    bytes: { max_bytes_per_day: day.stored_bytes, max_inbound_bytes_per_day: day.inbound_bytes },
+    daily: {
+      max_bytes_per_day: day.stored_bytes,
+      max_inbound_bytes_per_day: day.inbound_bytes,
+      max_forwards_per_day: day.forwarded,
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { type ByteLimits, type Caps, countAll } from '../caps/caps.ts'
+import { type Caps, countAll, type DailyLimits } from '../caps/caps.ts'
 import { missingProject, planInForce } from '../projects/projects.ts'
 import { countManual } from '../suppressions/suppressions.ts'
 import { findDays, findLimits, findPeriods } from './usage.sql.ts'
@@ -49,18 +49,18 @@ export const Usage = Type.Object(
 const shownDays = 30
 
 /** The part that is read where the project's mail is. */
-export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number; bytes: ByteLimits }
+export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number; daily: DailyLimits }
 
 export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): Promise<MailUsage> {
   const limits = await findLimits(tx, projectId)
   if (!limits) throw missingProject(projectId)
-  const { day, month, bytes } = await findPeriods(tx, projectId)
+  const { day, month, daily } = await findPeriods(tx, projectId)
   return {
     day: { ...day, limit: limits.day },
     month: { ...month, limit: limits.month },
     days: await findDays(tx, projectId, shownDays),
     suppressions: await countManual(tx, projectId, caps.max_suppressions + 1),
-    bytes,
+    daily,
   }
 }
 
@@ -69,10 +69,10 @@ export async function showUsage(
   tx: ReadTx,
   projectId: number,
   caps: Caps,
-  { day, month, days, suppressions, bytes }: MailUsage,
+  { day, month, days, suppressions, daily }: MailUsage,
 ): Promise<Static<typeof Usage>> {
   const { max_domains, max_users } = await planInForce(tx, projectId)
-  const used = { ...(await countAll(tx, projectId)), max_suppressions: suppressions, ...bytes }
+  const used = { ...(await countAll(tx, projectId)), max_suppressions: suppressions, ...daily }
   const allowed = { ...caps, max_domains, max_users }
   const limits = (Object.keys(used) as (keyof typeof used)[]).map((name) => ({
     ...{ name, used: used[name], allowed: allowed[name] },

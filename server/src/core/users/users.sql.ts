@@ -39,20 +39,21 @@ export const lock = (tx: Tx, id: number): Promise<UserRow | undefined> =>
 export const share = (tx: Tx, id: number): Promise<UserRow | undefined> =>
   tx.selectFrom('control.users').select(columns).where('id', '=', id).forShare().executeTakeFirst()
 
+export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
+
 /**
  * In the order of their ids, always before a single user is locked: two administrators who take each other's role
  * away at once would otherwise both find one left.
  */
-export async function lockAdministrators(tx: Tx): Promise<number[]> {
-  const rows = await tx
+export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
+  return tx
     .selectFrom('control.users')
-    .select('id')
+    .select(['id', 'two_factor_enabled'])
     .where('role', '=', 'admin')
     .where('is_active', '=', true)
     .orderBy('id')
     .forNoKeyUpdate()
     .execute()
-  return rows.map(({ id }) => id)
 }
 
 export async function update(

@@ -3,6 +3,7 @@ import type { ReadTx, Tx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { briefly, type Found, hasTrigram, lookingMs, lookOn, searchMs, stayOnIndexes } from '../found.ts'
 import {
+  type Administrator,
   countProjects,
   countSessions,
   deleteSessions,
@@ -74,7 +75,7 @@ export async function searchUsers(
 
 export interface LockedUser extends UserRow {
   /** The active administrators, locked as well. */
-  administrators: number[]
+  administrators: Administrator[]
 }
 
 export async function lockUser(tx: Tx, id: number): Promise<LockedUser> {
@@ -101,25 +102,32 @@ export async function editUser(
   before: LockedUser,
   { role = before.role as 'user' | 'admin', is_active = before.is_active, end_sessions = false }: UserChange,
 ): Promise<{ row: UserRow; endedSessions: number | null } | undefined> {
-  if (!before.administrators.includes(actorId)) {
+  if (!before.administrators.some(({ id }) => id === actorId)) {
     throw new PosternError('admin_required', 'You are not an administrator any more.')
   }
   const ends = end_sessions || (before.is_active && !is_active)
   if (role === before.role && is_active === before.is_active && !ends) return undefined
   const wasAdministrator = before.role === 'admin' && before.is_active
-  if (
-    wasAdministrator &&
-    (role !== 'admin' || !is_active) &&
-    before.administrators.every((id) => id === before.id)
-  ) {
-    throw new PosternError(
-      'last_administrator',
-      `User ${before.id} is the last active administrator. Make somebody else one first.`,
-    )
-  }
+  if (wasAdministrator && (role !== 'admin' || !is_active)) refuseLast(before)
   const endedSessions = ends ? await countSessions(tx, before.id) : null
   if (ends) await deleteSessions(tx, before.id)
   return { row: await update(tx, before.id, { role, is_active, ends }), endedSessions }
+}
+
+/**
+ * An administrator without a second factor gets no access token. So the last one with a second factor stays; where nobody
+ * has one, as before the first is set up, the last active administrator.
+ */
+function refuseLast({ id, administrators }: LockedUser): void {
+  const others = administrators.filter((one) => one.id !== id)
+  const isEnrolled = administrators.some((one) => one.id === id && one.two_factor_enabled)
+  if (isEnrolled ? others.some((one) => one.two_factor_enabled) : others.length > 0) return
+  throw new PosternError(
+    'last_administrator',
+    isEnrolled
+      ? `User ${id} is the last active administrator with a second factor. Have another administrator set one up first.`
+      : `User ${id} is the last active administrator. Make another user one first.`,
+  )
 }
 
 /** Somebody to whom a project is to be given. */

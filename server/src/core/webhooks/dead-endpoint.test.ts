@@ -52,7 +52,8 @@ async function stateOf(
 ): Promise<{ isBusy: boolean; dueAt: number | null }> {
   const { rows } = await client.query<{ is_busy: boolean; due_at: number | null }>(
     `select (extract(epoch from due_at) * 1000)::float8 as due_at,
-            leased_until is not null or due_at <= postern.now() or exists (select from mail.wakes) as is_busy
+            leased_until is not null or due_at <= postern.now()
+              or exists (select from mail.wakes) or exists (select from mail.fan_outs) as is_busy
        from (select 1) as one left join mail.endpoint_queues on endpoint_id = $1`,
     [id],
   )

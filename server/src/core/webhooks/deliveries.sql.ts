@@ -58,6 +58,8 @@ export interface EventRow {
   /** Null where it is longer than was asked for. */
   data: string | null
   size: number
+  /** The rest of the data is with this mail that came in. */
+  inbound_body_id: string | null
 }
 
 type Key = { shard: number; id: string }
@@ -71,7 +73,7 @@ export async function findEvents(
   if (keys.length === 0) return new Map()
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<EventRow>`
-    select events.id, events.type, events.message_id, events.created_at, said.size,
+    select events.id, events.type, events.message_id, events.created_at, events.inbound_body_id, said.size,
            case when said.size <= ${maxBytes} then said.data end as data
       from unnest(${keys.map(({ shard }) => shard)}::smallint[], ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)
      cross join lateral (
@@ -82,6 +84,27 @@ export async function findEvents(
     tx,
   )
   return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Of mails that came in, by their keys: how long what endpoints are told of them is. */
+export async function findInboundSizes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, number>> {
+  const { first, last } = daysOf(keys.map(({ id }) => id))
+  const { rows } = await sql<{ id: string; size: number }>`
+    select bodies.id, bodies.size
+      from (select distinct * from unnest(${keys.map(({ shard }) => shard)}::smallint[],
+                                          ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)) as key
+     cross join lateral (
+       select id, octet_length(event_data) as size from mail.inbound_bodies where shard = key.shard and id = key.id
+          and id between ${first}::uuid and ${last}::uuid limit 1) as bodies`.execute(tx)
+  return new Map(rows.map(({ id, size }) => [id, size]))
+}
+
+export async function findInboundData(tx: ReadTx, { shard, id }: Key): Promise<Buffer | undefined> {
+  const { first, last } = daysOf([id])
+  const { rows } = await sql<{ event_data: Buffer | null }>`
+    select event_data from mail.inbound_bodies where shard = ${shard} and id = ${id}
+       and id between ${first}::uuid and ${last}::uuid`.execute(tx)
+  return rows[0]?.event_data ?? undefined
 }
 
 export interface MessageNotes {

@@ -6,6 +6,8 @@ import {
   type EventRow,
   findDue,
   findEvents,
+  findInboundData,
+  findInboundSizes,
   findNotes,
   type MessageNotes,
   type Wanted,
@@ -54,7 +56,7 @@ export class Letters {
     standing: 'proven' | 'unproven',
     use: (body: Buffer) => Promise<T>,
   ): Promise<T> {
-    const build = (whole: EventRow, said: MessageNotes | undefined) =>
+    const build = (whole: EventRow, said: MessageNotes | undefined, rest?: Buffer) =>
       bodyOf({
         type: whole.type,
         created_at: whole.created_at,
@@ -63,6 +65,7 @@ export class Letters {
         tags: said?.tags ?? null,
         metadata: said?.metadata ?? null,
         data: whole.data ?? '{}',
+        rest,
       })
     if (event.data !== null) return use(build(event, notes))
     const giveBack = await this.#long[standing].take(event.size, due.project_id)
@@ -72,7 +75,7 @@ export class Letters {
       const whole = found.get(event.id)
       if (!whole) throw new Error(`event ${event.id} is to be delivered and is not there any more`)
       const said = await this.#notesOf([{ shard, id: whole.message_id }])
-      return await use(build(whole, said.get(whole.message_id ?? '')))
+      return await use(build(whole, said.get(whole.message_id ?? ''), await this.#restOf(whole, shard)))
     } finally {
       giveBack()
     }
@@ -86,6 +89,7 @@ export class Letters {
       keys.length === 0
         ? new Map<string, EventRow>()
         : await this.#db.glance((tx) => findEvents(tx, keys, shortBytes))
+    await this.#countInbound(due, events)
     const about = due.flatMap(({ shard, event_id }) => {
       const event = events.get(event_id)
       return event && event.data !== null ? [{ shard, id: event.message_id }] : []
@@ -98,6 +102,28 @@ export class Letters {
       letters[one.place]?.push({ due: one, readAt, event, notes: said })
     }
     return letters
+  }
+
+  /** What an event shares with others of the same mail counts for each of them, and is long. */
+  async #countInbound(due: readonly Due[], events: Map<string, EventRow>): Promise<void> {
+    const keys = due.flatMap(({ shard, event_id }) => {
+      const id = events.get(event_id)?.inbound_body_id
+      return id == null ? [] : [{ shard, id }]
+    })
+    if (keys.length === 0) return
+    const sizes = await this.#db.glance((tx) => findInboundSizes(tx, keys))
+    for (const event of events.values()) {
+      if (event.inbound_body_id === null) continue
+      event.size += sizes.get(event.inbound_body_id) ?? 0
+      event.data = null
+    }
+  }
+
+  async #restOf({ id, inbound_body_id }: EventRow, shard: number): Promise<Buffer | undefined> {
+    if (inbound_body_id === null) return undefined
+    const rest = await this.#db.glance((tx) => findInboundData(tx, { shard, id: inbound_body_id }))
+    if (!rest) throw new Error(`the mail of event ${id} is to be delivered and is not there any more`)
+    return rest
   }
 
   async #notesOf(of: readonly { shard: number; id: string | null }[]): Promise<Map<string, MessageNotes>> {

@@ -14,18 +14,26 @@ export interface Telling {
   metadata: object | null
   /** What PostgreSQL has stored, as JSON. */
   data: string
+  /** The rest of the data: a JSON object that is not empty, as its octets. */
+  rest?: Buffer | undefined
 }
 
 /** The same bytes at every attempt: everything in it was fixed when the event was written. */
-export function bodyOf({ type, created_at, project_id, message_id, tags, metadata, data }: Telling): Buffer {
+export function bodyOf(telling: Telling): Buffer {
+  const { type, created_at, project_id, message_id, tags, metadata, data, rest } = telling
   const about = message_id === null ? {} : { message_id, tags: tags ?? [], metadata: metadata ?? {} }
-  return Buffer.from(
-    JSON.stringify({
-      type,
-      timestamp: created_at.toISOString(),
-      data: { ...JSON.parse(data), project_id, ...about },
-    }),
-  )
+  const body = JSON.stringify({
+    type,
+    timestamp: created_at.toISOString(),
+    data: { ...JSON.parse(data), project_id, ...about },
+  })
+  if (rest === undefined) return Buffer.from(body)
+  // A stranger chose how long the rest is: it is put in as it is, before the two braces at the end, and not parsed.
+  return Buffer.concat([
+    Buffer.from(`${body.slice(0, -2)},`),
+    rest.subarray(rest.indexOf('{') + 1),
+    Buffer.from('}'),
+  ])
 }
 
 /** For all that is signed at the same time: to make it takes four times as long as to sign with it. */

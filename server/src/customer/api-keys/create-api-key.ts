@@ -1,6 +1,7 @@
-import { apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
+import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/api-keys/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { userOf } from '../caller.ts'
 import { requireProjectCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -18,12 +19,16 @@ export const createApiKeyOperation = customerOperation({
   example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
-  async run({ tx, project, deps, body: { mode, ...config } }) {
+  async run({ tx, project, caller, deps, body: { mode, ...config } }) {
     const wanted = { ...config, is_active: config.is_active ?? true }
-    const { row, secret } = await createApiKey(tx, project.id, mode, wanted)
+    const { row, secret } = await createApiKey(tx, project.id, mode, wanted, {
+      type: 'user',
+      id: userOf(caller).id,
+    })
     await requireProjectCap(tx, deps.caps, 'max_api_keys', project.id)
     return {
       answer: { resource: apiKeyView(row), secret },
+      activity: { resource: 'api_key', id: row.id, before: null, after: apiKeyConfig(row) },
       version: row.version,
       location: `/v1/projects/${project.id}/api-keys/${row.id}`,
     }

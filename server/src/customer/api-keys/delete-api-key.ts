@@ -1,4 +1,4 @@
-import { deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -15,6 +15,7 @@ export const deleteApiKeyOperation = customerOperation({
   target: ({ tx, project, params }) => lockApiKey(tx, project.id, params.id),
   async run({ tx, target: before }) {
     await deleteApiKey(tx, before)
-    return { answer: null, version: null }
+    const activity = { resource: 'api_key', id: before.id, before: apiKeyConfig(before), after: null }
+    return { answer: null, activity, version: null }
   },
 })

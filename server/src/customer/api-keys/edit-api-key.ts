@@ -1,7 +1,7 @@
-import { apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { apiKeyConfig, apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKey, ApiKeyFields, apiKeyExamples } from '../../core/api-keys/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const editApiKeyOperation = customerOperation({
   id: 'api-keys.edit',
@@ -18,6 +18,7 @@ export const editApiKeyOperation = customerOperation({
   target: ({ tx, project, params }) => lockApiKey(tx, project.id, params.id),
   async run({ tx, target: before, body }) {
     const row = await editApiKey(tx, before, body)
-    return { answer: apiKeyView(row), version: row.version }
+    const activity = changeOf('api_key', before, row, apiKeyConfig)
+    return { answer: apiKeyView(row), activity, version: row.version }
   },
 })

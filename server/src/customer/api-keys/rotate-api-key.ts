@@ -1,7 +1,7 @@
-import { apiKeyView, lockApiKey, rotateApiKey } from '../../core/api-keys/api-keys.ts'
+import { apiKeyConfig, apiKeyView, lockApiKey, rotateApiKey } from '../../core/api-keys/api-keys.ts'
 import { ApiKeyWithSecret } from '../../core/api-keys/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const rotateApiKeyOperation = customerOperation({
   id: 'api-keys.rotate',
@@ -20,6 +20,7 @@ export const rotateApiKeyOperation = customerOperation({
     const { row, secret } = await rotateApiKey(tx, before)
     return {
       answer: { resource: apiKeyView(row), secret },
+      activity: changeOf('api_key', before, row, apiKeyConfig),
       version: row.version,
       location: `/v1/projects/${project.id}/api-keys/${row.id}`,
     }

@@ -1,7 +1,7 @@
-import { createDomain, domainView } from '../../core/domains/domains.ts'
+import { createDomain, domainRecord, domainView } from '../../core/domains/domains.ts'
 import { Domain, DomainFields } from '../../core/domains/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
-import { requireRoom } from '../limits.ts'
+import { requireDkimKeys, requireRoom } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
 
 export const createDomainOperation = customerOperation({
@@ -10,18 +10,20 @@ export const createDomainOperation = customerOperation({
   path: '/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force.',
+    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force, and beyond `max_dkim_keys_per_day`.',
   params: NoParams,
   body: DomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
   example: { name: 'mail.example.com', mta_provider: 'ses' },
   answer: Domain,
   makesDkimKey: true,
-  async run({ tx, project, domains, body }) {
-    const { row, count } = await createDomain(tx, domains, project, body)
+  async run({ tx, project, deps, domains, body }) {
+    const { row, count, keysToday } = await createDomain(tx, domains, project, body)
     await requireRoom(tx, project.id, 'max_domains', count)
+    requireDkimKeys(deps.caps, keysToday)
     return {
       answer: domainView(row),
+      activity: { resource: 'domain', id: row.id, before: null, after: domainRecord(row) },
       version: row.version,
       location: `/v1/projects/${project.id}/domains/${row.id}`,
     }

@@ -1,4 +1,4 @@
-import { deleteDomain, lockDomain } from '../../core/domains/domains.ts'
+import { deleteDomain, domainRecord, lockDomain } from '../../core/domains/domains.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -13,9 +13,10 @@ export const deleteDomainOperation = customerOperation({
   body: {},
   refusals: ['in_use'],
   example: {},
-  target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
+  target: ({ tx, project, domainId, params }) => lockDomain(tx, project.id, params.id, domainId),
   async run({ tx, deps, target: before }) {
     await deleteDomain(tx, deps.domains, before)
-    return { answer: null, version: null }
+    const activity = { resource: 'domain', id: before.id, before: domainRecord(before), after: null }
+    return { answer: null, activity, version: null }
   },
 })

@@ -1,6 +1,6 @@
 import { domainView, listDomains } from '../../core/domains/domains.ts'
 import { Domain } from '../../core/domains/wire.ts'
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { listOf, newestFirst, PageQuery, type Range } from '../../core/page.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 
@@ -12,7 +12,8 @@ export const listDomainsQuery = customerQuery({
   params: NoParams,
   query: PageQuery,
   answer: listOf(Domain),
-  async run({ tx, projectId, query }) {
-    return { answer: await newestFirst(query, (range) => listDomains(tx, projectId, range), domainView) }
+  async run({ tx, projectId, domainId, query }) {
+    const list = (range: Range) => listDomains(tx, projectId, range, domainId)
+    return { answer: await newestFirst(query, list, domainView) }
   },
 })

@@ -12,8 +12,8 @@ export const showDomain = customerQuery({
   query: {},
   answer: Domain,
   hasVersion: true,
-  async run({ tx, projectId, params }) {
-    const row = await findDomain(tx, projectId, params.id)
+  async run({ tx, projectId, domainId, params }) {
+    const row = await findDomain(tx, projectId, params.id, domainId)
     return { answer: domainView(row), version: row.version }
   },
 })

@@ -14,9 +14,10 @@ export const verifyDomainOperation = customerOperation({
   body: {},
   example: {},
   answer: Domain,
-  target: ({ tx, project, params }) => lockDomain(tx, project.id, params.id),
+  target: ({ tx, project, domainId, params }) => lockDomain(tx, project.id, params.id, domainId),
   async run({ tx, deps, target: before }) {
     const row = await requestCheck(tx, deps.domains, before)
-    return { answer: domainView(row), version: row.version }
+    const activity = { resource: 'domain', id: row.id, before: null, after: null }
+    return { answer: domainView(row), activity, version: row.version }
   },
 })

@@ -1,4 +1,4 @@
-import { createEndpoint, endpointView } from '../../core/endpoints/endpoints.ts'
+import { createEndpoint, endpointConfig, endpointView } from '../../core/endpoints/endpoints.ts'
 import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/endpoints/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireProjectCap } from '../limits.ts'
@@ -23,6 +23,7 @@ export const createEndpointOperation = customerOperation({
     await requireProjectCap(tx, deps.caps, 'max_endpoints', project.id)
     return {
       answer: { resource: endpointView(row), secret },
+      activity: { resource: 'endpoint', id: row.id, before: null, after: endpointConfig(row) },
       version: row.version,
       location: `/v1/projects/${project.id}/endpoints/${row.id}`,
     }

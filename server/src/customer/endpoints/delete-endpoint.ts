@@ -1,4 +1,4 @@
-import { deleteEndpoint, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { deleteEndpoint, endpointConfig, lockEndpoint } from '../../core/endpoints/endpoints.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -15,6 +15,7 @@ export const deleteEndpointOperation = customerOperation({
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   async run({ tx, target: before }) {
     await deleteEndpoint(tx, before)
-    return { answer: null, version: null }
+    const activity = { resource: 'endpoint', id: before.id, before: endpointConfig(before), after: null }
+    return { answer: null, activity, version: null }
   },
 })

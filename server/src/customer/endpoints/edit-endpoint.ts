@@ -1,7 +1,7 @@
-import { editEndpoint, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { editEndpoint, endpointConfig, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
 import { Endpoint, EndpointFields, endpointExamples } from '../../core/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const editEndpointOperation = customerOperation({
   id: 'endpoints.edit',
@@ -18,6 +18,7 @@ export const editEndpointOperation = customerOperation({
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   async run({ tx, deps, target: before, body }) {
     const row = await editEndpoint(tx, deps.endpoints, before, body)
-    return { answer: endpointView(row), version: row.version }
+    const activity = changeOf('endpoint', before, row, endpointConfig)
+    return { answer: endpointView(row), activity, version: row.version }
   },
 })

@@ -19,6 +19,7 @@ export const replayEndpointOperation = customerOperation({
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   run: async ({ tx, deps, target, seen, body }) => ({
     answer: await orderReplay(tx, deps.orders, target, body, seen),
+    activity: { resource: 'endpoint', id: target.id, before: null, after: body },
     version: null,
   }),
 })

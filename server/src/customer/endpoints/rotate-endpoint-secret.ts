@@ -1,7 +1,12 @@
-import { endpointView, lockEndpoint, rotateEndpointSecret } from '../../core/endpoints/endpoints.ts'
+import {
+  endpointConfig,
+  endpointView,
+  lockEndpoint,
+  rotateEndpointSecret,
+} from '../../core/endpoints/endpoints.ts'
 import { EndpointWithSecret } from '../../core/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const rotateEndpointOperation = customerOperation({
   id: 'endpoints.rotate',
@@ -20,6 +25,7 @@ export const rotateEndpointOperation = customerOperation({
     const { row, secret } = await rotateEndpointSecret(tx, deps.domains.vault, before)
     return {
       answer: { resource: endpointView(row), secret },
+      activity: changeOf('endpoint', before, row, endpointConfig),
       version: row.version,
       location: `/v1/projects/${project.id}/endpoints/${row.id}`,
     }

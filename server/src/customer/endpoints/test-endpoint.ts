@@ -16,5 +16,9 @@ export const testEndpointOperation = customerOperation({
   example: {},
   answer: EndpointTest,
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
-  run: async ({ tx, deps, target }) => ({ answer: await orderTest(tx, deps.orders, target), version: null }),
+  run: async ({ tx, deps, target }) => ({
+    answer: await orderTest(tx, deps.orders, target),
+    activity: { resource: 'endpoint', id: target.id, before: null, after: null },
+    version: null,
+  }),
 })

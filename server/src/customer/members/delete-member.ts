@@ -1,4 +1,4 @@
-import { deleteMember, lockMember } from '../../core/members/members.ts'
+import { deleteMember, lockMember, memberActivity } from '../../core/members/members.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { userOf } from '../caller.ts'
@@ -26,6 +26,7 @@ export const deleteMemberOperation = customerOperation({
       )
     }
     await deleteMember(tx, before)
-    return { answer: null, version: null }
+    const activity = { resource: 'member', id: before.id, before: memberActivity(before), after: null }
+    return { answer: null, activity, version: null }
   },
 })

@@ -1,7 +1,7 @@
-import { editMember, lockMember, memberView } from '../../core/members/members.ts'
+import { editMember, lockMember, memberActivity, memberView } from '../../core/members/members.ts'
 import { AssignableRole, Member } from '../../core/members/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const editMemberOperation = customerOperation({
   id: 'members.edit',
@@ -18,6 +18,7 @@ export const editMemberOperation = customerOperation({
   target: ({ tx, project, params }) => lockMember(tx, project.id, params.id),
   async run({ tx, target: before, body }) {
     const row = await editMember(tx, before, body.role)
-    return { answer: memberView(row), version: row.version }
+    const activity = changeOf('member', before, row, memberActivity)
+    return { answer: memberView(row), activity, version: row.version }
   },
 })

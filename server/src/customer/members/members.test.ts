@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { startApi } from '../../testing/api.ts'
 import { customers } from '../../testing/customers.ts'
-import { testDatabase } from '../../testing/database.ts'
+import { openDatabase, testDatabase } from '../../testing/database.ts'
 import { assertProblem } from '../../testing/problem.ts'
 
 const database = await testDatabase()
@@ -17,23 +18,68 @@ async function team() {
 }
 
 describe('members.create by a customer', () => {
-  test('makes somebody with an account a member at once', async () => {
+  test('invites an account: it is a member once it accepts, and not before', async () => {
     const { manager, path, project } = await team()
     const grace = await stranger()
     const answer = await manager.post(path, { email: grace.user.email.toUpperCase(), role: 'developer' })
     assert.equal(answer.status, 201, answer.text)
-    const { user_id, email, name, role, joined_at } = answer.body
+    const { id, user_id, email, name, role, joined_at } = answer.body
     assert.deepEqual(
-      [user_id, email, name, role],
-      [grace.user.id, grace.user.email, grace.user.name, 'developer'],
+      [user_id, email, name, role, joined_at],
+      [null, grace.user.email, null, 'developer', null],
     )
-    assert.ok(joined_at)
-    assert.equal(answer.headers.get('location'), `/v1${path}/${answer.body.id}`)
-    assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
+    assert.equal(answer.headers.get('location'), `/v1${path}/${id}`)
+    assertProblem(await grace.get(`/projects/${project.id}`), 404, 'not_found')
+    assert.deepEqual((await grace.get('/projects')).body.data, [])
     assertProblem(
       await manager.post(path, { email: grace.user.email, role: 'viewer' }),
       409,
       'already_exists',
+    )
+    assert.equal((await grace.post('/invitations/accept', { id })).status, 200)
+    assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
+  })
+
+  test('answers the same to the byte whether or not the address has an account', async () => {
+    const { manager, path } = await team()
+    const invite = async (email: string) => {
+      const answer = await manager.post(path, { email, role: 'viewer' })
+      const shown = await manager.get(`${path}/${answer.body.id}`)
+      // What must differ: the id, the address that was sent, and the time.
+      const plain = (text: string) =>
+        text
+          .replaceAll(answer.body.created_at, '<time>')
+          .replaceAll(email, '<email>')
+          .replace(`"id":${answer.body.id},`, '"id":<id>,')
+          .replace(`members/${answer.body.id},`, 'members/<id>,')
+      const headers = ['location', 'etag', 'content-type'].map((name) => answer.headers.get(name) ?? '')
+      return [answer.status, plain(answer.text), plain(headers.join()), plain(shown.text)]
+    }
+    const user = await make.makeUser()
+    const disabled = await make.makeUser({ is_active: false })
+    const administrator = await make.makeUser({ role: 'admin' })
+    const unknown = await invite('nobody.at.all@example.org')
+    for (const { email } of [user, disabled, administrator]) assert.deepEqual(await invite(email), unknown)
+    const jobs = await database.query(`select from jobs.job where name = 'invitations.send'`)
+    assert.ok(jobs.length >= 4, 'each of them is mailed')
+  })
+
+  test('is all that the customers’ database role can do: it adds no account and finds none', async () => {
+    const { owner, project } = await team()
+    const as = (statement: ReturnType<typeof sql>) =>
+      openDatabase(database)
+        .asCustomer()
+        .forProject(project.id)
+        .transaction((tx) => statement.execute(tx))
+    await assert.rejects(as(sql`select * from control.account_at(${owner.user.email})`), /permission denied/)
+    await assert.rejects(
+      as(sql`insert into control.members (project_id, user_id, email, role, joined_at)
+             values (${project.id}, 1, 'a@example.org', 'viewer', now())`),
+      /permission denied/,
+    )
+    await assert.rejects(
+      as(sql`select * from control.count_invitation(${project.id + 1}, 1, 'a@example.org')`),
+      /project of the transaction/,
     )
   })
 

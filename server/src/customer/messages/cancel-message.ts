@@ -1,9 +1,9 @@
 import { cancelMessage } from '../../core/messages/messages.ts'
 import { Message, MessageParams } from '../../core/messages/wire.ts'
 import { asAnswer } from '../../platform/http/answer.ts'
-import { ownOperation } from '../operation.ts'
+import { mailOperation } from '../operation.ts'
 
-export const cancelMessageOperation = ownOperation({
+export const cancelMessageOperation = mailOperation({
   id: 'messages.cancel',
   method: 'POST',
   path: '/projects/:project_id/messages/:id/cancel',
@@ -18,10 +18,10 @@ export const cancelMessageOperation = ownOperation({
   refusals: ['in_use'],
   success: { status: 200, means: 'Canceled.' },
   answer: Message,
-  async handle({ projectId, params }, { cellOf }) {
-    return asAnswer(
-      200,
-      await cellOf(projectId).mail.transaction((tx) => cancelMessage(tx, projectId, params.id)),
-    )
+  async run({ tx, projectId, domainId, params }) {
+    return {
+      answer: asAnswer(200, await cancelMessage(tx, projectId, params.id, domainId)),
+      activity: { resource: 'message', id: params.id, before: null, after: null },
+    }
   },
 })

@@ -13,7 +13,7 @@ export const listMessageEventsQuery = customerQuery({
   query: {},
   reads: 'mail',
   answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
-  run: async ({ tx, projectId, params }) => ({
-    answer: { data: await listMessageEvents(tx, projectId, params.id) },
+  run: async ({ tx, projectId, domainId, params }) => ({
+    answer: { data: await listMessageEvents(tx, projectId, params.id, domainId) },
   }),
 })

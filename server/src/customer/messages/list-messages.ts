@@ -14,5 +14,7 @@ export const listMessagesQuery = customerQuery({
   query: { ...PageQuery, ...messageFilter },
   reads: 'mail',
   answer: searchOf(Message),
-  run: async ({ tx, projectId, query }) => ({ answer: await listMessages(tx, projectId, query) }),
+  run: async ({ tx, projectId, domainId, query }) => ({
+    answer: await listMessages(tx, projectId, query, domainId),
+  }),
 })

@@ -331,6 +331,24 @@ describe('suppressions', () => {
     assert.equal((await send(at, { to: ['gone@example.net'] })).body.status, 'queued')
     assert.deepEqual(errorOf(await at.client.delete('/suppressions/gone@example.net')), [404, 'not_found'])
   })
+
+  test('after a complaint are shown, and deleted by no key and no member', async () => {
+    const at = await shop()
+    const complained = (address: string) =>
+      database.query(
+        `insert into mail.suppressions (project_id, address, reason) values ($1, $2, 'complaint')`,
+        [at.id, address],
+      )
+    await complained('angry@example.net')
+    const { data } = (await at.client.get('/suppressions')).body
+    assert.deepEqual(
+      data.map(({ address, reason }: Record<string, string>) => [address, reason]),
+      [['angry@example.net', 'complaint']],
+    )
+    const refused = await at.client.delete('/suppressions/ANGRY@example.net')
+    assert.deepEqual(errorOf(refused), [403, 'insufficient_role'])
+    assert.equal((await send(at, { to: ['angry@example.net'] })).body.status, 'suppressed')
+  })
 })
 
 describe('usage', () => {

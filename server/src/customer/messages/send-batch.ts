@@ -24,6 +24,7 @@ export const sendBatchOperation = ownOperation({
   bodyLimitBytes: messageBodyLimitBytes,
   example: { messages: [messageExample] },
   refusals: sendingRefusals,
+  leavesNoActivity: 'Sending is the hot path; each mail has its own records.',
   success: { status: 202, means: 'Decided: each message is stored, or refused.' },
   answer: Type.Object(
     { data: Type.Array(Type.Union([Accepted, Problem])) },

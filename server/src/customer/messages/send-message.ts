@@ -32,6 +32,7 @@ export const sendMessageOperation = ownOperation({
   bodyLimitBytes: messageBodyLimitBytes,
   example: messageExample,
   refusals: sendingRefusals,
+  leavesNoActivity: 'Sending is the hot path; each mail has its own records.',
   success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
   answer: Accepted,
   takesIdempotencyKey: true,

@@ -12,5 +12,7 @@ export const showMessageQuery = customerQuery({
   query: {},
   reads: 'mail',
   answer: Message,
-  run: async ({ tx, projectId, params }) => ({ answer: await showMessage(tx, projectId, params.id) }),
+  run: async ({ tx, projectId, domainId, params }) => ({
+    answer: await showMessage(tx, projectId, params.id, domainId),
+  }),
 })

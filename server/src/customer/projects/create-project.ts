@@ -25,6 +25,12 @@ export const createProjectOperation = userOperation({
     }
     const { row, count } = await createOwnProject(tx, { name: body.name, userId: user.id, planId })
     requireCap(caps, 'max_projects_per_owner', count, 'Delete one first, or ask the operator for more.')
-    return { answer: projectView(row), version: row.version, location: `/v1/projects/${row.id}` }
+    return {
+      answer: projectView(row),
+      activity: { resource: 'project', id: row.id, before: null, after: { name: row.name } },
+      projectId: row.id,
+      version: row.version,
+      location: `/v1/projects/${row.id}`,
+    }
   },
 })

@@ -16,6 +16,7 @@ export const deleteProjectOperation = customerOperation({
   look: (mail, { projectId }) => hasMailWaiting(mail, projectId),
   async run({ tx, project, seen }) {
     await deleteProject(tx, project, { hasMail: seen })
-    return { answer: null, version: null }
+    const activity = { resource: 'project', id: project.id, before: { name: project.name }, after: null }
+    return { answer: null, activity, version: null }
   },
 })

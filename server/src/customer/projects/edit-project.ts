@@ -2,7 +2,7 @@ import { renameProject } from '../../core/projects/customers.ts'
 import { projectView } from '../../core/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const editProjectOperation = customerOperation({
   id: 'projects.edit',
@@ -17,6 +17,7 @@ export const editProjectOperation = customerOperation({
   answer: Project,
   async run({ tx, project, body }) {
     const row = await renameProject(tx, project, body.name)
-    return { answer: projectView(row), version: row.version }
+    const activity = changeOf('project', project, row, ({ name }) => ({ name }))
+    return { answer: projectView(row), activity, version: row.version }
   },
 })

@@ -1,4 +1,5 @@
-import { createRoute, routeView } from '../../core/routes/routes.ts'
+import { wakeConfirmations } from '../../core/routes/confirmations.ts'
+import { createRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/routes/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireProjectCap } from '../limits.ts'
@@ -17,11 +18,14 @@ export const createRouteOperation = customerOperation({
   refusals: ['already_exists', 'limit_exceeded'],
   example: routeExamples.create,
   answer: Route,
-  async run({ tx, project, deps, body }) {
-    const row = await createRoute(tx, project.id, { ...body, is_active: body.is_active ?? true })
+  async run({ tx, project, domainId, deps, body }) {
+    const config = { ...body, is_active: body.is_active ?? true }
+    const row = await createRoute(tx, project.id, config, domainId)
+    await wakeConfirmations(tx, deps.domains.jobs, row)
     await requireProjectCap(tx, deps.caps, 'max_routes', project.id)
     return {
       answer: routeView(row),
+      activity: { resource: 'route', id: row.id, before: null, after: routeConfig(row) },
       version: row.version,
       location: `/v1/projects/${project.id}/routing/${row.id}`,
     }

@@ -1,4 +1,4 @@
-import { deleteRoute, lockRoute } from '../../core/routes/routes.ts'
+import { deleteRoute, lockRoute, routeConfig } from '../../core/routes/routes.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 
@@ -12,9 +12,10 @@ export const deleteRouteOperation = customerOperation({
   params: ItemParams,
   body: {},
   example: {},
-  target: ({ tx, project, params }) => lockRoute(tx, project.id, params.id),
+  target: ({ tx, project, domainId, params }) => lockRoute(tx, project.id, params.id, domainId),
   async run({ tx, target: before }) {
     await deleteRoute(tx, before)
-    return { answer: null, version: null }
+    const activity = { resource: 'route', id: before.id, before: routeConfig(before), after: null }
+    return { answer: null, activity, version: null }
   },
 })

@@ -1,7 +1,8 @@
-import { editRoute, lockRoute, routeView } from '../../core/routes/routes.ts'
+import { wakeConfirmations } from '../../core/routes/confirmations.ts'
+import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
 import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
-import { customerOperation } from '../operation.ts'
+import { changeOf, customerOperation } from '../operation.ts'
 
 export const editRouteOperation = customerOperation({
   id: 'routing.edit',
@@ -16,9 +17,11 @@ export const editRouteOperation = customerOperation({
   refusals: ['already_exists'],
   example: routeExamples.edit,
   answer: Route,
-  target: ({ tx, project, params }) => lockRoute(tx, project.id, params.id),
-  async run({ tx, target: before, body }) {
-    const row = await editRoute(tx, before, body)
-    return { answer: routeView(row), version: row.version }
+  target: ({ tx, project, domainId, params }) => lockRoute(tx, project.id, params.id, domainId),
+  async run({ tx, deps, domainId, target: before, body }) {
+    const row = await editRoute(tx, before, body, domainId)
+    if (row !== before) await wakeConfirmations(tx, deps.domains.jobs, row)
+    const activity = changeOf('route', before, row, routeConfig)
+    return { answer: routeView(row), activity, version: row.version }
   },
 })

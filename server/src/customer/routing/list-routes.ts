@@ -1,4 +1,4 @@
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { listOf, newestFirst, PageQuery, type Range } from '../../core/page.ts'
 import { listRoutes, routeView } from '../../core/routes/routes.ts'
 import { Route } from '../../core/routes/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
@@ -12,7 +12,8 @@ export const listRoutesQuery = customerQuery({
   params: NoParams,
   query: PageQuery,
   answer: listOf(Route),
-  async run({ tx, projectId, query }) {
-    return { answer: await newestFirst(query, (range) => listRoutes(tx, projectId, range), routeView) }
+  async run({ tx, projectId, domainId, query }) {
+    const list = (range: Range) => listRoutes(tx, projectId, range, domainId)
+    return { answer: await newestFirst(query, list, routeView) }
   },
 })

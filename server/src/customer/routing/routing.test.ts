@@ -65,3 +65,33 @@ describe('routing.edit and routing.delete by a customer', () => {
     assertProblem(await developer.get(`${path}/${id}`), 404, 'not_found')
   })
 })
+
+describe('routing.match by a customer', () => {
+  test('says the same of a name that another project has proved, claims or never had', async () => {
+    const [held, claimed, free] = ['held-elsewhere.example', 'claimed-twice.example', 'nobody-else.example']
+    await make.makeDomain(other.id, { name: held, status: 'verified' })
+    await make.makeDomain(other.id, { name: claimed, status: 'pending' })
+    const answers = []
+    for (const name of [held, claimed, free]) {
+      const domain = await make.makeDomain(project.id, { name, status: 'pending' })
+      const route = await make.makeRoute(project.id, {
+        ...{ domain_id: domain.id, match: 'address', address: `a@${name}` },
+      })
+      const answer = await developer.get(`${path}/match?address=a@${name}`)
+      assert.equal(answer.status, 200, answer.text)
+      const { created_at: _created, updated_at: _updated, ...rest } = answer.body.route
+      const own = { ...answer.body, route: rest }
+      const hidden = [name, domain.id, route.id].reduce(
+        (text: string, mine) => text.replaceAll(String(mine), '…'),
+        JSON.stringify(own),
+      )
+      answers.push(hidden)
+      assert.equal(answer.body.outcome, 'domain_not_verified')
+    }
+    assert.deepEqual(new Set(answers).size, 1, answers.join('\n'))
+    const never = await developer.get(`${path}/match?address=a@never-was.example`)
+    await make.makeDomain(other.id, { name: 'of-another.example', status: 'verified' })
+    const foreign = await developer.get(`${path}/match?address=a@of-another.example`)
+    assert.equal(foreign.text.replaceAll('of-another', 'never-was'), never.text)
+  })
+})

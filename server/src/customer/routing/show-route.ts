@@ -12,8 +12,8 @@ export const showRoute = customerQuery({
   query: {},
   answer: Route,
   hasVersion: true,
-  async run({ tx, projectId, params }) {
-    const row = await findRoute(tx, projectId, params.id)
+  async run({ tx, projectId, domainId, params }) {
+    const row = await findRoute(tx, projectId, params.id, domainId)
     return { answer: routeView(row), version: row.version }
   },
 })

@@ -3,9 +3,9 @@ import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
 import { asAnswer } from '../../platform/http/answer.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireCap } from '../limits.ts'
-import { ownOperation } from '../operation.ts'
+import { mailOperation, unchanged } from '../operation.ts'
 
-export const createSuppressionOperation = ownOperation({
+export const createSuppressionOperation = mailOperation({
   id: 'suppressions.create',
   method: 'POST',
   path: '/projects/:project_id/suppressions',
@@ -20,16 +20,19 @@ export const createSuppressionOperation = ownOperation({
   example: { address: 'someone@example.com' },
   success: { status: 201, means: 'Suppressed.' },
   answer: Suppression,
-  async handle({ projectId, body }, { cellOf, caps }) {
-    const row = await cellOf(projectId).mail.transaction(async (tx) => {
-      const { row, isNew } = await addSuppression(tx, projectId, body.address)
-      if (isNew) {
-        const count = await lockAndCountManual(tx, projectId, caps.max_suppressions + 1)
-        requireCap(caps, 'max_suppressions', count, 'Delete one first, or ask the operator for more.')
-      }
-      return row
-    })
+  async run({ tx, projectId, body }, { caps }) {
+    const { row, isNew } = await addSuppression(tx, projectId, body.address)
+    if (isNew) {
+      const count = await lockAndCountManual(tx, projectId, caps.max_suppressions + 1)
+      requireCap(caps, 'max_suppressions', count, 'Delete one first, or ask the operator for more.')
+    }
     const location = `/v1/projects/${projectId}/suppressions/${encodeURIComponent(row.address)}`
-    return { ...asAnswer(201, suppressionView(row)), location }
+    const { address, reason } = row
+    return {
+      answer: { ...asAnswer(201, suppressionView(row)), location },
+      activity: isNew
+        ? { resource: 'suppression', id: null, before: null, after: { address, reason } }
+        : unchanged,
+    }
   },
 })

@@ -1,23 +1,26 @@
 import Type from 'typebox'
 import { removeSuppression } from '../../core/suppressions/suppressions.ts'
 import { SuppressedAddress } from '../../core/suppressions/wire.ts'
-import { ownOperation } from '../operation.ts'
+import { mailOperation } from '../operation.ts'
 
-export const deleteSuppressionOperation = ownOperation({
+export const deleteSuppressionOperation = mailOperation({
   id: 'suppressions.delete',
   method: 'DELETE',
   path: '/projects/:project_id/suppressions/:address',
   pathOfKey: '/suppressions/:address',
   summary: 'Send to an address again',
   description:
-    'The address is suppressed no more. If mail to it bounces again, or its owner complains, it will be.',
+    'The project can send to the address again. If mail to it bounces again, or its owner complains, it is suppressed again. Only an administrator of the service can delete a suppression whose `reason` is `complaint`; members and API keys get `insufficient_role`.',
   params: Type.Object({ address: SuppressedAddress }, { additionalProperties: false }),
   query: {},
   body: {},
   example: {},
-  success: { status: 204, means: 'It is suppressed no more.' },
-  async handle({ projectId, params }, { cellOf }) {
-    await cellOf(projectId).mail.transaction((tx) => removeSuppression(tx, projectId, params.address))
-    return { status: 204, body: null, etag: null, location: null }
+  success: { status: 204, means: 'The suppression is deleted.' },
+  async run({ tx, projectId, params }) {
+    const { address, reason } = await removeSuppression(tx, projectId, params.address)
+    return {
+      answer: { status: 204, body: null, etag: null, location: null },
+      activity: { resource: 'suppression', id: null, before: { address, reason }, after: null },
+    }
   },
 })

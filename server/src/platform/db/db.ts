@@ -58,6 +58,14 @@ export interface CustomerDb {
   forUser(userId: number): Db
 }
 
+/**
+ * For the rest of a customer's transaction: besides its project, no row of another domain. Not part of `forProject`,
+ * because who calls, and to which domain they are bound, is looked up in the transaction itself.
+ */
+export async function bindToDomain(tx: ReadTx, domainId: number): Promise<void> {
+  await sql`select set_config('postern.domain_id', ${String(domainId)}, true)`.execute(tx)
+}
+
 /** Statements as somebody else's library writes them. */
 export interface Statements {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
@@ -91,17 +99,20 @@ const noProject = 0
 const maxAttempts = 5
 const retryBaseDelayMs = 10
 
+/** `readonly` is for `postern signer` alone. */
+type PoolRole = DbRole | 'readonly'
+
 /** One pool per role, opened on first use. */
 export class Database {
   readonly #options: DatabaseOptions
   readonly #shares = new Shares<string>(transactionShare)
-  readonly #pools = new Map<DbRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
+  readonly #pools = new Map<PoolRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
 
   constructor(options: DatabaseOptions) {
     this.#options = options
   }
 
-  as(role: Exclude<DbRole, 'customer'>): UnscopedDb {
+  as(role: Exclude<PoolRole, 'customer'>): UnscopedDb {
     return new RoleDb(this.#open(role), this.#options)
   }
 
@@ -135,7 +146,9 @@ export class Database {
   /** How busy the pools are, for whoever reads metrics. */
   /** Of all that a process has open: a role has a pool in each. */
   static showPools(databases: readonly Database[]): void {
-    const roles = new Set(databases.flatMap((database) => [...database.#pools.keys()]))
+    const roles = new Set(
+      databases.flatMap((database) => [...database.#pools.keys()].filter((role) => role !== 'readonly')),
+    )
     for (const role of roles) {
       const open = databases.flatMap((database) => {
         const pool = database.#pools.get(role)?.pool
@@ -167,7 +180,7 @@ export class Database {
     await Promise.all(open.map(({ kysely }) => kysely.destroy()))
   }
 
-  #open(role: DbRole): Kysely<Schema> {
+  #open(role: PoolRole): Kysely<Schema> {
     const known = this.#pools.get(role)
     if (known) return known.kysely
     const timeouts = { ...usualTimeouts, ...this.#options.timeouts }
@@ -198,7 +211,7 @@ export class Database {
 // planner would rather read them whole and hash; with what it then knows it goes on doing so for a while.
 const byRow = { enable_hashjoin: 'off', enable_mergejoin: 'off', enable_seqscan: 'off' }
 
-function startupOptions(role: DbRole, lockTimeoutMs: number): string {
+function startupOptions(role: PoolRole, lockTimeoutMs: number): string {
   const settings = {
     role: roleName(role),
     search_path: 'pg_catalog',
@@ -222,7 +235,7 @@ function startupOptions(role: DbRole, lockTimeoutMs: number): string {
  * A standby answers, but takes no writes: a pool that kept such a connection would go on failing when there is a primary
  * again. One look at the start is enough: a primary that becomes a standby ends its connections.
  */
-async function requireFit(client: pg.ClientBase, role: DbRole): Promise<void> {
+async function requireFit(client: pg.ClientBase, role: PoolRole): Promise<void> {
   const { rows } = await client.query<{ current_user: string; is_standby: boolean }>(
     'select current_user::text, pg_is_in_recovery() as is_standby',
   )

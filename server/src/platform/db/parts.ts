@@ -24,6 +24,7 @@ export const publishedTables = [
   'control.project_keys',
   'control.domains',
   'control.identities',
+  'control.name_tombstones',
   'control.dkim_keys',
   'control.endpoints',
   'control.routes',
@@ -31,6 +32,7 @@ export const publishedTables = [
   'control.queue_holds',
   'control.dispatch_holds',
   'control.outbox',
+  'control.heartbeat',
 ] as const
 
 /** Joined with what is published, and empty in a cell: a key has no last use there. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { customerQueues, type QueueName, queues } from '../jobs/queues.ts'
 
 /** What each database role cannot do, whatever the code above it tries. */
 const database = await testDatabase()
@@ -42,6 +43,11 @@ describe('database roles', () => {
     for (const table of ['accounts', 'two_factors', 'verifications', 'signing_keys']) {
       await assert.rejects(attempt('admin', `select * from control.${table}`), denied, table)
     }
+    await assert.rejects(attempt('admin', 'select token_hash from control.password_resets'), denied)
+    await assert.rejects(
+      attempt('admin', `insert into control.password_resets (user_id, expires_at) values (1, now())`),
+      denied,
+    )
     await attempt('admin', 'delete from control.sessions where user_id = 1')
   })
 
@@ -59,6 +65,11 @@ describe('database roles', () => {
       'update control.projects set admin_plan_id = 1',
       'update control.project_stats set score_offset = 100',
       `update control.members set user_id = 1`,
+      'update control.routes set forward_confirmed_at = now()',
+      `update control.domains set proved_name = 'a.example'`,
+      'select digest from control.name_tombstones',
+      'select token_hash from control.forward_confirmations',
+      'delete from control.forward_confirmation_mails',
       'update control.members set invitation_hash = null',
       `insert into control.projects (name, user_id, plan_id) values ('Mine', 1, 1)`,
       `insert into control.members (id, project_id, email, role) overriding system value values (7, ${id}, 'a@example.com', 'viewer')`,
@@ -76,6 +87,32 @@ describe('database roles', () => {
       await assert.rejects(asCustomer(id, statement), denied, statement)
     }
     await asCustomer(id, `update control.projects set name = 'Renamed'`)
+  })
+
+  test('the customer role asks for jobs of its own queues and of its own project, and for no others', async () => {
+    const [mine, theirs] = [await madeProject('Asks'), await madeProject('Asked')]
+    const job = (queue: string, data: object) =>
+      asCustomer(
+        mine,
+        `insert into jobs.job_common (name, data) values ('${queue}', '${JSON.stringify(data)}')`,
+      )
+    for (const queue of Object.keys(queues) as QueueName[]) {
+      if (customerQueues.includes(queue)) await job(queue, { project_id: mine })
+      else await assert.rejects(job(queue, { project_id: mine }), /violates row-level security policy/, queue)
+    }
+    await job('identities.settle', { identity_id: 1 })
+    for (const data of [{ project_id: theirs, domain_id: 1 }, { project_id: null }]) {
+      await assert.rejects(job('domains.check', data), /violates row-level security policy/)
+    }
+    await assert.rejects(
+      asCustomer(
+        mine,
+        `insert into jobs.job (name, data) values ('domains.check', '{"project_id":${mine}}')`,
+      ),
+      denied,
+    )
+    const [row] = await database.query('select count(*)::int from jobs.job')
+    assert.deepEqual(row, { count: customerQueues.length + 1 })
   })
 
   test('the functions that act as the owner reach no other project than the one that the transaction names', async () => {
@@ -116,6 +153,7 @@ describe('database roles', () => {
       'wrapped_key from control.project_keys',
       'token from control.sessions',
       'password from control.accounts',
+      'token_hash from control.password_resets',
       'secret from control.two_factors',
       'private_key from control.signing_keys',
       'content from mail.bodies',

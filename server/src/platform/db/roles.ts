@@ -9,9 +9,9 @@ export type DbRole = 'admin' | 'customer' | 'mail' | 'identity'
 
 export const dbRoles: readonly DbRole[] = ['admin', 'customer', 'mail', 'identity']
 
-export const roleName = (role: DbRole): `postern_${DbRole}` => `postern_${role}`
+export const roleName = <Role extends DbRole | 'readonly'>(role: Role): `postern_${Role}` => `postern_${role}`
 
 export const ownerRole = 'postern_owner'
 
-/** For people and dashboards; the application never acts as this one. */
+/** For people and dashboards, and for `postern signer`, which has a login of its own. */
 export const readonlyRole = 'postern_readonly'

@@ -20,15 +20,23 @@ const globalTables = [
   'control.audit_checkpoints',
   'control.audit_covered',
   'control.audit_heads',
+  'control.daily_counts',
   'control.dispatch_holds',
   'control.external_logins',
+  'control.heartbeat',
   'control.mail_applied',
+  'control.name_tombstones',
+  'control.password_resets',
   'control.plans',
   'control.sessions',
+  'control.sign_in_failures',
   'control.sign_in_rates',
   'control.signing_keys',
   'control.two_factors',
   'control.used_totp_codes',
+  'control.user_activity',
+  'control.user_activity_heads',
+  'control.user_activity_people',
   'control.users',
   'control.verifications',
   'mail.control_applied',
@@ -45,6 +53,8 @@ const samples: Record<string, Record<string, string>> = {
   'control.routes': { match: `'catch_all'`, action: `'drop'` },
   'control.audit': { chain: '$1', xid: 'pg_current_xact_id()' },
   'control.audit_people': { part: `'actor'`, salt: `'\\x00112233445566778899aabbccddeeff'` },
+  'control.project_activity': { actor_type: `'user'` },
+  'control.project_activity_people': { salt: `'\\x00112233445566778899aabbccddeeff'` },
   'mail.recipients': { kind: `'to'`, status: `'queued'` },
   'mail.bodies': { format: `'json'` },
   'mail.waiting_bodies': { format: `'json'` },
@@ -122,7 +132,7 @@ describe('the catalogue', () => {
         check: string | null
       }>(
         `select unnest(roles)::text as role, cmd, qual as using, with_check as check from pg_policies
-          where format('%I.%I', schemaname, tablename) = $1 order by 1`,
+          where format('%I.%I', schemaname, tablename) = $1 and permissive = 'PERMISSIVE' order by 1`,
         [name],
       )
       assert.deepEqual(
@@ -141,6 +151,25 @@ describe('the catalogue', () => {
         name,
       )
     }
+  })
+
+  test('what belongs to a domain is hidden from a customer who is bound to another', async () => {
+    const policies = await database.query<{ name: string; role: string; cmd: string; using: string }>(
+      `select format('%I.%I', schemaname, tablename) as name, unnest(roles)::text as role, cmd, qual as using
+         from pg_policies where permissive = 'RESTRICTIVE' order by 1`,
+    )
+    const ofDomain = (column: string) =>
+      `((postern.current_domain() IS NULL) OR (${column} = postern.current_domain()))`
+    const common = { role: 'postern_customer', cmd: 'ALL' }
+    const [keys, ...others] = policies
+    assert.match(keys?.using ?? '', /current_domain\(\) IS NULL\) OR \(EXISTS .*identities\.id = dkim_keys/s)
+    assert.deepEqual({ ...keys, using: '' }, { name: 'control.dkim_keys', ...common, using: '' })
+    assert.deepEqual(others, [
+      { name: 'control.dns_records', ...common, using: ofDomain('domain_id') },
+      { name: 'control.domains', ...common, using: ofDomain('id') },
+      { name: 'control.identities', ...common, using: ofDomain('domain_id') },
+      { name: 'control.routes', ...common, using: ofDomain('domain_id') },
+    ])
   })
 
   test('the sign-in role reaches nothing that a project owns', async () => {
@@ -256,7 +285,8 @@ async function grantEverything(): Promise<void> {
     `grant usage on all sequences in schema control, mail to ${roleName('customer')}`,
   )
   await grantedDatabase.query(`grant all on all tables in schema control, mail to ${roleName('customer')}`)
-  await grantedDatabase.query('alter table control.audit disable trigger append_only')
+  for (const table of ['control.audit', 'control.project_activity'])
+    await grantedDatabase.query(`alter table ${table} disable trigger append_only`)
   const partitioned = await grantedDatabase.query<{ name: string }>(
     `select oid::regclass::text as name from pg_class where relkind = 'p' and relnamespace = 'mail'::regnamespace`,
   )

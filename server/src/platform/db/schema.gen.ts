@@ -51,6 +51,8 @@ export interface ControlAccounts {
 export interface ControlApiKeys {
   allowed_ips: Generated<ArrayType<string>>;
   created_at: Generated<Timestamp>;
+  created_by_id: number | null;
+  created_by_type: string | null;
   domain_id: number | null;
   expires_at: Timestamp | null;
   id: Generated<number>;
@@ -126,6 +128,13 @@ export interface ControlAuditPeople {
   user_agent: string | null;
 }
 
+export interface ControlDailyCounts {
+  count: number;
+  day: Generated<string>;
+  key: Buffer;
+  kind: string;
+}
+
 export interface ControlDenials {
   actor_id: number;
   count: number;
@@ -155,6 +164,12 @@ export interface ControlDkimKeys {
   state: Generated<string>;
 }
 
+export interface ControlDkimUsage {
+  day: string;
+  keys_made: number;
+  project_id: number;
+}
+
 export interface ControlDnsRecords {
   checked_at: Timestamp | null;
   domain_id: number;
@@ -165,6 +180,13 @@ export interface ControlDnsRecords {
   status: Generated<string>;
   type: string;
   value: string;
+}
+
+export interface ControlDomainNotices {
+  created_at: Generated<Timestamp>;
+  days: number;
+  domain_id: number;
+  project_id: number;
 }
 
 export interface ControlDomains {
@@ -181,7 +203,10 @@ export interface ControlDomains {
   next_check_at: Timestamp | null;
   ownership_token: string;
   project_id: number;
+  proved_name: string | null;
   status: Generated<string>;
+  unanswered_since: Timestamp | null;
+  unanswered_warned_days: Generated<number>;
   updated_at: Generated<Timestamp>;
   verified_at: Timestamp | null;
   version: Generated<number>;
@@ -225,6 +250,30 @@ export interface ControlExternalLogins {
   user_id: number;
 }
 
+export interface ControlForwardConfirmationMails {
+  address_digest: Buffer;
+  id: Generated<number>;
+  project_id: number;
+  sent_at: Generated<Timestamp>;
+}
+
+export interface ControlForwardConfirmations {
+  address: string;
+  expires_at: Timestamp | null;
+  id: Generated<number>;
+  leased_until: Timestamp | null;
+  project_id: number;
+  requested_at: Generated<Timestamp>;
+  round: Generated<number>;
+  sent_at: Timestamp | null;
+  token_hash: Buffer | null;
+}
+
+export interface ControlHeartbeat {
+  at: Timestamp;
+  id: Generated<number>;
+}
+
 export interface ControlIdempotency {
   actor: string;
   body: Json | null;
@@ -246,6 +295,7 @@ export interface ControlIdentities {
   domain_id: number | null;
   id: Generated<number>;
   last_error: string | null;
+  lease_no: Generated<number>;
   leased_until: Timestamp | null;
   name: string;
   project_id: number;
@@ -282,6 +332,12 @@ export interface ControlMembers {
   version: Generated<number>;
 }
 
+export interface ControlNameTombstones {
+  created_at: Generated<Timestamp>;
+  digest: Buffer;
+  was_verified: boolean;
+}
+
 export interface ControlOutbox {
   created_at: Generated<Timestamp>;
   id: Generated<number>;
@@ -289,6 +345,15 @@ export interface ControlOutbox {
   project_id: number | null;
   shard: Generated<number | null>;
   topic: string;
+}
+
+export interface ControlPasswordResets {
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  id: Generated<number>;
+  mailed_at: Timestamp | null;
+  token_hash: Buffer | null;
+  user_id: number | null;
 }
 
 export interface ControlPlans {
@@ -306,6 +371,41 @@ export interface ControlPlans {
   support_level: string;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
+}
+
+export interface ControlProjectActivity {
+  actor_digest: Buffer;
+  actor_id: number | null;
+  actor_type: string;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  hash: Buffer;
+  operation: string;
+  prev_hash: Buffer;
+  project_id: number;
+  request_id: string;
+  resource_id: string | null;
+  resource_type: string;
+  seq: number;
+}
+
+export interface ControlProjectActivityHeads {
+  hash: Generated<Buffer>;
+  project_id: number;
+  purged_hash: Generated<Buffer>;
+  purged_seq: Generated<number>;
+  seq: Generated<number>;
+}
+
+export interface ControlProjectActivityPeople {
+  email: string | null;
+  ip: string | null;
+  part: string;
+  project_id: number;
+  salt: Buffer;
+  seq: number;
+  user_agent: string | null;
 }
 
 export interface ControlProjectKeys {
@@ -368,6 +468,7 @@ export interface ControlRoutes {
   created_at: Generated<Timestamp>;
   domain_id: number;
   endpoint_id: number | null;
+  forward_confirmed_at: Timestamp | null;
   forward_to: string | null;
   id: Generated<number>;
   is_active: Generated<boolean>;
@@ -387,6 +488,13 @@ export interface ControlSessions {
   updated_at: Generated<Timestamp>;
   user_agent: string | null;
   user_id: number;
+}
+
+export interface ControlSignInFailures {
+  digest: Buffer;
+  failed_at: Generated<Timestamp>;
+  failures: number;
+  user_id: number | null;
 }
 
 export interface ControlSigningKeys {
@@ -419,6 +527,43 @@ export interface ControlTwoFactors {
 export interface ControlUsedTotpCodes {
   code_hash: Buffer;
   used_at: Generated<Timestamp>;
+  user_id: number;
+}
+
+export interface ControlUserActivity {
+  actor_digest: Buffer;
+  actor_id: number | null;
+  actor_type: string;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  hash: Buffer;
+  operation: string;
+  prev_hash: Buffer;
+  request_id: string;
+  resource_id: string | null;
+  resource_type: string;
+  seq: number;
+  user_id: number;
+}
+
+export interface ControlUserActivityHeads {
+  attempts: Generated<number>;
+  attempts_hour: Timestamp | null;
+  hash: Generated<Buffer>;
+  purged_hash: Generated<Buffer>;
+  purged_seq: Generated<number>;
+  seq: Generated<number>;
+  user_id: number;
+}
+
+export interface ControlUserActivityPeople {
+  email: string | null;
+  ip: string | null;
+  part: string;
+  salt: Buffer;
+  seq: number;
+  user_agent: string | null;
   user_id: number;
 }
 
@@ -562,6 +707,7 @@ export interface MailEvents {
   created_at: Generated<Timestamp>;
   data: Json;
   id: string;
+  inbound_body_id: string | null;
   message_id: string | null;
   project_id: number;
   recipient_no: number | null;
@@ -609,6 +755,7 @@ export interface MailInbound {
   from_header: string;
   id: string;
   message_id: string | null;
+  not_forwarded: string | null;
   project_id: number;
   recipient: string;
   remote_address: string;
@@ -620,6 +767,7 @@ export interface MailInbound {
 
 export interface MailInboundBodies {
   content: Buffer;
+  event_data: Buffer | null;
   id: string;
   project_id: number;
   shard: Generated<number>;
@@ -661,6 +809,7 @@ export interface MailRecipients {
   project_id: number;
   recipient_no: number;
   reply: string | null;
+  reports: Generated<number>;
   shard: Generated<number>;
   status: string;
   updated_at: Generated<Timestamp>;
@@ -689,6 +838,7 @@ export interface MailSuppressions {
 
 export interface MailUsage {
   accepted: Generated<number>;
+  forwarded: Generated<number>;
   inbound_bytes: Generated<number>;
   period: string;
   project_id: number;
@@ -728,21 +878,32 @@ export interface DB {
   "control.audit_covered": ControlAuditCovered;
   "control.audit_heads": ControlAuditHeads;
   "control.audit_people": ControlAuditPeople;
+  "control.daily_counts": ControlDailyCounts;
   "control.denials": ControlDenials;
   "control.dispatch_holds": ControlDispatchHolds;
   "control.dkim_keys": ControlDkimKeys;
+  "control.dkim_usage": ControlDkimUsage;
   "control.dns_records": ControlDnsRecords;
+  "control.domain_notices": ControlDomainNotices;
   "control.domains": ControlDomains;
   "control.endpoint_notices": ControlEndpointNotices;
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
   "control.external_logins": ControlExternalLogins;
+  "control.forward_confirmation_mails": ControlForwardConfirmationMails;
+  "control.forward_confirmations": ControlForwardConfirmations;
+  "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
   "control.mail_applied": ControlMailApplied;
   "control.members": ControlMembers;
+  "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
+  "control.password_resets": ControlPasswordResets;
   "control.plans": ControlPlans;
+  "control.project_activity": ControlProjectActivity;
+  "control.project_activity_heads": ControlProjectActivityHeads;
+  "control.project_activity_people": ControlProjectActivityPeople;
   "control.project_keys": ControlProjectKeys;
   "control.project_listing": ControlProjectListing;
   "control.project_stats": ControlProjectStats;
@@ -750,10 +911,14 @@ export interface DB {
   "control.queue_holds": ControlQueueHolds;
   "control.routes": ControlRoutes;
   "control.sessions": ControlSessions;
+  "control.sign_in_failures": ControlSignInFailures;
   "control.sign_in_rates": ControlSignInRates;
   "control.signing_keys": ControlSigningKeys;
   "control.two_factors": ControlTwoFactors;
   "control.used_totp_codes": ControlUsedTotpCodes;
+  "control.user_activity": ControlUserActivity;
+  "control.user_activity_heads": ControlUserActivityHeads;
+  "control.user_activity_people": ControlUserActivityPeople;
   "control.users": ControlUsers;
   "control.verifications": ControlVerifications;
   "mail.attempt_results": MailAttemptResults;

@@ -35,7 +35,10 @@ async function startJobs(
     'partitions.keep': nothing,
     'invitations.send': nothing,
     'invitations.sweep': nothing,
+    'password-resets.sweep': nothing,
     'endpoints.notify': nothing,
+    'forwards.confirm': nothing,
+    'domains.notify': nothing,
     chores: nothing,
   }
   cleanUp(async () => {

@@ -15,6 +15,8 @@ export interface Payloads {
   'domains.check': { project_id: number; domain_id: number }
   /** Every minute: the domains that are due. */
   'domains.sweep': Record<string, never>
+  /** Every minute: mail to the owners of domains whose DNS gives no answer. */
+  'domains.notify': Record<string, never>
   /** An administrator wants a scheduled message not to be sent. */
   'messages.cancel': { project_id: number; message_id: string }
   /** Every hour: room for the mail of the coming days, and that of long ago is dropped. */
@@ -23,8 +25,12 @@ export interface Payloads {
   'invitations.send': { project_id: number; member_id: number }
   /** Every minute: invitations whose mail nobody took. */
   'invitations.sweep': Record<string, never>
+  /** Every minute: mail with links to set a new password. */
+  'password-resets.sweep': Record<string, never>
   /** Every minute: mail to the owners of endpoints that were switched off. */
   'endpoints.notify': Record<string, never>
+  /** Every minute, and when a route is created that forwards: mail to targets that have not confirmed. */
+  'forwards.confirm': Record<string, never>
   /** Every minute: signing the audit, forgetting what has had its time. */
   chores: Record<string, never>
 }
@@ -58,13 +64,24 @@ export const queues: Record<QueueName, QueueOptions> = {
   'identities.sweep': everyMinute,
   'domains.check': wakeUp,
   'domains.sweep': everyMinute,
+  'domains.notify': everyMinute,
   'messages.cancel': wakeUp,
   'partitions.keep': everyHour,
   'invitations.send': wakeUp,
   'invitations.sweep': everyMinute,
+  'password-resets.sweep': everyMinute,
   'endpoints.notify': everyMinute,
+  'forwards.confirm': everyMinute,
   chores: everyMinute,
 }
+
+/**
+ * The queues into which the customers' database role may put jobs; PostgreSQL refuses all others (install.ts). A job that
+ * names a project names that of its transaction.
+ */
+export const customerQueues: readonly QueueName[] = [
+  ...(['identities.settle', 'domains.check', 'invitations.send', 'forwards.confirm'] as const),
+]
 
 /** The schema in which pg-boss keeps its tables. */
 export const jobsSchema = 'jobs'

@@ -10,7 +10,7 @@ import { cancelMessage, holdQueue, releaseQueue } from './model/mail.ts'
 import { createMember, deleteMember, editMember } from './model/members.ts'
 import { createPlan, editPlan } from './model/plans.ts'
 import { createProject, editProject, setBilling } from './model/projects.ts'
-import { createRoute, deleteRoute, editRoute } from './model/routing.ts'
+import { createRoute, deleteRoute, editRoute, requestConfirmation } from './model/routing.ts'
 import { editUser } from './model/users.ts'
 import type { World } from './model/world.ts'
 
@@ -41,6 +41,7 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'routing.create': [14, createRoute],
   'routing.edit': [10, editRoute],
   'routing.delete': [4, deleteRoute],
+  'routing.request-confirmation': [2, requestConfirmation],
   'api-keys.create': [7, createApiKey],
   'api-keys.edit': [6, editApiKey],
   'api-keys.rotate': [4, rotateApiKey],
@@ -51,7 +52,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
 }
 
 /** Mutations of which the model knows nothing, and why: their answers are held against the document alone. */
-const unforeseen: Record<string, string> = {}
+const unforeseen: Record<string, string> = {
+  'suppressions.delete': 'It is done by a worker, and none runs beside the model.',
+}
 
 export const known = [...Object.keys(acts), ...Object.keys(unforeseen)]
 

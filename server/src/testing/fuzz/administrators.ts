@@ -15,6 +15,7 @@ interface Person {
   email: string
   isAdmin: boolean
   isActive: boolean
+  hasSecondFactor: boolean
   /** Whether the token was drawn after all that ends tokens. */
   isTokenGood: boolean
   token: string
@@ -50,8 +51,14 @@ async function gather(stage: Stage, caller: Caller): Promise<Person[]> {
   const data = await listed(stage, caller, { operation: 'users.list', params: {}, query: { q: mark } })
   const nobody = { isAdmin: false, isActive: true, isTokenGood: false, token: 'x' }
   return [
-    { ...stage.actor, isAdmin: true, isActive: true, isTokenGood: true, token: stage.token() },
-    ...data.map(({ id, email }) => ({ ...nobody, id: Number(id), email: String(email) })),
+    {
+      ...{ ...stage.actor, isAdmin: true, isActive: true, hasSecondFactor: true },
+      ...{ isTokenGood: true, token: stage.token() },
+    },
+    ...data.map(({ id, email, two_factor_enabled }) => ({
+      ...{ ...nobody, id: Number(id), email: String(email) },
+      hasSecondFactor: two_factor_enabled === true,
+    })),
   ]
 }
 
@@ -98,5 +105,8 @@ function verdict(people: readonly Person[], by: Person, target: Person, { role, 
   const others = people.filter((person) => person !== target && person.isAdmin && person.isActive)
   const isOne = target.isAdmin && target.isActive
   const stays = (role ?? 'admin') === 'admin' && (is_active ?? true)
-  return isOne && !stays && others.length === 0 ? '409 last_administrator' : '200'
+  const isLast = target.hasSecondFactor
+    ? !others.some(({ hasSecondFactor }) => hasSecondFactor)
+    : others.length === 0
+  return isOne && !stays && isLast ? '409 last_administrator' : '200'
 }

@@ -42,8 +42,8 @@ export async function setStage(service: Service, database: TestDatabase): Promis
     actor: { id: actor.id, email: actor.email },
     async makeUsers(mark, count) {
       await database.query(
-        `insert into control.users (email, name)
-         select $1 || '.' || n || '@example.net', 'Person ' || n from generate_series(1, $2) as n`,
+        `insert into control.users (email, name, two_factor_enabled)
+         select $1 || '.' || n || '@example.net', 'Person ' || n, n % 2 = 1 from generate_series(1, $2) as n`,
         [mark, count],
       )
     },

@@ -219,6 +219,7 @@ function limitsOf({ things, mail }: Project, plan: View): object[] {
     limit('max_suppressions', mail.suppressed.length),
     limit('max_bytes_per_day', 0),
     limit('max_inbound_bytes_per_day', 0),
+    limit('max_forwards_per_day', 0),
   ]
 }
 

@@ -121,9 +121,14 @@ function created(project: Project, body: View): Outcome | string {
   const config = kept(project, body, undefined)
   if (typeof config === 'string') return config
   const fields = Object.fromEntries(routeFields.map((name) => [name, config[name]]))
+  const { is_active, ...rest } = fields
   return {
     change: { type: 'route', before: null, after: fields },
-    answer: { id: anId, project_id: project.id, ...fields, created_at: aTime, updated_at: aTime },
+    // Nobody confirms here.
+    answer: {
+      ...{ id: anId, project_id: project.id, ...rest },
+      ...{ forward_confirmed_at: null, is_active, created_at: aTime, updated_at: aTime },
+    },
     version: 1,
     commit: (made: View) => remember(project, 'routing', 'route', made),
   }
@@ -156,5 +161,30 @@ export function deleteRoute(world: World, chance: Chance): Intent | undefined {
     ...onThing('routing', chosen),
     body: {},
     outcome: () => (project && thing ? deleteOutcome(project, 'routing', thing) : 'not_found'),
+  }
+}
+
+/** A mail is sent, or none: the route stays as it is, and what was asked for is in the audit alone. */
+export function requestConfirmation(world: World, chance: Chance): Intent | undefined {
+  const chosen = chooseThing(world, chance, 'routing')
+  if (!chosen) return undefined
+  const { project, thing } = chosen
+  return {
+    operation: 'routing.request-confirmation',
+    ...onThing('routing', chosen),
+    // It moves no version, so that there is none to compare.
+    target: null,
+    body: {},
+    outcome() {
+      if (!project || !thing) return 'not_found'
+      const { domain_id, address, forward_to } = thing.view
+      const about = { domain_id, address, forward_to }
+      return {
+        change: { type: 'route', before: about, after: about },
+        answer: thing.view,
+        version: thing.version,
+        commit: () => ({ acts: project.acts, id: thing.id }),
+      }
+    },
   }
 }

@@ -1,0 +1,29 @@
+import type { Attack } from './attack.ts'
+import { bring, receiveMail, report } from './strangers.ts'
+
+/** H5 and H6: mails that cost much to parse, as inbound mail and as reports. */
+export function cpu({ lines }: { lines: number }): Attack {
+  const empty = Buffer.from(`From: a@stranger.test\r\n\r\n${'\r\n'.repeat(lines)}`)
+  let address = ''
+  return {
+    ...{ id: 'H5/H6', name: 'cpu', isTogether: true },
+    title: `${inboundConnections} connections with inbound mails of ${lines} empty lines, one each with four kinds of reports`,
+    async prepare(attacker) {
+      address = await receiveMail(attacker)
+      attacker.refusals.push('none: strangers have no cap')
+    },
+    async run(attacker, over) {
+      const { bouncePort, inboundPort, returnPathHost } = attacker.stage.strangers
+      const inbound = { port: inboundPort, to: [address], raw: empty }
+      const reports = kinds.map((line) => ({
+        ...{ port: bouncePort, to: [`fbl@${returnPathHost}`], raw: report(line) },
+      }))
+      const brought = [...Array.from({ length: inboundConnections }, () => inbound), ...reports]
+      await Promise.all(brought.map((mail) => bring(attacker, over, mail)))
+    },
+    async check() {},
+  }
+}
+
+const inboundConnections = 5
+const kinds = ['', '--x', 'a'.repeat(70), `X-A: ${'=?utf-8?q?a?='.repeat(4)}`]

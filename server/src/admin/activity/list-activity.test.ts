@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { customers } from '../../testing/customers.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertStrictPaging } from '../../testing/pages.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const { admin, ownProject } = await customers(api, database)
+
+describe('activity.list by an administrator', () => {
+  test("shows what a project's own people see of it, and nothing that administrators did", async () => {
+    const { owner, project } = await ownProject()
+    const path = `/projects/${project.id}`
+    await owner.patch(path, { name: 'By its owner' })
+    await admin.patch(path, { name: 'By an administrator' })
+    const { status, body } = await admin.get(`${path}/activity`)
+    assert.equal(status, 200)
+    assert.deepEqual(body, (await owner.get(`${path}/activity`)).body)
+    assert.deepEqual([body.data.length, body.data[0].actor.id], [1, owner.user.id])
+  })
+
+  test('refuses cursors that are none, and a project that there is not', async () => {
+    const { project } = await ownProject()
+    await assertStrictPaging(admin, `/projects/${project.id}/activity`, 1)
+    assertProblem(await admin.get('/projects/999999999/activity'), 404, 'not_found')
+  })
+})

@@ -1,0 +1,32 @@
+import closeWithGrace from 'close-with-grace'
+import { loadSignerConfig } from '../config.ts'
+import { signingKeyFrom } from '../core/audit/keys.ts'
+import { Signer, serveSigner } from '../core/audit/signer.ts'
+import { Database } from '../platform/db/db.ts'
+import { createLogger } from '../platform/log.ts'
+import { command } from './command.ts'
+
+export const signer = command('signer', { '': run })
+
+const graceMs = 10_000
+
+async function run(): Promise<void> {
+  const { socket, file, key, databaseUrl, logLevel } = loadSignerConfig(process.env)
+  // What was read is in memory, and what this process starts need not have it.
+  delete process.env['POSTERN_SIGNER_KEY']
+  const log = createLogger(logLevel)
+  const database = new Database({
+    ...{ url: databaseUrl, applicationName: 'postern signer', poolSize: 1 },
+    onError: (error, what) => log.error({ err: error }, what),
+  })
+  const signing = { db: database.as('readonly'), key: signingKeyFrom(key), file, log }
+  const listener = await serveSigner(await Signer.open(signing), socket, log)
+  log.info({ socket, file, key: key.id }, 'signing')
+  closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
+    if (err) log.fatal({ err }, 'stopping after an unexpected error')
+    else log.info({ signal }, 'stopping')
+    await listener.close()
+    await database.close()
+    log.info('stopped')
+  })
+}

@@ -1,0 +1,20 @@
+import { issuePasswordReset } from '../core/access/enrol.ts'
+import { issuedMinutes, resetLink } from '../core/access/password-reset.ts'
+import { command, emailOf, print } from './command.ts'
+import { withContext } from './with-context.ts'
+
+export const users = command('users', {
+  async 'reset-password'({ email, reason = '', json }) {
+    const address = emailOf(email)
+    await withContext(async ({ config, db }) => {
+      const deps = { adminDb: db.admin, identityDb: db.identity, reason }
+      const link = resetLink(config.publicUrl, await issuePasswordReset(deps, address))
+      print(
+        json,
+        { email, link, expires_in: issuedMinutes * 60 },
+        () =>
+          `${link}\n\nThis link sets a new password for ${email}, once and within ${issuedMinutes / 60} hours. It is not shown again.`,
+      )
+    })
+  },
+})

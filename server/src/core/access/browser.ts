@@ -1,0 +1,7 @@
+/** The part of a request that signing in is about. */
+export interface Browser {
+  requestId: string
+  cookie: string | undefined
+  address: string
+  userAgent: string | undefined
+}

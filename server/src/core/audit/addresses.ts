@@ -1,0 +1,62 @@
+/**
+ * Mail addresses in recorded changes. A chain of hashes can forget nothing, so what it holds of an address is a salted
+ * digest, `{"address_digest": "…"}`; the address stands beside the chain, under the path of its field
+ * (`before.forward_to`, `related.0.after.address`), and can be erased there.
+ */
+const addressFields: ReadonlySet<string> = new Set(['address', 'email', 'forward_to'])
+
+interface Digested {
+  address_digest: string
+}
+
+const isDigested = (value: object): value is Digested =>
+  Object.keys(value).length === 1 && typeof (value as Partial<Digested>).address_digest === 'string'
+
+/** The value with each address replaced by what `digestOf` gives for its path. */
+export function withoutAddresses<T>(
+  value: T,
+  path: string,
+  digestOf: (path: string, address: string) => string,
+): T {
+  return mapped(value, path, (part, at, field) =>
+    typeof part === 'string' && addressFields.has(field) ? { address_digest: digestOf(at, part) } : undefined,
+  )
+}
+
+/** The opposite; null for an address that was erased. */
+export function withAddresses<T>(value: T, path: string, addresses: ReadonlyMap<string, string | null>): T {
+  return mapped(value, path, (part, at) =>
+    typeof part === 'object' && part !== null && isDigested(part) ? (addresses.get(at) ?? null) : undefined,
+  )
+}
+
+/** By path. */
+export function addressDigests(value: unknown, path: string): Map<string, string> {
+  const found = new Map<string, string>()
+  mapped(value, path, (part, at) => {
+    if (typeof part !== 'object' || part === null || !isDigested(part)) return undefined
+    found.set(at, part.address_digest)
+    return null
+  })
+  return found
+}
+
+/** Deeper than anything that Postern writes; what is forged may be deeper, and holds no address of ours. */
+const maxDepth = 20
+
+/** `replace` gives what stands in for a part, or undefined to go on into it. */
+function mapped<T>(
+  value: T,
+  path: string,
+  replace: (part: unknown, path: string, field: string) => unknown,
+  depth = 0,
+): T {
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return value
+  const go = (part: unknown, field: string): unknown => {
+    const at = `${path}.${field}`
+    const other = replace(part, at, field)
+    return other === undefined ? mapped(part, at, replace, depth + 1) : other
+  }
+  if (Array.isArray(value)) return value.map((part, index) => go(part, String(index))) as T
+  return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, go(part, field)])) as T
+}

@@ -1,0 +1,21 @@
+import type { ActivityChange, ActivityEntry } from '../core/activity/activity.ts'
+import type { Caller, UserCaller } from './caller.ts'
+
+/** What of a request goes into the project's activity, besides what it changed. */
+export interface Requested {
+  requestId: string
+  ip: string
+  userAgent: string | null
+}
+
+export function entryOf(
+  operation: string,
+  { caller, requestId, ip, userAgent }: Requested & { caller: Caller | UserCaller },
+  change: ActivityChange,
+): ActivityEntry {
+  const who =
+    caller.kind === 'key'
+      ? ({ type: 'api_key', id: caller.key.id, email: null } as const)
+      : ({ type: 'user', id: caller.user.id, email: caller.user.email } as const)
+  return { actor: { ...who, ip, userAgent }, requestId, operation, change }
+}

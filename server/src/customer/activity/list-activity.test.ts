@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startApi } from '../../testing/api.ts'
+import { customers } from '../../testing/customers.ts'
+import { testDatabase } from '../../testing/database.ts'
+import { assertProblem } from '../../testing/problem.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const { ownProject, member, keyOf } = await customers(api, database)
+
+interface Entry {
+  id: number
+  operation: string
+  actor: { email: string; ip: string }
+  before: { name: string }
+  after: { name: string }
+}
+
+describe('activity.list', () => {
+  test('shows owners and admins who changed what, newest first and in pages', async () => {
+    const { owner, project } = await ownProject({ name: 'Name 0' })
+    const manager = await member(project.id, 'admin')
+    const path = `/projects/${project.id}`
+    for (let no = 1; no <= 5; no++) await owner.patch(path, { name: `Name ${no}` })
+    const seen: Entry[] = []
+    let cursor = ''
+    do {
+      const { status, body, text } = await manager.get(`${path}/activity?limit=2${cursor}`)
+      assert.equal(status, 200, text)
+      seen.push(...body.data)
+      cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`
+    } while (cursor !== '')
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      [5, 4, 3, 2, 1],
+    )
+    const [newest] = seen
+    assert.deepEqual(
+      [newest?.operation, newest?.actor.email, newest?.before.name, newest?.after.name],
+      ['projects.edit', owner.user.email, 'Name 4', 'Name 5'],
+    )
+    assert.ok(newest?.actor.ip)
+  })
+
+  test('is for nobody else: not for developers, viewers, keys or another project', async () => {
+    const { project } = await ownProject()
+    const { owner: other } = await ownProject()
+    const path = `/projects/${project.id}/activity`
+    for (const role of ['developer', 'viewer'] as const) {
+      assertProblem(await (await member(project.id, role)).get(path), 403, 'insufficient_role')
+    }
+    const key = await keyOf(project.id, ['domains:read', 'endpoints:read', 'usage:read'])
+    assertProblem(await key.get(path), 403, 'insufficient_scope')
+    assertProblem(await other.get(path), 404, 'not_found')
+  })
+
+  test('shows the address of an invited person, which the chain itself does not have', async () => {
+    const { owner, project } = await ownProject()
+    const email = 'grace.hopper@example.org'
+    await owner.post(`/projects/${project.id}/members`, { email, role: 'viewer' })
+    const [entry] = (await owner.get(`/projects/${project.id}/activity`)).body.data
+    assert.equal(entry.after.email, email)
+    const [row] = await database.query<{ whole: string }>(
+      'select activity::text as whole from control.project_activity as activity where project_id = $1',
+      [project.id],
+    )
+    assert.ok(row && !row.whole.includes('grace'))
+  })
+})

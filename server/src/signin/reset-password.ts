@@ -1,0 +1,34 @@
+import Type from 'typebox'
+import { signInOperation } from './operation.ts'
+
+export const resetPassword = signInOperation({
+  id: 'auth.reset-password',
+  method: 'POST',
+  path: '/auth/password/reset',
+  summary: 'Set a new password with a link',
+  description:
+    'The token is the part of the link after `#`. All sessions of the user end, with the access tokens issued from them. No session is opened: sign in afterwards, with the second factor where one is set up.',
+  needsSession: false,
+  body: Type.Object(
+    {
+      token: Type.String({ maxLength: 100, description: 'As it stands in the link.' }),
+      new_password: Type.String({ minLength: 12, maxLength: 128 }),
+    },
+    {
+      additionalProperties: false,
+      examples: [
+        {
+          token: 'pwr_0gYk7Tn5l2f9xq3Zb8s1uWcR4vEaJhMdPiLoNtKySXw',
+          new_password: 'a much better password',
+        },
+      ],
+    },
+  ),
+  success: 'The password is set.',
+  failures: {
+    401: '`unauthenticated`: the request comes from another site.',
+    404: '`not_found`: the link is not valid, was used, or has expired.',
+    429: '`rate_limited`: too many requests; Retry-After says when to try again.',
+  },
+  run: ({ signIn, browser, body }) => signIn.resetPassword(browser, body.token, body.new_password),
+})
