@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { linkKeysOf, makeLink } from '../core/inbound/link.ts'
 import { startApi } from '../testing/api.ts'
@@ -114,14 +114,19 @@ describe('a mail', () => {
   test('that is fetched and not read keeps its place until whoever fetches it is gone', async () => {
     const { raw_url } = await received(someMail({ body: `${'x'.repeat(998)}\r\n`.repeat(20_000) }))
     const url = new URL(new URL(raw_url).pathname, api.url)
-    const idle = await Promise.all(
-      [1, 2].map(
-        () =>
-          new Promise<{ destroy(): void }>((resolve) => {
-            request(url, { agent: false }, resolve).end()
-          }),
-      ),
-    )
+    const begin = () =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        request(url, { agent: false }, resolve).on('error', reject).end()
+      })
+    // The place of the download before may still be taken.
+    const begun = () =>
+      eventually('a download has begun', async () => {
+        const answer = await begin()
+        if (answer.statusCode === 200) return answer
+        answer.destroy()
+        return false
+      })
+    const idle = [await begun(), await begun()]
     assert.equal((await fetched(raw_url)).status, 503)
     for (const answer of idle) answer.destroy()
     await eventually('their places are free', async () => {
