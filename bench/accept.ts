@@ -4,12 +4,12 @@ import { parseArgs } from 'node:util'
 import { plainAcceptance } from './accept-plain.ts'
 import { captureAcceptance } from './accept-script.ts'
 import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
-import { makeLetter } from './letter.ts'
 import { type LoadResult, runPgbench, runWrk } from './load.ts'
+import { type Measured, measured, type Turn } from './measured-run.ts'
 import type { PgbenchScript } from './pgbench-script.ts'
 import { startPostern } from './postern.ts'
+import { makeLetter } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
-import { type Measured, measured, type Turn } from './turn.ts'
 
 /**
  * `npm run bench:accept`: how many mails the API accepts per second, against pgbench writing the same rows to the same

@@ -3,10 +3,10 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
 import { type Load, type LoadResult, runPgbench, runWrk } from './load.ts'
+import { type Measured, measured, type Turn } from './measured-run.ts'
 import { type PgbenchScript, pgbenchScript } from './pgbench-script.ts'
 import { type Postern, startPostern } from './postern.ts'
 import { captureStatements, type Statement } from './statements.ts'
-import { type Measured, measured, type Turn } from './turn.ts'
 
 /**
  * `npm run bench:admin-patch`: how many administrative edits with audit the API makes per second, against

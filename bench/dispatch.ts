@@ -12,11 +12,11 @@ import {
   measured,
   outcomeOf,
   untilEmpty,
-} from './contest.ts'
+} from './comparison.ts'
 import { circumstances } from './figures.ts'
-import { makeLetter } from './letter.ts'
 import { startPostern } from './postern.ts'
 import { forgetMail, queueMails } from './queue.ts'
+import { makeLetter } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 

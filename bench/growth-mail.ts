@@ -16,7 +16,7 @@ export interface Stored {
 
 /** Who a message went to is kept for longer than what it said. */
 const keptLongerDays = 45
-/** How long a report is known again (core/feedback). */
+/** How long a report is known again (core/mail/feedback). */
 const seenDays = 14
 const tables = ['messages', 'recipients', 'bodies', 'attempts', 'events']
 const fillers = 4

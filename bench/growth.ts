@@ -6,9 +6,9 @@ import { parseArgs } from 'node:util'
 import { circumstances, median, percentile, spread, table } from './figures.ts'
 import { fillMail, type Stored } from './growth-mail.ts'
 import { fillProjects, memberOf } from './growth-projects.ts'
-import { makeLetter } from './letter.ts'
 import { runWrk } from './load.ts'
 import { type Postern, startPostern } from './postern.ts'
+import { makeLetter } from './sample-message.ts'
 import { type Timed, timeStatements } from './timings.ts'
 
 /**

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { type Cluster, type ClusterPlaces, startCluster } from '../server/src/testing/postgres.ts'
+import { type Cluster, type ClusterPlaces, startCluster } from '../server/src/testing/peers/postgres.ts'
 
 /**
  * A Postern to measure: a PostgreSQL of its own that waits for the disk as in production, and `postern api`
@@ -165,7 +165,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   }
 }
 
-/** For the case that the run fails: scripts/prove-short.ts names a folder, and removes that of a run that passed. */
+/** For the case that the run fails: proofs/short.ts names a folder, and removes that of a run that passed. */
 async function keepLogs(home: string, postgresHome: string): Promise<void> {
   const folder = process.env['POSTERN_TEST_LOGS']
   if (!folder) return

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { type Letter, makeLetter } from './letter.ts'
 import type { Postern } from './postern.ts'
+import { type Letter, makeLetter } from './sample-message.ts'
 import type { Sender } from './senders.ts'
 
 const batch = 100

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeCertificate } from '../server/src/testing/certificate.ts'
+import { writeCertificate } from '../server/src/testing/peers/certificate.ts'
 
 /** Where webhooks end up, and what it has of them. */
 export interface Receiver {

@@ -11,7 +11,7 @@ import {
   measured,
   outcomeOf,
   untilEmpty,
-} from './contest.ts'
+} from './comparison.ts'
 import { type Endpoint, forgetWebhooks, makeEndpoints, writeEvents } from './endpoints.ts'
 import { circumstances } from './figures.ts'
 import { startPostern } from './postern.ts'

@@ -2,7 +2,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
 export default defineConfig({
-  // The server puts a fresh nonce in its place, in every answer: see server/src/console-files.ts.
+  // The server puts a fresh nonce in its place, in every answer: see server/src/http/console-files.ts.
   html: { cspNonce: '__CSP_NONCE__' },
   base: '/console/',
   plugins: [react()],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { complainAbout } from '../server/src/testing/complaint.ts'
+import { complainAbout } from '../server/src/testing/fixtures/complaint.ts'
 import { returnPathHost } from './parts.ts'
 import { body, openStage } from './stage.ts'
 

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, describe, it } from 'node:test'
-import { Postfix } from '../server/src/testing/postfix.ts'
-import type { Delivery } from '../server/src/testing/sink.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
+import type { Delivery } from '../server/src/testing/peers/sink.ts'
 import { body, makePlan, openStage } from './stage.ts'
 
 /**

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { resolverAt } from '../server/src/testing/dns.ts'
-import { type SesEventType, sesEvent } from '../server/src/testing/ses-events.ts'
-import type { OutboundMail } from '../server/src/testing/ses-outbound.ts'
-import { publishSns } from '../server/src/testing/sns-peer.ts'
+import { resolverAt } from '../server/src/testing/peers/dns.ts'
+import { type SesEventType, sesEvent } from '../server/src/testing/peers/ses-events.ts'
+import type { OutboundMail } from '../server/src/testing/peers/ses-outbound.ts'
+import { publishSns } from '../server/src/testing/peers/sns-peer.ts'
 import { body, type Domain, messageIdOf, openStage } from './stage.ts'
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Received, startReceiver } from '../server/src/testing/receiver.ts'
-import { verified } from '../server/src/testing/verified.ts'
+import { verified } from '../server/src/testing/expectations/verify-webhook.ts'
+import { type Received, startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, openStage } from './stage.ts'
 
 /**

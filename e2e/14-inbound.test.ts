@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
-import { arcOf } from '../server/src/testing/authentication.ts'
-import { Postfix } from '../server/src/testing/postfix.ts'
-import { startReceiver } from '../server/src/testing/receiver.ts'
-import { verified } from '../server/src/testing/verified.ts'
+import { arcOf } from '../server/src/testing/expectations/mail-authentication.ts'
+import { verified } from '../server/src/testing/expectations/verify-webhook.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
+import { startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, confirmationLink, openStage } from './stage.ts'
 
 /**

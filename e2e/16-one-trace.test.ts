@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { startCollector } from '../server/src/testing/collector.ts'
-import { startReceiver } from '../server/src/testing/receiver.ts'
+import { startCollector } from '../server/src/testing/peers/trace-collector.ts'
+import { startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, openStage } from './stage.ts'
 
 /**

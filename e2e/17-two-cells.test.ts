@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually } from '../server/src/testing/waiting.ts'
+import { eventually } from '../server/src/testing/harness/waiting.ts'
 import { Caller } from './caller.ts'
 import { mailOf, openCellStage, type Shop } from './cells.ts'
 import { body, type Message, type MessageEvent } from './stage.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
-import { Postfix } from '../server/src/testing/postfix.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
 import { body, confirmationLink, type Domain, openStage, verify } from './stage.ts'
 
 /**

@@ -1,16 +1,16 @@
 import pg from 'pg'
-import { cleanUp } from '../server/src/testing/cleanup.ts'
+import { cleanUp } from '../server/src/testing/harness/cleanup.ts'
 import {
   bareEnvironment,
   type PosternProcess,
   runPostern,
   startPostern,
-} from '../server/src/testing/postern-process.ts'
-import { Postfix } from '../server/src/testing/postfix.ts'
-import { type Cluster, startCluster } from '../server/src/testing/postgres.ts'
-import { Sink } from '../server/src/testing/sink.ts'
-import { steadyPort } from '../server/src/testing/steady-port.ts'
-import { eventually } from '../server/src/testing/waiting.ts'
+} from '../server/src/testing/harness/postern-process.ts'
+import { eventually } from '../server/src/testing/harness/waiting.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
+import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
+import { Sink } from '../server/src/testing/peers/sink.ts'
+import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
 import { Caller } from './caller.ts'
 import { type Dns, mxHost, openDns, returnPathHost } from './parts.ts'
 import { body, type Domain, makePlan, scopes, verify } from './stage.ts'

@@ -1,19 +1,19 @@
 import pg from 'pg'
-import { BadLine } from '../server/src/testing/bad-line.ts'
-import { makeCertificate } from '../server/src/testing/certificate.ts'
-import { type TestDatabase, testDatabase } from '../server/src/testing/database.ts'
-import { type DnsRecord, startDns } from '../server/src/testing/dns.ts'
+import { type TestDatabase, testDatabase } from '../server/src/testing/harness/database.ts'
 import {
   bareEnvironment,
   type PosternProcess,
   runPostern,
   startPostern,
-} from '../server/src/testing/postern-process.ts'
-import { Postfix } from '../server/src/testing/postfix.ts'
-import { type SesPeer, startSesPeer } from '../server/src/testing/ses-peer.ts'
-import { Sink } from '../server/src/testing/sink.ts'
-import { type SnsPeer, startSnsPeer } from '../server/src/testing/sns-peer.ts'
-import { steadyPort } from '../server/src/testing/steady-port.ts'
+} from '../server/src/testing/harness/postern-process.ts'
+import { makeCertificate } from '../server/src/testing/peers/certificate.ts'
+import { type DnsRecord, startDns } from '../server/src/testing/peers/dns.ts'
+import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
+import { type SesPeer, startSesPeer } from '../server/src/testing/peers/ses-peer.ts'
+import { Sink } from '../server/src/testing/peers/sink.ts'
+import { type SnsPeer, startSnsPeer } from '../server/src/testing/peers/sns-peer.ts'
+import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
 
 /**
  * The parts of an installation, each of them real and in a process of its own:

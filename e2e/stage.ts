@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
-import { type Authentication, authenticationOf } from '../server/src/testing/authentication.ts'
-import type { DnsRecord } from '../server/src/testing/dns.ts'
-import type { Delivery } from '../server/src/testing/sink.ts'
-import { eventually } from '../server/src/testing/waiting.ts'
+import {
+  type Authentication,
+  authenticationOf,
+} from '../server/src/testing/expectations/mail-authentication.ts'
+import { eventually } from '../server/src/testing/harness/waiting.ts'
+import type { DnsRecord } from '../server/src/testing/peers/dns.ts'
+import type { Delivery } from '../server/src/testing/peers/sink.ts'
 import { type Answer, Caller } from './caller.ts'
 import { openParts, type PartOptions, type Parts } from './parts.ts'
 

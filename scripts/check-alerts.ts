@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { registry, watchProcess } from '../server/src/platform/metrics.ts'
+import { registry, watchProcess } from '../server/src/platform/telemetry/metrics.ts'
 
 /**
  * The alert rules, held to everything that they speak of: Prometheus's own checker takes them, each fires and is silent in

@@ -13,44 +13,72 @@ const root = path.resolve(import.meta.dirname, '..')
 const config = JSON.parse(await readFile(path.join(root, '.dependency-cruiser.json'), 'utf8'))
 
 const planted: { rule: string; file: string; imports: string }[] = [
-  { rule: 'planes-are-strangers', file: 'server/src/admin/planted.ts', imports: '../signin/routes.ts' },
-  { rule: 'planes-do-not-look-up', file: 'server/src/signin/planted.ts', imports: '../context.ts' },
-  { rule: 'doctor-looks-down', file: 'server/src/doctor/planted.ts', imports: '../admin/routes.ts' },
+  { rule: 'planes-are-separate', file: 'server/src/admin/planted.ts', imports: '../signin/routes.ts' },
+  { rule: 'planes-import-downwards', file: 'server/src/signin/planted.ts', imports: '../context/context.ts' },
+  { rule: 'doctor-imports-no-plane', file: 'server/src/doctor/planted.ts', imports: '../admin/routes.ts' },
   {
-    rule: 'core-does-not-look-up',
+    rule: 'config-imports-downwards',
+    file: 'server/src/config/planted.ts',
+    imports: '../context/context.ts',
+  },
+  {
+    rule: 'core-imports-downwards',
     file: 'server/src/core/planted/planted.ts',
     imports: '../../admin/routes.ts',
   },
   {
-    rule: 'providers-stay-low',
-    file: 'server/src/providers/planted.ts',
-    imports: '../core/access/bearer.ts',
+    rule: 'control-never-imports-mail',
+    file: 'server/src/core/control/planted/planted.ts',
+    imports: '../../mail/messages/wire.ts',
   },
   {
-    rule: 'platform-never-looks-up',
-    file: 'server/src/platform/planted.ts',
-    imports: '../core/access/bearer.ts',
+    rule: 'shared-imports-neither-side',
+    file: 'server/src/core/shared/planted.ts',
+    imports: '../control/plans/wire.ts',
   },
-  { rule: 'mail-is-pure', file: 'server/src/mail/planted.ts', imports: '../platform/errors.ts' },
-  { rule: 'sql-is-private', file: 'server/src/core/planted/peek.ts', imports: '../access/access.sql.ts' },
+  {
+    rule: 'providers-import-downwards',
+    file: 'server/src/providers/planted.ts',
+    imports: '../core/control/access/bearer.ts',
+  },
+  {
+    rule: 'platform-imports-itself-only',
+    file: 'server/src/platform/planted.ts',
+    imports: '../core/control/access/bearer.ts',
+  },
+  { rule: 'formats-are-pure', file: 'server/src/formats/planted.ts', imports: '../platform/errors.ts' },
+  {
+    rule: 'sql-is-private',
+    file: 'server/src/core/control/planted/peek.ts',
+    imports: '../access/access.sql.ts',
+  },
   {
     rule: 'testing-is-for-tests',
     file: 'server/src/core/planted/cheat.ts',
-    imports: '../../testing/database.ts',
+    imports: '../../testing/harness/database.ts',
   },
   {
-    rule: 'console-sees-only-openapi',
+    rule: 'console-imports-openapi-only',
     file: 'console/src/planted.ts',
-    imports: '../../server/src/config.ts',
+    imports: '../../server/src/config/config.ts',
+  },
+  {
+    rule: 'components-never-import-pages',
+    file: 'console/src/components/planted.ts',
+    imports: '../pages/planted.ts',
   },
   {
     rule: 'model-is-independent',
     file: 'server/src/testing/fuzz/model/planted.ts',
-    imports: '../../../core/text.ts',
+    imports: '../../../core/shared/text.ts',
   },
-  { rule: 'scenarios-stay-outside', file: 'e2e/planted.ts', imports: '../server/src/config.ts' },
-  { rule: 'bench-is-independent', file: 'bench/planted.ts', imports: '../server/src/config.ts' },
-  { rule: 'bench-is-independent', file: 'bench/cheat.ts', imports: '../server/src/testing/database.ts' },
+  { rule: 'scenarios-are-black-box', file: 'e2e/planted.ts', imports: '../server/src/config/config.ts' },
+  { rule: 'proofs-are-independent', file: 'bench/planted.ts', imports: '../server/src/config/config.ts' },
+  {
+    rule: 'proofs-are-independent',
+    file: 'proofs/planted.ts',
+    imports: '../server/src/testing/harness/database.ts',
+  },
 ]
 
 const problems = [...(await checkTree(root)), ...(await checkRules())]
@@ -74,6 +102,8 @@ async function checkRules(): Promise<string[]> {
   try {
     await cp(path.join(root, 'server/src'), path.join(copy, 'server/src'), { recursive: true })
     await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'))
+    await mkdir(path.join(copy, 'console/src/pages'), { recursive: true })
+    await writeFile(path.join(copy, 'console/src/pages/planted.ts'), 'export const planted = true\n')
     for (const { file, imports } of planted) {
       await mkdir(path.dirname(path.join(copy, file)), { recursive: true })
       await writeFile(
@@ -99,7 +129,7 @@ async function look(directory: string): Promise<ICruiseResult> {
   const before = process.cwd()
   process.chdir(directory)
   try {
-    const places = ['server/src', 'console', 'bench', 'e2e', 'scripts']
+    const places = ['server/src', 'console', 'bench', 'proofs', 'e2e', 'scripts']
     const ruleSet: IFlattenedRuleSet = { forbidden: config.forbidden }
     const { output } = await cruise(
       places.filter((place) => existsSync(place)),

@@ -11,8 +11,9 @@ const root = path.resolve(import.meta.dirname, '..')
 
 /** Files that may, and why. */
 const exceptions: Record<string, string> = {
-  'server/src/testing/waiting.ts': 'the one helper that waits with a limit',
-  'server/src/testing/quick.ts': 'measures parsers, and asserts only in npm run prove:parsers',
+  'server/src/testing/harness/waiting.ts': 'the one helper that waits with a limit',
+  'server/src/testing/harness/parser-timing.ts':
+    'measures parsers, and asserts only in npm run prove:parsers',
 }
 
 const patterns = [
@@ -20,6 +21,7 @@ const patterns = [
   'server/src/testing/**/*.ts',
   'e2e/**/*.ts',
   'bench/**/*.test.ts',
+  'proofs/**/*.test.ts',
   'scripts/**/*.test.ts',
 ]
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8')
@@ -30,12 +32,12 @@ const properties = clockProperties(files)
 const problems = files.flatMap(({ file, ...source }) =>
   findComparisons(source, properties).map(
     ({ line, text }) =>
-      `${file}:${line}: compares two clock readings: ${text}\n  Wait with eventually() of server/src/testing/waiting.ts, count, or move the test's clock; measure speed in bench/.`,
+      `${file}:${line}: compares two clock readings: ${text}\n  Wait with eventually() of server/src/testing/harness/waiting.ts, count, or move the test's clock; measure speed in bench/.`,
   ),
 )
 
 const bounding = /--\S*(at-most|within|p\d\d|percentile|ratio)\S*/g
-const shortForms = 'scripts/prove-short.ts'
+const shortForms = 'proofs/short.ts'
 for (const [option] of read(shortForms).matchAll(bounding))
   problems.push(
     `${shortForms}: ${option} bounds a time or a ratio; a short form's exit code depends on counts alone`,

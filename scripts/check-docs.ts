@@ -1,10 +1,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { blocksOf, pagesWithBlocks } from './docs/blocks.ts'
+import { blocksOf, pagesWithBlocks } from '../proofs/docs/blocks.ts'
 
 /**
  * Every link from one page to another, to a picture or to a heading leads somewhere; and of everything that is shown as
- * code it is said whether it is run (scripts/docs/blocks.ts).
+ * code it is said whether it is run (proofs/docs/blocks.ts).
  */
 const root = path.resolve(import.meta.dirname, '..')
 const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root }).sort()
@@ -29,7 +29,7 @@ const runnable = (page: string): string[] =>
   page === 'docs/guide/webhooks.md' ? ['sh', 'js', 'python', 'perl'] : ['sh']
 const blocks = pagesWithBlocks().flatMap(blocksOf)
 for (const { page, line, language, mark } of blocks) {
-  if (!mark) problems.push(`${page}:${line}: say above the block whether it is run (scripts/docs/blocks.ts)`)
+  if (!mark) problems.push(`${page}:${line}: say above the block whether it is run (proofs/docs/blocks.ts)`)
   else if (mark.isRun && !runnable(page).includes(language))
     problems.push(`${page}:${line}: nothing runs a block of "${language}" there`)
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { startCluster } from '../server/src/testing/postgres.ts'
+import { startCluster } from '../server/src/testing/peers/postgres.ts'
 import { contractFaults, releasesIn } from './migrations/contract.ts'
 import { judge } from './migrations/judge.ts'
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import type { OpenapiDocument, Operation } from '../server/src/openapi.ts'
+import type { OpenapiDocument, Operation } from '../server/src/http/openapi.ts'
 
 /**
  * Lints openapi/postern.v1.json: Redocly's strict rules, and rules of our own about what every operation

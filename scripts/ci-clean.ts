@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { makeDebian } from './install/machine.ts'
+import { makeDebian } from '../proofs/install/machine.ts'
 
 /**
  * `npm run ci:clean`: `.ci/run` on the last commit, in a Debian 12 that has nothing but its essential packages, Node.js and

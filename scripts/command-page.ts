@@ -13,7 +13,7 @@ Everything that is done at a shell is a \`postern\` command. \`postern --help\` 
 \`postern <command> --help\` tells what stands here. All of them read the same [configuration](configuration.md), from the
 environment or from a file. On a machine that was [installed](../guide/install.md) with systemd the whole line is this, as root:
 
-<!-- not run: needs a machine that was installed; scripts/prove-install.ts runs the like of it -->
+<!-- not run: needs a machine that was installed; proofs/install.ts runs the like of it -->
 \`\`\`
 runuser -u postern -- postern --settings /etc/postern/postern.env doctor
 \`\`\`

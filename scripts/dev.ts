@@ -8,10 +8,10 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { startDevSink } from '../server/src/testing/dev-sink.ts'
-import { endWithUs } from '../server/src/testing/end-with-us.ts'
-import { type Cluster, startCluster } from '../server/src/testing/postgres.ts'
-import { totpCode } from '../server/src/testing/totp.ts'
+import { endWithUs } from '../server/src/testing/harness/kill-on-exit.ts'
+import { totpCode } from '../server/src/testing/harness/totp.ts'
+import { startDevSink } from '../server/src/testing/peers/dev-sink.ts'
+import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
 import { buildConsole, isConsoleStale } from './console-build.ts'
 import { seedDemoData } from './demo/data.ts'
 import { makeDemoSender, type Sender } from './demo/sender.ts'
@@ -19,7 +19,7 @@ import { makeDemoSender, type Sender } from './demo/sender.ts'
 /**
  * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
  * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1 with a worker beside
- * it (`postern all`) and a mail server that keeps what is sent (testing/dev-sink.ts), and starts anew when a file changes.
+ * it (`postern all`) and a mail server that keeps what is sent (testing/peers/dev-sink.ts), and starts anew when a file changes.
  * The console is built where it is missing or older than its source.
  * Given arguments, they are a command for the one that runs: `npm run dev code` prints the code that the
  * administrator's authenticator shows, `npm run dev token` an access token, `npm run dev -- audit verify` is

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { createApi } from '../server/src/api.ts'
-import { loadConfig } from '../server/src/config.ts'
-import { settings } from '../server/src/config-table.ts'
-import { createContext } from '../server/src/context.ts'
-import { openapiText } from '../server/src/openapi.ts'
-import { createLogger } from '../server/src/platform/log.ts'
-import { registry } from '../server/src/platform/metrics.ts'
+import { loadConfig } from '../server/src/config/config.ts'
+import { settings } from '../server/src/config/table.ts'
+import { createContext } from '../server/src/context/context.ts'
+import { createApi } from '../server/src/http/api.ts'
+import { openapiText } from '../server/src/http/openapi.ts'
 import type { SettingsTable } from '../server/src/platform/settings.ts'
-import { makeTemplate } from '../server/src/testing/database.ts'
-import { startCluster } from '../server/src/testing/postgres.ts'
+import { createLogger } from '../server/src/platform/telemetry/log.ts'
+import { registry } from '../server/src/platform/telemetry/metrics.ts'
+import { makeTemplate } from '../server/src/testing/harness/database.ts'
+import { startCluster } from '../server/src/testing/peers/postgres.ts'
 import { commandPage } from './command-page.ts'
 import { consoleClient } from './console-client.ts'
 
@@ -115,7 +115,7 @@ function configurationPage(table: SettingsTable): string {
   })
   return `# Configuration
 
-<!-- Generated from server/src/config-table.ts by \`npm run generate\`. -->
+<!-- Generated from server/src/config/table.ts by \`npm run generate\`. -->
 
 Postern reads its configuration from environment variables and from nowhere else; \`postern --settings <file> …\`
 takes those that are not set from a file of lines NAME=value. Every \`postern\` command

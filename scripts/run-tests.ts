@@ -31,7 +31,11 @@ export const environment = {
 
 /** A process that is killed, as many are, leaves nothing of what it compiled. One that ends does it for all. */
 function compile(): void {
-  for (const program of ['server/src/testing/api.ts', 'server/dist/composers.js', 'server/dist/examiners.js'])
+  for (const program of [
+    'server/src/testing/harness/api.ts',
+    'server/dist/composers.js',
+    'server/dist/examiners.js',
+  ])
     spawnSync(process.execPath, ['--eval', `import(${JSON.stringify(path.join(root, program))})`], {
       stdio: 'inherit',
       env: environment,
@@ -97,7 +101,7 @@ function start(
       '--test',
       `--test-concurrency=${atOnce}`,
       `--test-timeout=${timeoutMs}`,
-      '--test-global-setup=server/src/testing/global-setup.ts',
+      '--test-global-setup=server/src/testing/harness/global-setup.ts',
       '--test-reporter=spec',
       '--test-reporter-destination=stdout',
       '--test-reporter=./scripts/test-recorder.ts',

@@ -36,9 +36,9 @@ export async function buildServer(): Promise<void> {
     // What is a thread's first module must be a file by itself, which does nothing but that when it is loaded.
     input: {
       postern: 'src/bin/postern.ts',
-      composers: 'src/mail/composers.ts',
-      examiners: 'src/core/inbound/examiners.ts',
-      'dkim-pairs': 'src/core/domains/dkim-pairs.ts',
+      composers: 'src/formats/composer-threads.ts',
+      examiners: 'src/core/mail/inbound/analysis-threads.ts',
+      'dkim-pairs': 'src/core/control/domains/dkim-key-pool.ts',
       'body-reader': 'src/customer/messages/body-reader.ts',
     },
     platform: 'node',

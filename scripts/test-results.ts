@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { seed } from '../server/src/testing/random.ts'
+import { seed } from '../server/src/testing/harness/random.ts'
 import type { TestRecord } from './test-recorder.ts'
 
 /**
@@ -25,7 +25,7 @@ export class Results {
     mkdirSync(this.logs, { recursive: true })
   }
 
-  /** Where test files leave the logs of their parts (server/src/testing/part-logs.ts). */
+  /** Where test files leave the logs of their parts (server/src/testing/harness/part-logs.ts). */
   get logs(): string {
     return path.join(this.#home, 'logs')
   }
@@ -70,7 +70,7 @@ export class Results {
   }
 }
 
-/** The same rule as in server/src/testing/part-logs.ts. */
+/** The same rule as in server/src/testing/harness/part-logs.ts. */
 const logFolderOf = (file: string): string => file.replaceAll('/', '__')
 
 let made = 0

@@ -6,6 +6,7 @@ const all = [
   'server/src/**/*.test.ts',
   'scripts/**/*.test.ts',
   'bench/**/*.test.ts',
+  'proofs/**/*.test.ts',
   'console/src/**/*.test.ts',
 ]
 await runTests({

@@ -6,7 +6,6 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { Acts } from './components/act/acts.tsx'
-import { Shell } from './components/shell.tsx'
 import { Empty, Failed, Loading } from './components/states.tsx'
 import {
   attemptSearch,
@@ -18,6 +17,7 @@ import {
   routingSearch,
   userSearch,
 } from './search.ts'
+import { Shell } from './shell/shell.tsx'
 
 /** Every page of the console. Each is loaded when it is first looked at. */
 const root = createRootRoute({

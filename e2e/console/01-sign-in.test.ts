@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, signIn } from './browser.ts'
-import { openDesk } from './desk.ts'
 
 const desk = await openDesk()
 

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, signIn } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { furnish, makeProject } from './furnish.ts'
+import { furnish, makeProject } from './seed.ts'
 
 const desk = await openDesk()
 const { admin, ada, grace } = desk

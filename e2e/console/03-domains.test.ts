@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { startDns } from '../../server/src/testing/dns.ts'
-import { startSesPeer } from '../../server/src/testing/ses-peer.ts'
-import { eventually } from '../../server/src/testing/waiting.ts'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
+import { startDns } from '../../server/src/testing/peers/dns.ts'
+import { startSesPeer } from '../../server/src/testing/peers/ses-peer.ts'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { makeProject } from './furnish.ts'
-import { looks } from './looks.ts'
+import { makeProject } from './seed.ts'
+import { looks } from './visual-checks.ts'
 
 /** Domains, from the first one to the last one's end, with a real DNS server and an Amazon SES of our own. */
 const [dns, ses] = await Promise.all([startDns(), startSesPeer()])

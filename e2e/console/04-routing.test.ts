@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { makeProject } from './furnish.ts'
-import { looks } from './looks.ts'
+import { makeProject } from './seed.ts'
+import { looks } from './visual-checks.ts'
 
 /** Where mail for a project's domains goes: asked, made, changed and ended. */
 const desk = await openDesk()

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { verified } from '../../server/src/testing/verified.ts'
-import { eventually } from '../../server/src/testing/waiting.ts'
+import { verified } from '../../server/src/testing/expectations/verify-webhook.ts'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { body } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
-import { furnish } from './furnish.ts'
-import { looks } from './looks.ts'
 import { takeSecret } from './secret.ts'
+import { furnish } from './seed.ts'
+import { looks } from './visual-checks.ts'
 
 /**
  * A customer says that webhooks do not arrive. Ada makes an endpoint, tries it, sees what the receiver answers, has events

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
-import { makeProject } from './furnish.ts'
-import { looks } from './looks.ts'
 import { takeSecret } from './secret.ts'
+import { makeProject } from './seed.ts'
+import { looks } from './visual-checks.ts'
 
 /** Who, and which programs, may act for a project: keys and people come, change and go. */
 const desk = await openDesk()

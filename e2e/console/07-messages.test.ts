@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { eventually } from '../../server/src/testing/waiting.ts'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { body } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { furnish } from './furnish.ts'
-import { looks } from './looks.ts'
+import { furnish } from './seed.ts'
 import { makeSender } from './sender.ts'
+import { looks } from './visual-checks.ts'
 
 const desk = await openDesk()
 const acme = await makeSender(desk)

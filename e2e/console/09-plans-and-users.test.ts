@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
-import { openDesk } from './desk.ts'
-import { looks } from './looks.ts'
+import { looks } from './visual-checks.ts'
 
 const desk = await openDesk()
 const page = await desk.browser.enter(desk.ada)

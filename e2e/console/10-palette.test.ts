@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { openDesk } from './desk.ts'
 
 const desk = await openDesk()
 const { admin } = desk

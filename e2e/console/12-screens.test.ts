@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Locator } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
+import { openDesk } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
-import { openDesk } from './desk.ts'
 import { audited } from './dialog.ts'
-import { looks } from './looks.ts'
+import { looks } from './visual-checks.ts'
 
 const desk = await openDesk()
 const { admin, ada } = desk

@@ -3,9 +3,9 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
-import { cleanUp } from '../../server/src/testing/cleanup.ts'
-import { totpCode } from '../../server/src/testing/totp.ts'
-import { patienceMs } from '../../server/src/testing/waiting.ts'
+import { cleanUp } from '../../server/src/testing/harness/cleanup.ts'
+import { totpCode } from '../../server/src/testing/harness/totp.ts'
+import { patienceMs } from '../../server/src/testing/harness/waiting.ts'
 
 export interface Person {
   id: number

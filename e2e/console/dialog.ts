@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { eventually } from '../../server/src/testing/waiting.ts'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import type { Caller } from '../caller.ts'
 import { body } from '../stage.ts'
 

@@ -1,8 +1,8 @@
-import { eventually } from '../../server/src/testing/waiting.ts'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { Caller } from '../caller.ts'
 import { body } from '../stage.ts'
-import type { Desk } from './desk.ts'
-import { furnish } from './furnish.ts'
+import type { Desk } from './admin-session.ts'
+import { furnish } from './seed.ts'
 
 /** A project that can send: with a domain that counts as verified, and a key. */
 export interface Sender {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { cleanUp } from '../../server/src/testing/cleanup.ts'
-import { testDatabase } from '../../server/src/testing/database.ts'
+import { cleanUp } from '../../server/src/testing/harness/cleanup.ts'
+import { testDatabase } from '../../server/src/testing/harness/database.ts'
 import { contractFaults, releasesIn } from './contract.ts'
 import { type Judgement, judge } from './judge.ts'
 

@@ -1,5 +1,5 @@
 -- Users and how they prove who they are. Sessions, accounts, two_factors, verifications, signing_keys and
--- sign_in_rates are Better Auth's (mapped in core/access/better-auth.ts), readable by postern_identity alone.
+-- sign_in_rates are Better Auth's (mapped in core/control/access/better-auth.ts), readable by postern_identity alone.
 
 create table control.users (
   id bigint generated always as identity primary key,

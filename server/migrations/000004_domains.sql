@@ -52,7 +52,7 @@ $$;
 revoke execute on function control.reset_proof(bigint, bigint) from public;
 grant execute on function control.reset_proof(bigint, bigint) to postern_admin, postern_customer;
 
--- States, as core/domains/settle.ts moves them; an edit or a delete adds a row and sets `retiring_at`:
+-- States, as core/control/domains/reconcile-identities.ts moves them; an edit or a delete adds a row and sets `retiring_at`:
 --   registering → registered              the provider has it
 --   registering, registered → retiring    the domain has a replacement, or is gone
 --   retiring → retired                    the provider has it no more, or keeps it for another identity

@@ -88,7 +88,7 @@ create index on control.routes (project_id, lower(forward_to)) where forward_to 
 
 -- Consent that a project waits for: one row for each address that its routes forward to and that has not agreed. The triggers
 -- on control.routes insert and delete the rows, so there are never more than routes.
---   waits (sent_at null) → sent        the worker mailed a link (core/routes/confirmations.ts)
+--   waits (sent_at null) → sent        the worker mailed a link (core/control/routes/confirmations.ts)
 --   sent → waits                       somebody asked for another mail: `round` counts up
 --   sent → (deleted)                   the target agreed, or no route forwards there any more
 create table control.forward_confirmations (

@@ -1,7 +1,7 @@
 -- Invitations that need consent and are counted, guesses of passwords that wait, and passwords that are reset by a link.
 
 -- Counts of a UTC day: invitations and mails about lost passwords. `key` is the SHA-256 of what is counted, which for an
--- address need not be kept in clear. Rows of earlier days are purged (core/access/daily-counts.sql.ts).
+-- address need not be kept in clear. Rows of earlier days are purged (core/control/access/daily-counts.sql.ts).
 create table control.daily_counts (
   kind text not null check (kind in (
     'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network')),
@@ -100,7 +100,7 @@ grant execute on function control.join_invited(bigint, bigint) to postern_custom
 
 -- Wrong passwords, by account. `digest` is an HMAC of the address, or of the address and a browser that has signed in
 -- before; addresses without an account have rows, too, so that nobody sees the difference. Those are kept up to a number,
--- and all of them for a day (core/access/password-backoff.sql.ts).
+-- and all of them for a day (core/control/access/password-backoff.sql.ts).
 create table control.sign_in_failures (
   digest bytea primary key check (octet_length(digest) = 32),
   user_id bigint references control.users on delete cascade,

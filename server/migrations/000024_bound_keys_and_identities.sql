@@ -9,7 +9,7 @@ return nullif(current_setting('postern.domain_id', true), '')::bigint;
 
 -- The second wall for bound keys, around what belongs to a domain, besides that of the project. There is none around mail.messages: lists of mail read
 -- a bounded number of rows of an index, and rows that a policy hides would not count toward that bound. There the
--- statements name the domain (core/messages/messages.sql.ts).
+-- statements name the domain (core/mail/messages/messages.sql.ts).
 create policy domain on control.domains as restrictive to postern_customer
   using (postern.current_domain() is null or id = postern.current_domain());
 create policy domain on control.identities as restrictive to postern_customer

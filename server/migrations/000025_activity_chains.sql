@@ -265,7 +265,7 @@ grant insert (created_by_type, created_by_id), select (created_by_type, created_
   on control.api_keys to postern_customer;
 grant select (created_by_type, created_by_id) on control.api_keys to postern_readonly;
 
--- Beside an audit row there are now addresses, too, each under the path of its field (core/audit/addresses.ts).
+-- Beside an audit row there are now addresses, too, each under the path of its field (core/control/audit/addresses.ts).
 alter table control.audit_people drop constraint audit_people_part_check;
 -- Addresses are kept as they were written; who asks to be erased need not know how.
 create index audit_people_lower_email on control.audit_people (lower(email)) where email is not null;

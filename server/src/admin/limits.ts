@@ -1,4 +1,4 @@
-import { beyond, type Caps, type LimitException } from '../core/caps/caps.ts'
+import { beyond, type Caps, type LimitException } from '../core/control/caps/caps.ts'
 
 /** What a preview says of a limit that is gone past. */
 export const limitWarnings = (exception: LimitException | null): string[] =>

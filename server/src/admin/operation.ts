@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
-import type { VerifyingKeys } from '../core/audit/keys.ts'
-import type { Change } from '../core/audit/record.ts'
-import type { Caps, LimitException } from '../core/caps/caps.ts'
-import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
-import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
-import type { OrderDeps } from '../core/endpoints/orders.ts'
-import type { Vault } from '../core/secrets/vault.ts'
+import type { VerifyingKeys } from '../core/control/audit/keys.ts'
+import type { Change } from '../core/control/audit/record.ts'
+import type { Caps, LimitException } from '../core/control/caps/caps.ts'
+import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
+import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
+import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { Vault } from '../core/control/secrets/vault.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
@@ -117,7 +117,7 @@ export interface Mutation<
   isCompleteConfiguration?: true
   /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
   revealsSecret?: true
-  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/domains/dkim-pairs.ts). */
+  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/control/domains/dkim-key-pool.ts). */
   makesDkimKey?: true
   /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
   refusals?: readonly ErrorCode[]

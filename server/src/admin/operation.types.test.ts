@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compile, sourceFolder } from '../testing/compiler.ts'
+import { compile, sourceFolder } from '../testing/harness/compiler.ts'
 
 /**
  * What must not compile. The compiler itself is asked, about operations that are right but for one thing, so

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { Change } from '../core/audit/record.ts'
+import type { Change } from '../core/control/audit/record.ts'
 import type { Audited, Lines, Outcome } from './operation.ts'
 import { unchanged } from './operation.ts'
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { plainReason } from '../core/text.ts'
+import { plainReason } from '../core/shared/text.ts'
 
 /** The audit reason: a field of every administrative mutation, always recorded when it is given. */
 export const Reason = Type.String({

@@ -1,19 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TObject } from 'typebox'
-import type { Actor } from '../core/audit/record.ts'
-import { sendAnswer, sendJson } from '../platform/http/answer.ts'
+import type { Actor } from '../core/control/audit/record.ts'
 import {
   bodyFault,
   checks,
   idempotencyKeyOf,
   ordinaryBodyLimitBytes,
   requireBody,
-} from '../platform/http/checks.ts'
+} from '../platform/http/request-checks.ts'
+import { sendAnswer, sendJson } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
-import { documentedBody, methodOf, schemaOf, takesIdempotencyKey } from './document.ts'
 import { type AdminDeps, isMutation, type Mutation, type Query } from './operation.ts'
 import { perform } from './pipeline.ts'
+import { documentedBody, methodOf, schemaOf, takesIdempotencyKey } from './schema.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,10 +1,10 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import {
   createAdministrator,
   type Enrolment,
   linkAdministrator,
   resetAdministrator,
-} from '../core/access/enrol.ts'
+} from '../core/control/access/administrators.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 

@@ -5,10 +5,10 @@ import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { everyKind, recordEach } from '../testing/audit-entries.ts'
-import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
-import { bareEnvironment, callPostern, program } from '../testing/postern-process.ts'
+import { everyKind, recordEach } from '../testing/fixtures/audit-entries.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { openDatabase, testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 
 /** `postern audit` as an operator runs it. */
 const database = await testDatabase()

@@ -1,5 +1,5 @@
-import { loadConfig } from '../config.ts'
-import { supply } from '../platform/db/supply.ts'
+import { loadConfig } from '../config/config.ts'
+import { supply } from '../platform/db/replication.ts'
 import { UsageError } from '../platform/errors.ts'
 import { command, print } from './command.ts'
 import { Progress } from './progress.ts'

@@ -1,5 +1,5 @@
-import { signInAddress } from '../core/access/email.ts'
-import { plainReason } from '../core/text.ts'
+import { signInAddress } from '../core/control/access/email.ts'
+import { plainReason } from '../core/shared/text.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { type CommandName, exits, manual, usageOf, type Verb } from './manual.ts'
 import { readOptions, type Values } from './options.ts'

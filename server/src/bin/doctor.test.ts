@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checks } from '../doctor/checks.ts'
-import type { Told } from '../doctor/examine.ts'
-import { startInstallation } from '../testing/installation.ts'
-import { plantedInCells } from '../testing/planted-cells.ts'
-import { plantedInGround } from '../testing/planted-ground.ts'
-import { plantedInMail } from '../testing/planted-mail.ts'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import type { Told } from '../doctor/run-checks.ts'
+import { plantedInCells } from '../testing/fixtures/broken-installations-cells.ts'
+import { plantedInGround } from '../testing/fixtures/broken-installations-host.ts'
+import { plantedInMail } from '../testing/fixtures/broken-installations-mail.ts'
+import { startInstallation } from '../testing/harness/installation.ts'
+import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 import { diagnose } from './doctor.ts'
 
 /** A good installation, in which one thing after the other is made wrong. */

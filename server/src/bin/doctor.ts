@@ -1,13 +1,13 @@
-import { type Config, loadConfig } from '../config.ts'
-import { createContext } from '../context.ts'
+import { type Config, loadConfig } from '../config/config.ts'
+import { createContext } from '../context/context.ts'
 import { failure, ok } from '../doctor/check.ts'
 import { checks } from '../doctor/checks.ts'
-import { examine, type Told } from '../doctor/examine.ts'
-import { openGround } from '../doctor/ground.ts'
-import { createLogger } from '../platform/log.ts'
+import { openGround } from '../doctor/context.ts'
+import { examine, type Told } from '../doctor/run-checks.ts'
 import { type Environment, UnusableSettings } from '../platform/settings.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
 import { command, endWith, print } from './command.ts'
-import { remedyOf } from './explain.ts'
+import { remedyOf } from './error-hints.ts'
 
 export const doctor = command('doctor', {
   async ''({ json, all }) {

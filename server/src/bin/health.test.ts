@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { cleanUp } from '../testing/cleanup.ts'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
-import { patienceMs } from '../testing/waiting.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
+import { patienceMs } from '../testing/harness/waiting.ts'
 
 /** An API that says so many times that it is not ready. */
 let refusals = 0

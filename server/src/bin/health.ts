@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { settings } from '../config-table.ts'
+import { settings } from '../config/table.ts'
 import { UsageError } from '../platform/errors.ts'
 import { integer, Wrong } from '../platform/settings.ts'
 import { command, endWith, print } from './command.ts'

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { bareUrl, signerKey } from '../config-values.ts'
-import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/audit/keys.ts'
+import { bareUrl, signerKey } from '../config/values.ts'
+import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/control/audit/keys.ts'
 import { UsageError } from '../platform/errors.ts'
-import { ownFile } from '../platform/own-files.ts'
+import { ownFile } from '../platform/package-files.ts'
 import { Wrong } from '../platform/settings.ts'
 import { command, print, say } from './command.ts'
-import { Premises } from './premises.ts'
+import { Premises } from './init-files.ts'
 
 const units = [
   ...['postern', 'postern-api', 'postern-worker', 'postern-intake'],

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 
 /** Where the API of this machine is reached by this machine. */
 export function localApi({ host, port }: Pick<Config, 'host' | 'port'>): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 import { exits, lineOf, type Manual, manual } from './manual.ts'
 
 const page = await readFile(new URL('../../../docs/operations/command.md', import.meta.url), 'utf8')

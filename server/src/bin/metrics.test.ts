@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { testDatabase } from '../testing/database.ts'
-import { bareEnvironment, type PosternProcess, startPostern } from '../testing/postern-process.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, type PosternProcess, startPostern } from '../testing/harness/postern-process.ts'
 
 /** What each command shows to who watches it, and to nobody else. */
 const database = await testDatabase()

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
+import type { Part } from '../platform/db/database-kind.ts'
 import { migrate as migrateDatabase, type PlannedMigration, planMigrations } from '../platform/db/migrate.ts'
-import type { Part } from '../platform/db/parts.ts'
 import { command, endWith, say } from './command.ts'
 import { Progress } from './progress.ts'
 

@@ -6,11 +6,11 @@ import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import { cleanUp } from '../testing/cleanup.ts'
-import { emptyDatabase } from '../testing/database.ts'
-import { bareEnvironment, callPostern, program } from '../testing/postern-process.ts'
-import { SmtpClient } from '../testing/smtp-client.ts'
-import { eventually } from '../testing/waiting.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { emptyDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
+import { eventually } from '../testing/harness/waiting.ts'
+import { SmtpClient } from '../testing/peers/smtp-client.ts'
 
 /** The command as an operator runs it: real processes, one database from empty to serving. */
 const database = await emptyDatabase()

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { UsageError } from '../platform/errors.ts'
 import type { Command } from './command.ts'
-import { explain } from './explain.ts'
+import { explain } from './error-hints.ts'
 import { type CommandName, exits, exitText, helpOf, type Manual, manual } from './manual.ts'
 import { loadSettingsFile, splitSettingsFile } from './settings-file.ts'
 

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts'
-import { recordDrawnToken } from '../core/access/enrol.ts'
+import type { Context } from '../context/context.ts'
+import { recordDrawnToken } from '../core/control/access/administrators.ts'
 import { UsageError } from '../platform/errors.ts'
 import { command, emailOf, print } from './command.ts'
 import { localApi } from './local-api.ts'

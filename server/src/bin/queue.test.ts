@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../testing/api.ts'
-import { signedIn } from '../testing/client.ts'
-import { testDatabase } from '../testing/database.ts'
-import { mailRows } from '../testing/mail-rows.ts'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
-import { inDays, senders } from '../testing/senders.ts'
+import { mailRows } from '../testing/fixtures/mail-rows.ts'
+import { inDays, senders } from '../testing/fixtures/sending-projects.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { signedIn } from '../testing/harness/client.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 
 /** `postern queue` as an operator runs it, and what a worker then gets. */
 const database = await testDatabase()

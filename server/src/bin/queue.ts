@@ -1,18 +1,23 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
-import type { Context } from '../context.ts'
-import { recordAudit, shell } from '../core/audit/record.ts'
-import { countText } from '../core/counts.ts'
-import { lockProject } from '../core/projects/projects.ts'
-import { applyBrake, type BrakeScope, brakeScopes, releaseBrake } from '../core/queue/brakes.ts'
+import type { Context } from '../context/context.ts'
+import { recordAudit, shell } from '../core/control/audit/record.ts'
+import {
+  applyBrake,
+  type BrakeScope,
+  brakeScopes,
+  releaseBrake,
+} from '../core/control/holds/dispatch-holds.ts'
+import { holdQueue, releaseQueue } from '../core/control/holds/project-holds.ts'
+import { lockProject } from '../core/control/projects/projects.ts'
 import {
   type HandedOver,
   handedOverDays,
   handedOverOf,
   type Overview,
   overviewOf,
-} from '../core/queue/overview.ts'
-import { holdQueue, releaseQueue } from '../core/queue/queue.ts'
+} from '../core/mail/dispatch/queue-overview.ts'
+import { countText } from '../core/shared/counts.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { command, print, reasonOf } from './command.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import type { MasterKey } from '../core/secrets/master-keys.ts'
-import { Vault } from '../core/secrets/vault.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
-import { bareEnvironment, callPostern, type Outcome } from '../testing/postern-process.ts'
+import type { MasterKey } from '../core/control/secrets/master-keys.ts'
+import { Vault } from '../core/control/secrets/vault.ts'
+import { openDatabase, testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, callPostern, type Outcome } from '../testing/harness/postern-process.ts'
 
 /** A rotation as docs/operations/secrets.md tells it, by real processes. */
 const database = await testDatabase()

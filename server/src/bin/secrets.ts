@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { Context } from '../context.ts'
-import { shell } from '../core/audit/record.ts'
+import type { Context } from '../context/context.ts'
+import { shell } from '../core/control/audit/record.ts'
 import {
   listMasterKeys,
   type MasterKeyUse,
   type RewrapOutcome,
   rewrapProjectKeys,
-} from '../core/secrets/rewrap.ts'
+} from '../core/control/secrets/rewrap.ts'
 import { command, endWith, print } from './command.ts'
 import { Progress } from './progress.ts'
 import { withContext } from './with-context.ts'

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import manifest from '../../package.json' with { type: 'json' }
-import { createApi } from '../api.ts'
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import {
   bounceDeps,
   type Context,
@@ -13,25 +12,26 @@ import {
   inboundDeps,
   submissionDeps,
   workerDeps,
-} from '../context.ts'
-import { Standing } from '../core/standing/standing.ts'
-import { startBounces } from '../intake/bounces.ts'
+} from '../context/context.ts'
+import { Standing } from '../core/gauges/queue-gauges.ts'
+import { createApi } from '../http/api.ts'
+import { requireReady } from '../http/readiness.ts'
+import { startBounces } from '../intake/bounces/bounces.ts'
+import { startInbound } from '../intake/inbound/inbound.ts'
 import {
   type Certificate,
   type CertificateFiles,
   followCertificate,
   readCertificate,
-} from '../intake/certificate.ts'
-import { startInbound } from '../intake/inbound.ts'
-import type { Listener } from '../intake/listener.ts'
-import { startSubmission } from '../intake/submission.ts'
-import { requireCopy } from '../platform/db/copy.ts'
+} from '../intake/smtp/certificate.ts'
+import type { Listener } from '../intake/smtp/listener.ts'
+import { startSubmission } from '../intake/submission/submission.ts'
+import { requireCopy } from '../platform/db/require-replica.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
-import { createLogger } from '../platform/log.ts'
-import { metrics, onScrape, watchProcess } from '../platform/metrics.ts'
-import { startMetrics } from '../platform/metrics-listener.ts'
-import { startTracing } from '../platform/tracing.ts'
-import { requireReady } from '../readiness.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
+import { metrics, onScrape, watchProcess } from '../platform/telemetry/metrics.ts'
+import { startMetrics } from '../platform/telemetry/metrics-listener.ts'
+import { startTracing } from '../platform/telemetry/tracing.ts'
 import { startWorker } from '../worker/worker.ts'
 
 /** The commands that go on until they are told to stop. */

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { before, describe, test } from 'node:test'
-import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/audit/keys.ts'
-import { auditEntry, recordEach } from '../testing/audit-entries.ts'
-import { cleanUp } from '../testing/cleanup.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
-import { endWithUs } from '../testing/end-with-us.ts'
-import { bareEnvironment, callPostern, program } from '../testing/postern-process.ts'
+import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/control/audit/keys.ts'
+import { auditEntry, recordEach } from '../testing/fixtures/audit-entries.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { openDatabase, testDatabase } from '../testing/harness/database.ts'
+import { endWithUs } from '../testing/harness/kill-on-exit.ts'
+import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 
 /**
  * `postern signer` as one user of the machine, and the rest of Postern as another, which is in its group. Both are users

@@ -1,9 +1,9 @@
 import closeWithGrace from 'close-with-grace'
-import { loadSignerConfig } from '../config.ts'
-import { signingKeyFrom } from '../core/audit/keys.ts'
-import { Signer, serveSigner } from '../core/audit/signer.ts'
+import { loadSignerConfig } from '../config/config.ts'
+import { signingKeyFrom } from '../core/control/audit/keys.ts'
+import { Signer, serveSigner } from '../core/control/audit/signer.ts'
 import { Database } from '../platform/db/db.ts'
-import { createLogger } from '../platform/log.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
 import { command } from './command.ts'
 
 export const signer = command('signer', { '': run })

@@ -1,5 +1,5 @@
-import { recordDrawnToken } from '../core/access/enrol.ts'
-import { accessTokenLifetimeSeconds } from '../core/access/issuers.ts'
+import { recordDrawnToken } from '../core/control/access/administrators.ts'
+import { accessTokenLifetimeSeconds } from '../core/control/access/issuers.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 

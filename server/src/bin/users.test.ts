@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
-import { bareEnvironment, callPostern } from '../testing/postern-process.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

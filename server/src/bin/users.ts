@@ -1,5 +1,5 @@
-import { issuePasswordReset } from '../core/access/enrol.ts'
-import { issuedMinutes, resetLink } from '../core/access/password-reset.ts'
+import { issuePasswordReset } from '../core/control/access/administrators.ts'
+import { issuedMinutes, resetLink } from '../core/control/access/password-reset.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 

@@ -1,6 +1,6 @@
-import { loadConfig } from '../config.ts'
-import { type Context, createContext } from '../context.ts'
-import { createLogger } from '../platform/log.ts'
+import { loadConfig } from '../config/config.ts'
+import { type Context, createContext } from '../context/context.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
 
 /** For commands that do one thing and end: quiet unless something is wrong. */
 export async function withContext<T>(work: (context: Context) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-import type { ActivityChange, ActivityEntry } from '../core/activity/activity.ts'
+import type { ActivityChange, ActivityEntry } from '../core/control/activity/activity.ts'
 import type { Caller, UserCaller } from './caller.ts'
 
 /** What of a request goes into the project's activity, besides what it changed. */

@@ -1,4 +1,4 @@
-import type { CapName, PlanLimitName } from '../core/caps/caps.ts'
+import type { CapName, PlanLimitName } from '../core/control/caps/caps.ts'
 import type { OperationId } from './roles.ts'
 
 type MailLimit = 'max_mails_per_day' | 'max_mails_per_month' | 'max_bytes_per_day'

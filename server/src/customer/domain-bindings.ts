@@ -1,4 +1,4 @@
-import type { ApiKeyRow } from '../core/api-keys/api-keys.ts'
+import type { ApiKeyRow } from '../core/control/api-keys/api-keys.ts'
 import { PosternError } from '../platform/errors.ts'
 import type { OperationId } from './roles.ts'
 
@@ -59,7 +59,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'api-keys.rotate': 'refused',
   'api-keys.delete': 'refused',
 
-  // The sending checks see to these (core/messages/verdict.ts), as they do for SMTP submission.
+  // The sending checks see to these (core/mail/messages/sending-checks.ts), as they do for SMTP submission.
   'messages.send': 'domain',
   'messages.send-batch': 'domain',
   'messages.list': 'domain',

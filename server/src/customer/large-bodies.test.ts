@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { startApi } from '../testing/api.ts'
-import { Client, signedIn } from '../testing/client.ts'
-import { testDatabase } from '../testing/database.ts'
-import { bareEnvironment, startPostern } from '../testing/postern-process.ts'
-import { senders } from '../testing/senders.ts'
+import { senders } from '../testing/fixtures/sending-projects.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { Client, signedIn } from '../testing/harness/client.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, startPostern } from '../testing/harness/postern-process.ts'
 
 /** Bodies of tens of megabytes beside other tenants' requests (H4 of docs/security.md). */
 const database = await testDatabase()

@@ -5,9 +5,9 @@ import {
   limitExceeded,
   type ProjectCapName,
   projectBeyond,
-} from '../core/caps/caps.ts'
-import { invitationsBeyond } from '../core/members/invitations.ts'
-import { planInForce } from '../core/projects/projects.ts'
+} from '../core/control/caps/caps.ts'
+import { invitationsBeyond } from '../core/control/members/invitations.ts'
+import { planInForce } from '../core/control/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
 
 /** The limits of the plan in force: here no reason goes past them. `count` is what the project would then have. */

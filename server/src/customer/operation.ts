@@ -1,19 +1,19 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
-import type { User } from '../core/access/bearer.ts'
-import type { ActivityChange } from '../core/activity/activity.ts'
-import { publishActivity } from '../core/activity/relay.ts'
-import type { Caps } from '../core/caps/caps.ts'
-import type { DomainDeps, KeyedDeps } from '../core/domains/domains.ts'
-import type { EndpointDeps } from '../core/endpoints/endpoints.ts'
-import type { OrderDeps } from '../core/endpoints/orders.ts'
-import type { Accepts } from '../core/messages/acceptance.ts'
-import type { ProjectRow } from '../core/projects/projects.ts'
+import type { User } from '../core/control/access/bearer.ts'
+import type { ActivityChange } from '../core/control/activity/activity.ts'
+import { publishActivity } from '../core/control/activity/relay.ts'
+import type { Caps } from '../core/control/caps/caps.ts'
+import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
+import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
+import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { ProjectRow } from '../core/control/projects/projects.ts'
+import type { Accepts } from '../core/mail/messages/acceptance.ts'
 import type { Cell } from '../platform/db/cells.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
-import type { Answer as HttpAnswer } from '../platform/http/answer.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
-import type { SpanContext } from '../platform/tracing.ts'
+import type { Answer as HttpAnswer } from '../platform/http/response.ts'
+import type { SpanContext } from '../platform/telemetry/tracing.ts'
 import { entryOf } from './activity-entry.ts'
 import type { Caller } from './caller.ts'
 import type { FaultOf } from './messages/request-mails.ts'
@@ -74,7 +74,7 @@ export const unchanged = 'unchanged'
 
 export interface Outcome<Answer> {
   answer: Answer
-  /** What the project's activity keeps of it, without secrets (core/activity). */
+  /** What the project's activity keeps of it, without secrets (core/control/activity). */
   activity: ActivityChange | typeof unchanged
   /** Of the resource as it is now; null when it is gone. */
   version: number | null
@@ -124,7 +124,7 @@ export interface Mutation<
   answer?: Answer
   /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
   revealsSecret?: true
-  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/domains/dkim-pairs.ts). */
+  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/control/domains/dkim-key-pool.ts). */
   makesDkimKey?: true
   /**
    * What the mail plane knows of the project, asked before the transaction begins: mail may be in another database, and

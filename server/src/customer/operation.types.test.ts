@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compile, sourceFolder } from '../testing/compiler.ts'
+import { compile, sourceFolder } from '../testing/harness/compiler.ts'
 
 /** What must not compile: an operation that the tables do not know, a read that writes, an edit without a version. */
 const imports = `

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import Type, { type TObject } from 'typebox'
-import { missingProject } from '../core/projects/projects.ts'
-import { type Answer, asAnswer, sendAnswer, sendJson } from '../platform/http/answer.ts'
+import { missingProject } from '../core/control/projects/projects.ts'
 import {
   bodyFault,
   checks,
@@ -9,14 +8,15 @@ import {
   ordinaryBodyLimitBytes,
   refuseManyValues,
   requireBody,
-} from '../platform/http/checks.ts'
-import { describeFaults } from '../platform/http/faults.ts'
+} from '../platform/http/request-checks.ts'
+import { type Answer, asAnswer, sendAnswer, sendJson } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { describeFaults } from '../platform/http/validation-messages.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import { boundDomain, type Caller, type UserCaller } from './caller.ts'
-import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './document.ts'
 import type { CustomerDeps, CustomerOperation, Own } from './operation.ts'
 import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
+import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './schema.ts'
 
 /** The operations as routes: from HTTP to `run` and back. */
 export function registerOperations(

@@ -1,4 +1,4 @@
-import type { Role } from '../core/members/wire.ts'
+import type { Role } from '../core/control/members/wire.ts'
 import { PosternError } from '../platform/errors.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { ApiKeyScope } from '../core/api-keys/scopes.ts'
+import type { ApiKeyScope } from '../core/control/api-keys/scopes.ts'
 import { PosternError } from '../platform/errors.ts'
 import type { OperationId } from './roles.ts'
 

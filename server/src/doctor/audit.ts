@@ -3,7 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { unsignedSeconds } from './audit.sql.ts'
 import { type Check, type Finding, failure, messageOf, ok, warning } from './check.ts'
-import { minutesText } from './minutes.ts'
+import { minutesText } from './duration.ts'
 
 export const auditChecks: Check[] = [
   {

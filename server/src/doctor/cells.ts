@@ -1,5 +1,5 @@
 import type { Cell } from '../platform/db/cells.ts'
-import { findHeartbeat } from '../platform/db/copy-age.ts'
+import { findHeartbeat } from '../platform/db/replica-age.ts'
 import { findEpochMs } from './cells.sql.ts'
 import {
   type Check,
@@ -12,7 +12,7 @@ import {
   warning,
 } from './check.ts'
 
-/** Whether each cell's copy of control is up to date (platform/db/copy-age.ts). */
+/** Whether each cell's copy of control is up to date (platform/db/replica-age.ts). */
 export const cellChecks: Check[] = [
   {
     name: 'cells',

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning } from './check.ts'
 
 /** The certificate of the intake: readable, whole, in its time, and for the names by which it is called. */

@@ -1,9 +1,9 @@
 import type pg from 'pg'
-import type { Config } from '../config.ts'
-import type { BetterAuth } from '../core/access/better-auth.ts'
+import type { Config } from '../config/config.ts'
+import type { BetterAuth } from '../core/control/access/better-auth.ts'
 import type { Cell } from '../platform/db/cells.ts'
 import type { Db, UnscopedDb } from '../platform/db/db.ts'
-import type { Resolver } from '../platform/dns.ts'
+import type { Resolver } from '../platform/net/dns.ts'
 
 /**
  * `failure`: something does not work, or will not. `warning`: it works, and somebody will be sorry. `skipped`: it could
@@ -26,7 +26,7 @@ export interface Check {
   look(ground: Ground): Promise<Finding[]>
 }
 
-/** What an installation stands on, as far as it could be opened (ground.ts). */
+/** What an installation stands on, as far as it could be opened (context.ts). */
 export interface Ground {
   settings: Config
   dns: Resolver

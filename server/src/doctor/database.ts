@@ -3,8 +3,8 @@ import pg from 'pg'
 import { compareMigrations, minServerVersion } from '../platform/db/migrate.ts'
 import { dbRoles, ownerRole, roleName } from '../platform/db/roles.ts'
 import { type Check, failure, type Ground, ok, unlessFound, warning } from './check.ts'
+import { placeOf } from './context.ts'
 import { findLogin, findRoles, findServer, type Server } from './database.sql.ts'
-import { placeOf } from './ground.ts'
 
 /** What stands in docs/operations/database.md, looked at. */
 export const databaseChecks: Check[] = [

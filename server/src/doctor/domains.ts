@@ -1,4 +1,4 @@
-import { complaintAbout, sampleSending } from '../core/domains/observe.ts'
+import { complaintAbout, sampleSending } from '../core/control/domains/lookup-records.ts'
 import { type Check, unlessFound, warning } from './check.ts'
 
 /** The worker looks at every domain once a day, and a record may be missing for three days; here some are looked at now. */

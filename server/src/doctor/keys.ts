@@ -1,5 +1,5 @@
-import { unopenedSigningKeys } from '../core/access/signing-keys.ts'
-import { listMasterKeys } from '../core/secrets/rewrap.ts'
+import { unopenedSigningKeys } from '../core/control/access/signing-keys.ts'
+import { listMasterKeys } from '../core/control/secrets/rewrap.ts'
 import { type Check, failure, unlessFound } from './check.ts'
 
 /** Whether the secrets of the configuration are those under which the database was written. */

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
-import { maxMessageBytes } from '../core/messages/draft.ts'
-import { smtpAddressOf } from '../providers/service.ts'
+import { maxMessageBytes } from '../core/mail/messages/draft.ts'
 import { type SmtpAddress, SmtpSession } from '../providers/smtp-session.ts'
+import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning } from './check.ts'
 
 /** What docs/operations/mta.md asks of an MTA, asked of each. Nothing is sent: a mail is begun and taken back. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Resolver } from '../platform/dns.ts'
+import type { Resolver } from '../platform/net/dns.ts'
 import { SmtpSession } from '../providers/smtp-session.ts'
 import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, isIP, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls } from 'node:tls'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, messageOf, ok } from './check.ts'
 
 /** Where Postern listens, or would: whether it may, and whether it is Postern who listens there now. */

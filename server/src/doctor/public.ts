@@ -1,4 +1,4 @@
-import { shownSigningKeys } from '../core/access/signing-keys.ts'
+import { shownSigningKeys } from '../core/control/access/signing-keys.ts'
 import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
 
 /** The way from outside to `postern api`: name, front end, and who answers behind it. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { readyLanes } from '../core/dispatch/ready-lanes.ts'
-import { isUnbraked, maySendNow } from '../core/projects/may-send.ts'
+import { isUnbraked, maySendNow } from '../core/control/projects/may-send.ts'
+import { readyLanes } from '../core/mail/dispatch/ready-lanes.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
 

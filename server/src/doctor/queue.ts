@@ -1,6 +1,6 @@
-import { listBrakes } from '../core/queue/brakes.ts'
+import { listBrakes } from '../core/control/holds/dispatch-holds.ts'
 import { type Check, type Finding, failure, type Ground, ok, unlessFound, warning } from './check.ts'
-import { minutesText } from './minutes.ts'
+import { minutesText } from './duration.ts'
 import { countHolds, type Delays, findDelays, partitionedDaysAhead, sinceChores } from './queue.sql.ts'
 
 /** Control's database does not know how mail stands in others. */

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { spf } from 'mailauth'
-import { mailauthResolver } from '../core/inbound/look-ups.ts'
-import type { Resolver } from '../platform/dns.ts'
-import { smtpAddressOf } from '../providers/service.ts'
+import { mailauthResolver } from '../core/mail/inbound/mailauth-resolver.ts'
+import type { Resolver } from '../platform/net/dns.ts'
+import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type Finding, failure, type Ground, ok, unlessFound, warning } from './check.ts'
 
 /**

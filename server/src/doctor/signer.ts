@@ -1,5 +1,5 @@
-import { publicKeyOf, signingKeyOf, writeKeys } from '../core/audit/keys.ts'
-import { askSigner } from '../core/audit/signer-messages.ts'
+import { publicKeyOf, signingKeyOf, writeKeys } from '../core/control/audit/keys.ts'
+import { askSigner } from '../core/control/audit/signer-messages.ts'
 import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
 
 /** Whether the key that signs checkpoints is out of reach of the processes whose doings they prove. */

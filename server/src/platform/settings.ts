@@ -3,7 +3,7 @@ import { UsageError } from './errors.ts'
 /**
  * Environment variables → typed values, every mistake reported at once in words an operator can act on.
  *
- * The table of settings (config.ts) is also where docs/operations/configuration.md comes from.
+ * The table of settings (config/config.ts) is also where docs/operations/configuration.md comes from.
  */
 export interface Setting<T> {
   name: string

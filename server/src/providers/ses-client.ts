@@ -1,5 +1,5 @@
 import type { SESv2, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
-import { ProviderFailure } from './mta-provider.ts'
+import { ProviderFailure } from './sending-identities.ts'
 
 /** The SDK's client, as both halves of SES use it: the one that keeps identities, and the one that sends. */
 export interface SesAccess {

@@ -1,5 +1,5 @@
-import type { Mail } from './carrier.ts'
 import { type SmtpAddress, SmtpSession, type SmtpTimeouts, type Told } from './smtp-session.ts'
+import type { Mail } from './transport.ts'
 
 export interface SmtpLimits {
   /** Sessions at once. */

@@ -3,8 +3,8 @@ import { isIPv4 } from 'node:net'
 import { Readable } from 'node:stream'
 import type { NodemailerError } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { replyText } from '../mail/enhanced-status.ts'
-import type { Mail } from './carrier.ts'
+import { replyText } from '../formats/enhanced-status.ts'
+import type { Mail } from './transport.ts'
 
 /** Where an MTA listens. */
 export interface SmtpAddress {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { composeMime } from '../mail/compose.ts'
-import { attachmentsFault, type Content, checkHeaders } from '../mail/content.ts'
-import { readMailbox } from '../mail/mailbox.ts'
-import { cleanUp } from '../testing/cleanup.ts'
-import { someMail } from '../testing/mail-samples.ts'
-import { SmtpPeer } from '../testing/smtp-peer.ts'
-import { ServiceProvider, smtpAddressOf } from './service.ts'
+import { composeMime } from '../formats/compose.ts'
+import { attachmentsFault, type Content, checkHeaders } from '../formats/content.ts'
+import { readMailbox } from '../formats/mailbox.ts'
+import { someMail } from '../testing/fixtures/mail-samples.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { SmtpPeer } from '../testing/peers/smtp-peer.ts'
+import { ServiceProvider, smtpAddressOf } from './smtp-transport.ts'
 
 // Whatever any MTA was ever seen to take for the end of a mail, and some with a NUL that others drop.
 const ends = [

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { verifyActivity } from '../core/activity/verify.ts'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
-import { totpCode } from '../testing/totp.ts'
-import { eventually } from '../testing/waiting.ts'
+import { verifyActivity } from '../core/control/activity/verify.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { totpCode } from '../testing/harness/totp.ts'
+import { eventually } from '../testing/harness/waiting.ts'
 
 /** What happens to an account is in the activity of its user. */
 const database = await testDatabase()

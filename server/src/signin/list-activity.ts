@@ -1,5 +1,5 @@
-import { Activity } from '../core/activity/activity.ts'
-import { listOf, PageQuery } from '../core/page.ts'
+import { Activity } from '../core/control/activity/activity.ts'
+import { listOf, PageQuery } from '../core/shared/pages.ts'
 import { signInOperation } from './operation.ts'
 
 export const listActivity = signInOperation({

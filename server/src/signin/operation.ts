@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
-import type { Answer, Browser, SignIn } from '../core/access/sign-in.ts'
+import type { Answer, Browser, SignIn } from '../core/control/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
 import { decodeParameters } from '../platform/http/parameters.ts'
 import { Problem } from '../platform/http/problem.ts'

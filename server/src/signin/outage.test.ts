@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
-import { totpCode } from '../testing/totp.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { totpCode } from '../testing/harness/totp.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

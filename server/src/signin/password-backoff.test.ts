@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { purgeFailures } from '../core/access/password-backoff.ts'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
+import { purgeFailures } from '../core/control/access/password-backoff.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
 
 /** Every browser comes from an address of its own: the limit per address is another test's (sign-in.test.ts). */
 const database = await testDatabase()

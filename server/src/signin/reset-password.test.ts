@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { workerDeps } from '../context.ts'
-import { issuePasswordReset, resetAdministrator } from '../core/access/enrol.ts'
-import { purgeDailyCounts, purgeResets, sendDueResets } from '../core/access/password-reset.ts'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
-import { startMtaInbox } from '../testing/mta-inbox.ts'
-import { totpCode } from '../testing/totp.ts'
-import { patienceMs } from '../testing/waiting.ts'
+import { workerDeps } from '../context/context.ts'
+import { issuePasswordReset, resetAdministrator } from '../core/control/access/administrators.ts'
+import { purgeDailyCounts, purgeResets, sendDueResets } from '../core/control/access/password-reset.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { totpCode } from '../testing/harness/totp.ts'
+import { patienceMs } from '../testing/harness/waiting.ts'
+import { startMtaInbox } from '../testing/peers/mta-inbox.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()

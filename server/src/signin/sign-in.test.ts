@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { startApi } from '../testing/api.ts'
-import { CookieJar } from '../testing/cookie-jar.ts'
-import { testDatabase } from '../testing/database.ts'
-import { totpCode } from '../testing/totp.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { CookieJar } from '../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { totpCode } from '../testing/harness/totp.ts'
 
 /** Through real HTTP, with a browser's cookies. Each browser comes from an address of its own: rates are per address. */
 const database = await testDatabase()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { writeHeartbeat } from '../platform/db/copy-age.ts'
-import { createLogger } from '../platform/log.ts'
-import { openDatabase, testDatabase } from '../testing/database.ts'
-import { eventually } from '../testing/waiting.ts'
+import { writeHeartbeat } from '../platform/db/replica-age.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
+import { openDatabase, testDatabase } from '../testing/harness/database.ts'
+import { eventually } from '../testing/harness/waiting.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 
 const database = await testDatabase()

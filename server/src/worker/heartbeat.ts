@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeHeartbeat } from '../platform/db/copy-age.ts'
 import type { Db } from '../platform/db/db.ts'
-import type { Logger } from '../platform/log.ts'
+import { writeHeartbeat } from '../platform/db/replica-age.ts'
+import type { Logger } from '../platform/telemetry/log.ts'
 
 /** A small part of the shortest POSTERN_CONTROL_COPY_MAX_AGE_SECONDS, which is ten seconds. */
 const usualEveryMs = 2_000
@@ -15,7 +15,7 @@ export interface HeartbeatDeps {
 }
 
 /**
- * Writes the heartbeat from whose age cells know how old their copy of control is (platform/db/copy-age.ts), until told to
+ * Writes the heartbeat from whose age cells know how old their copy of control is (platform/db/replica-age.ts), until told to
  * stop. Any number of workers may do so at once.
  */
 export async function keepHeartbeat(

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describePoint, KillLane, type KillPoint, type Subject } from '../testing/kill-lane.ts'
-import { assertAliases, deedsOf, identitiesOf } from '../testing/settling.ts'
-import { eventually } from '../testing/waiting.ts'
+import { describePoint, KillLane, type KillPoint, type Subject } from '../testing/harness/kill-lane.ts'
+import { assertAliases, deedsOf, identitiesOf } from '../testing/harness/reconcile-harness.ts'
+import { eventually } from '../testing/harness/waiting.ts'
 
 /**
  * The process dies at every point of a domain edit at which something became lasting, in the database or with the

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { countDaily } from '../core/messages/daily.ts'
-import { cleanUp } from '../testing/cleanup.ts'
-import { type Domain, recordOf, recordsOf, startStage, startWorld } from '../testing/verification.ts'
-import { eventually, patienceMs } from '../testing/waiting.ts'
+import { countDaily } from '../core/mail/messages/daily-counters.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import {
+  type Domain,
+  recordOf,
+  recordsOf,
+  startStage,
+  startWorld,
+} from '../testing/harness/verification-harness.ts'
+import { eventually, patienceMs } from '../testing/harness/waiting.ts'
 import { startWorker } from './worker.ts'
 
 /** The worker as it runs, with nobody calling its functions. */

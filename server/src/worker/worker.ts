@@ -1,22 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ResetMailDeps, sendDueResets } from '../core/access/password-reset.ts'
-import { keepPartitions } from '../core/dispatch/partitions.ts'
-import { type CheckDeps, checkDomain, checkDue } from '../core/domains/check.ts'
-import { sendDomainNotices } from '../core/domains/notices.ts'
-import { type SettleDeps, settleDue, settleIdentity } from '../core/domains/settle.ts'
-import { sendNotices } from '../core/endpoints/notices.ts'
-import { type InvitationDeps, sendDueInvitations, sendInvitation } from '../core/members/invitations.ts'
-import type { OwnerNoticeDeps } from '../core/members/owner-notices.ts'
-import { cancelIfScheduled } from '../core/messages/messages.ts'
-import { type ConfirmationDeps, sendConfirmations } from '../core/routes/confirmations.ts'
+import { type ResetMailDeps, sendDueResets } from '../core/control/access/password-reset.ts'
+import { type CheckDeps, checkDomain, checkDue } from '../core/control/domains/check.ts'
+import { sendDomainNotices } from '../core/control/domains/dns-notices.ts'
+import { type SettleDeps, settleDue, settleIdentity } from '../core/control/domains/reconcile-identities.ts'
+import { sendNotices } from '../core/control/endpoints/disabled-notices.ts'
+import {
+  type InvitationDeps,
+  sendDueInvitations,
+  sendInvitation,
+} from '../core/control/members/invitations.ts'
+import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notices.ts'
+import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/confirmations.ts'
+import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
+import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
-import { type DispatchDeps, Dispatcher } from './dispatch.ts'
+import { type DispatchDeps, Dispatcher } from './dispatcher.ts'
 import { keepHeartbeat } from './heartbeat.ts'
-import { keepTelling, type TellingDeps } from './telling.ts'
-import { type WebhookDeps, Webhooks } from './webhooks.ts'
+import { keepTelling, type TellingDeps } from './outbox-relay.ts'
+import { type WebhookDeps, Webhooks } from './webhook-dispatcher.ts'
 
 /** `postern worker`: what nobody calls for. Takes its work from the database, with the role of the plane that it is about. */
 export type WorkerDeps = CheckDeps &

@@ -1,6 +1,6 @@
-import { Activity, activityPage } from '../../core/activity/activity.ts'
-import { listOf, PageQuery } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { Activity, activityPage } from '../../core/control/activity/activity.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listOf, PageQuery } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { assertKeyKeptNowhere } from '../../testing/api-key-secrets.ts'
-import { auditOf } from '../../testing/audit.ts'
-import { Client, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { apiKeyConfiguration, fixtures } from '../../testing/fixtures.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { assertKeyKeptNowhere } from '../../testing/expectations/api-key-secrets.ts'
+import { auditOf } from '../../testing/expectations/audit.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { apiKeyConfiguration, fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { Client, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

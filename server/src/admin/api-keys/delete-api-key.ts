@@ -1,5 +1,5 @@
-import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/control/api-keys/api-keys.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 import { useWarnings } from './key-consequences.ts'

@@ -1,4 +1,4 @@
-import { type ApiKeyRow, apiKeyConfig, domainOfKey } from '../../core/api-keys/api-keys.ts'
+import { type ApiKeyRow, apiKeyConfig, domainOfKey } from '../../core/control/api-keys/api-keys.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /** What a key can do from now on, in sentences for whoever is about to make or change it. */

@@ -1,7 +1,7 @@
-import { apiKeyView, listApiKeys } from '../../core/api-keys/api-keys.ts'
-import { ApiKey } from '../../core/api-keys/wire.ts'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { apiKeyView, listApiKeys } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/control/api-keys/wire.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

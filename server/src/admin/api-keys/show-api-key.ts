@@ -1,5 +1,5 @@
-import { apiKeyView, findApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKey } from '../../core/api-keys/wire.ts'
+import { apiKeyView, findApiKey } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/control/api-keys/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -5,11 +5,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { startApi } from '../../testing/api.ts'
-import { cleanUp } from '../../testing/cleanup.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { eventually } from '../../testing/waiting.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { cleanUp } from '../../testing/harness/cleanup.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { eventually } from '../../testing/harness/waiting.ts'
 
 /**
  * An export is as long as the audit, and its reader as slow as they please. How far an export has read is counted by the

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import Type from 'typebox'
-import { exportAudit } from '../../core/audit/export.ts'
+import { exportAudit } from '../../core/control/audit/export.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { AuditEntryView, auditView, searchAudit } from '../../core/audit/audit.ts'
-import { foundPage, PageQuery, pageOf, searchOf } from '../../core/page.ts'
+import { AuditEntryView, auditView, searchAudit } from '../../core/control/audit/audit.ts'
+import { foundPage, PageQuery, pageOf, searchOf } from '../../core/shared/pages.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'

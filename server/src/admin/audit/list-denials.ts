@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { denialView, listDenials } from '../../core/audit/denials.ts'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { nullable, Timestamp } from '../../core/wire.ts'
+import { denialView, listDenials } from '../../core/control/audit/denials.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
+import { nullable, Timestamp } from '../../core/shared/wire.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

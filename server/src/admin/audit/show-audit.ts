@@ -1,4 +1,4 @@
-import { AuditEntryView, auditView, findAudit } from '../../core/audit/audit.ts'
+import { AuditEntryView, auditView, findAudit } from '../../core/control/audit/audit.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { verifyAudit } from '../../core/audit/verify.ts'
-import { nullable } from '../../core/wire.ts'
+import { verifyAudit } from '../../core/control/audit/verify.ts'
+import { nullable } from '../../core/shared/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'

@@ -1,4 +1,4 @@
-import { type DomainRow, domainUsers, otherHolder } from '../../core/domains/domains.ts'
+import { type DomainRow, domainUsers, otherHolder } from '../../core/control/domains/domains.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /** What follows from a new identity of a domain, in sentences for whoever is about to make it. */

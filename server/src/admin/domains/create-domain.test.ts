@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { auditOf } from '../../testing/audit.ts'
-import { Client, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { domainRows } from '../../testing/domain-rows.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { holdingBack } from '../../testing/lock-queue.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { auditOf } from '../../testing/expectations/audit.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { domainRows } from '../../testing/fixtures/domain-rows.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { Client, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { holdingBack } from '../../testing/harness/lock-queue.ts'
 
 const database = await testDatabase()
 const api = await startApi(database, {

@@ -1,6 +1,6 @@
-import { countText } from '../../core/counts.ts'
-import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/domains/domains.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/control/domains/domains.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { countText } from '../../core/shared/counts.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

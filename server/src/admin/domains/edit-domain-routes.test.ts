@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { auditRowOf } from '../../testing/audit-row.ts'
-import { type Answer, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { domainRows } from '../../testing/domain-rows.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { auditRowOf } from '../../testing/expectations/audit-row.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { domainRows } from '../../testing/fixtures/domain-rows.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { type Answer, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 /** domains.edit: what becomes of the routes. */
 const database = await testDatabase()

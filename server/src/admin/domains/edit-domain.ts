@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { countText } from '../../core/counts.ts'
 import {
   type DomainRow,
   domainRecord,
@@ -8,9 +7,10 @@ import {
   lockDomain,
   queuedUnder,
   type RouteMove,
-} from '../../core/domains/domains.ts'
-import { Domain, DomainFields, RouteFields } from '../../core/domains/wire.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+} from '../../core/control/domains/domains.ts'
+import { Domain, DomainFields, RouteFields } from '../../core/control/domains/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { countText } from '../../core/shared/counts.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { dkimKeysBeyond, limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'

@@ -1,7 +1,7 @@
-import { domainView, listDomains } from '../../core/domains/domains.ts'
-import { Domain } from '../../core/domains/wire.ts'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { domainView, listDomains } from '../../core/control/domains/domains.ts'
+import { Domain } from '../../core/control/domains/wire.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

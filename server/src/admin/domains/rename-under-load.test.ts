@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { startApi } from '../../testing/api.ts'
-import { addressesBeside, withAuditAddresses } from '../../testing/audit-row.ts'
-import { type Answer, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { type Act, type Expected, type ModelState, perform } from '../../testing/project-model.ts'
-import { Chance, seed } from '../../testing/random.ts'
-import { RandomActs } from '../../testing/random-acts.ts'
+import { addressesBeside, withAuditAddresses } from '../../testing/expectations/audit-row.ts'
+import {
+  type Act,
+  type Expected,
+  type ModelState,
+  perform,
+} from '../../testing/expectations/project-model.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { RandomActs } from '../../testing/fixtures/random-acts.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { type Answer, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { Chance, seed } from '../../testing/harness/random.ts'
 
 /**
  * Domains are renamed while their routes are read, made, edited and deleted and keys are bound to them, by many at once.

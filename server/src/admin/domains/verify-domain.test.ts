@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { auditRowOf } from '../../testing/audit-row.ts'
-import { signedIn } from '../../testing/client.ts'
-import { databaseNow, testDatabase } from '../../testing/database.ts'
-import { domainRows } from '../../testing/domain-rows.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { auditRowOf } from '../../testing/expectations/audit-row.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { domainRows } from '../../testing/fixtures/domain-rows.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { databaseNow, testDatabase } from '../../testing/harness/database.ts'
 
-/** The look itself is in core/domains/check.test.ts. */
+/** The look itself is in core/control/domains/check.test.ts. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)

@@ -1,6 +1,6 @@
-import { domainView, lockDomain, requestCheck } from '../../core/domains/domains.ts'
-import { Domain } from '../../core/domains/wire.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { domainView, lockDomain, requestCheck } from '../../core/control/domains/domains.ts'
+import { Domain } from '../../core/control/domains/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

@@ -1,4 +1,4 @@
-import type { EndpointRow } from '../../core/endpoints/endpoints.ts'
+import type { EndpointRow } from '../../core/control/endpoints/endpoints.ts'
 
 /** That a delivery may fail: by what was seen last it will. `trial`: when that is found out. */
 export const queueWarnings = (

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { eventTypes } from '../../core/events.ts'
-import { startApi } from '../../testing/api.ts'
-import { auditOf } from '../../testing/audit.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { assertKeptNowhere, livingSecret } from '../../testing/endpoint-secrets.ts'
-import { endpointConfiguration, fixtures } from '../../testing/fixtures.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { eventTypes } from '../../core/shared/events.ts'
+import { auditOf } from '../../testing/expectations/audit.ts'
+import { assertKeptNowhere, livingSecret } from '../../testing/expectations/endpoint-secrets.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { endpointConfiguration, fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

@@ -5,8 +5,8 @@ import {
   endpointView,
   lockEndpoint,
   namedRoutes,
-} from '../../core/endpoints/endpoints.ts'
-import { Endpoint, EndpointFields, endpointExamples } from '../../core/endpoints/wire.ts'
+} from '../../core/control/endpoints/endpoints.ts'
+import { Endpoint, EndpointFields, endpointExamples } from '../../core/control/endpoints/wire.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'

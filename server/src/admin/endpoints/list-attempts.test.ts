@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { mailRows } from '../../testing/mail-rows.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { mailRows } from '../../testing/fixtures/mail-rows.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

@@ -1,7 +1,7 @@
-import { endpointView, listEndpoints } from '../../core/endpoints/endpoints.ts'
-import { Endpoint } from '../../core/endpoints/wire.ts'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { endpointView, listEndpoints } from '../../core/control/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/control/endpoints/wire.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

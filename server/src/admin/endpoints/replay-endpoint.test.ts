@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { applyOutbox } from '../../core/outbox/apply.ts'
-import { startApi } from '../../testing/api.ts'
-import { auditOf } from '../../testing/audit.ts'
-import { Client, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { fixtures } from '../../testing/fixtures.ts'
-import { mailRows } from '../../testing/mail-rows.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { applyOutbox } from '../../core/outbox/relay-to-mail.ts'
+import { auditOf } from '../../testing/expectations/audit.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { mailRows } from '../../testing/fixtures/mail-rows.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { Client, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

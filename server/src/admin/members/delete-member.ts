@@ -1,5 +1,5 @@
-import { deleteMember, lockMember, memberConfig, memberPerson } from '../../core/members/members.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { deleteMember, lockMember, memberConfig, memberPerson } from '../../core/control/members/members.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

@@ -1,6 +1,12 @@
-import { editMember, lockMember, memberConfig, memberPerson, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import {
+  editMember,
+  lockMember,
+  memberConfig,
+  memberPerson,
+  memberView,
+} from '../../core/control/members/members.ts'
+import { Member } from '../../core/control/members/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 

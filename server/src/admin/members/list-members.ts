@@ -1,7 +1,7 @@
-import { listMembers, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { listMembers, memberView } from '../../core/control/members/members.ts'
+import { Member } from '../../core/control/members/wire.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,5 +1,5 @@
-import { findMember, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
+import { findMember, memberView } from '../../core/control/members/members.ts'
+import { Member } from '../../core/control/members/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

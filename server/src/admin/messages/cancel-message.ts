@@ -1,6 +1,6 @@
-import { findMessage, missingMessage, requireScheduled } from '../../core/messages/messages.ts'
-import { Message } from '../../core/messages/wire.ts'
-import { lockProject } from '../../core/projects/projects.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { findMessage, missingMessage, requireScheduled } from '../../core/mail/messages/messages.ts'
+import { Message } from '../../core/mail/messages/wire.ts'
 import { adminOperation } from '../operation.ts'
 import { ProjectMessageParams } from './parameters.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { listMessageEvents } from '../../core/messages/messages.ts'
-import { MessageEvent } from '../../core/messages/wire.ts'
+import { listMessageEvents } from '../../core/mail/messages/messages.ts'
+import { MessageEvent } from '../../core/mail/messages/wire.ts'
 import { adminQuery } from '../operation.ts'
 import { ProjectMessageParams } from './parameters.ts'
 

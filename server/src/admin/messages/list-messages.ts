@@ -1,7 +1,7 @@
-import { listMessages } from '../../core/messages/messages.ts'
-import { Message, messageFilter } from '../../core/messages/wire.ts'
-import { PageQuery, searchOf } from '../../core/page.ts'
-import { requireProject } from '../../core/projects/projects.ts'
+import { requireProject } from '../../core/control/projects/projects.ts'
+import { listMessages } from '../../core/mail/messages/messages.ts'
+import { Message, messageFilter } from '../../core/mail/messages/wire.ts'
+import { PageQuery, searchOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { MessageId } from '../../core/messages/wire.ts'
+import { MessageId } from '../../core/shared/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 
 export const ProjectMessageParams = Type.Object(

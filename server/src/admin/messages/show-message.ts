@@ -1,5 +1,5 @@
-import { showMessage } from '../../core/messages/messages.ts'
-import { Message } from '../../core/messages/wire.ts'
+import { showMessage } from '../../core/mail/messages/messages.ts'
+import { Message } from '../../core/mail/messages/wire.ts'
 import { adminQuery } from '../operation.ts'
 import { ProjectMessageParams } from './parameters.ts'
 

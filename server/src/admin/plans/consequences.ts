@@ -1,5 +1,5 @@
-import { countCap, countText } from '../../core/counts.ts'
-import { countProjectsOnPlan, type PlanRow, projectsOverLimit } from '../../core/plans/plans.ts'
+import { countProjectsOnPlan, type PlanRow, projectsOverLimit } from '../../core/control/plans/plans.ts'
+import { countCap, countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /** What follows from a plan, in sentences for whoever is about to make or change it. */

@@ -1,5 +1,5 @@
-import { createPlan, planConfig, planView } from '../../core/plans/plans.ts'
-import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { createPlan, planConfig, planView } from '../../core/control/plans/plans.ts'
+import { Plan, PlanFields } from '../../core/control/plans/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 import { planWarnings } from './consequences.ts'

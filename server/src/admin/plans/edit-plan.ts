@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { editPlan, lockPlan, planConfig, planView } from '../../core/plans/plans.ts'
-import { Plan, PlanFields } from '../../core/plans/wire.ts'
+import { editPlan, lockPlan, planConfig, planView } from '../../core/control/plans/plans.ts'
+import { Plan, PlanFields } from '../../core/control/plans/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 import { overLimitWarnings, planEffects, planWarnings } from './consequences.ts'

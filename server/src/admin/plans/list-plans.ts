@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { listPlans, planView } from '../../core/plans/plans.ts'
-import { Plan } from '../../core/plans/wire.ts'
+import { listPlans, planView } from '../../core/control/plans/plans.ts'
+import { Plan } from '../../core/control/plans/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

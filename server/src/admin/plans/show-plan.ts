@@ -1,5 +1,5 @@
-import { findPlan, planView } from '../../core/plans/plans.ts'
-import { Plan } from '../../core/plans/wire.ts'
+import { findPlan, planView } from '../../core/control/plans/plans.ts'
+import { Plan } from '../../core/control/plans/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,5 +1,10 @@
-import { countText } from '../../core/counts.ts'
-import { type HeldMail, type Holdings, holdingsOf, type ProjectRow } from '../../core/projects/projects.ts'
+import {
+  type HeldMail,
+  type Holdings,
+  holdingsOf,
+  type ProjectRow,
+} from '../../core/control/projects/projects.ts'
+import { countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /** What follows from an edit of a project, in sentences for whoever is about to make it. */

@@ -1,5 +1,5 @@
-import { createProject, projectRecord, projectView } from '../../core/projects/projects.ts'
-import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { createProject, projectRecord, projectView } from '../../core/control/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'

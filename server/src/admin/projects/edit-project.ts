@@ -6,8 +6,8 @@ import {
   lockProject,
   projectRecord,
   projectView,
-} from '../../core/projects/projects.ts'
-import { Project, ProjectFields } from '../../core/projects/wire.ts'
+} from '../../core/control/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { limitWarnings } from '../limits.ts'
 import { adminOperation, unchanged } from '../operation.ts'

@@ -1,4 +1,7 @@
 import Type from 'typebox'
+import { projectView } from '../../core/control/projects/projects.ts'
+import { searchProjects } from '../../core/control/projects/search.ts'
+import { Project, type ProjectSort } from '../../core/control/projects/wire.ts'
 import {
   foundSortedPage,
   integerKey,
@@ -7,10 +10,7 @@ import {
   sortedPageOf,
   sortedPageQuery,
   textKey,
-} from '../../core/page.ts'
-import { projectView } from '../../core/projects/projects.ts'
-import { searchProjects } from '../../core/projects/search.ts'
-import { Project, type ProjectSort } from '../../core/projects/wire.ts'
+} from '../../core/shared/pages.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
-import { beyond, type Caps, countProjectsOf, type LimitException } from '../../core/caps/caps.ts'
-import { countMembers, type RoleChange } from '../../core/members/members.ts'
-import type { ProjectRow } from '../../core/projects/projects.ts'
+import { beyond, type Caps, countProjectsOf, type LimitException } from '../../core/control/caps/caps.ts'
+import { countMembers, type RoleChange } from '../../core/control/members/members.ts'
+import type { ProjectRow } from '../../core/control/projects/projects.ts'
 import type { Tx } from '../../platform/db/db.ts'
 
 /** A new owner has a project more, and, if they were no member before, the project has a member more. */

@@ -1,5 +1,5 @@
-import type { Change } from '../../core/audit/record.ts'
-import { memberConfig, type RoleChange } from '../../core/members/members.ts'
+import type { Change } from '../../core/control/audit/record.ts'
+import { memberConfig, type RoleChange } from '../../core/control/members/members.ts'
 
 /** What a project's beginning or transfer did to its members, for the audit row. */
 export const roleChanges = (changes: RoleChange[]): Change[] =>

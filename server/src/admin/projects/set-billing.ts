@@ -1,5 +1,5 @@
-import { editProject, lockProject, projectRecord, projectView } from '../../core/projects/projects.ts'
-import { BillingFields, Project } from '../../core/projects/wire.ts'
+import { editProject, lockProject, projectRecord, projectView } from '../../core/control/projects/projects.ts'
+import { BillingFields, Project } from '../../core/control/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 

@@ -1,4 +1,4 @@
-import type { ProjectRow } from '../../core/projects/projects.ts'
+import type { ProjectRow } from '../../core/control/projects/projects.ts'
 
 /** Why the mail of a project waits whether its queue is held or not. */
 export function otherObstacles(project: ProjectRow): string[] {

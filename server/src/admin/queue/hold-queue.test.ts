@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Queue } from '../../core/dispatch/queue.ts'
-import { startApi } from '../../testing/api.ts'
-import { auditRowOf } from '../../testing/audit-row.ts'
-import { signedIn } from '../../testing/client.ts'
-import { databaseNow, testDatabase } from '../../testing/database.ts'
-import { mailRows } from '../../testing/mail-rows.ts'
-import { assertProblem } from '../../testing/problem.ts'
-import { publishDue } from '../../testing/results.ts'
-import { inDays, senders } from '../../testing/senders.ts'
+import { Queue } from '../../core/mail/dispatch/claims.ts'
+import { auditRowOf } from '../../testing/expectations/audit-row.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { mailRows } from '../../testing/fixtures/mail-rows.ts'
+import { inDays, senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { databaseNow, testDatabase } from '../../testing/harness/database.ts'
+import { publishDue } from '../../testing/harness/publish-results.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

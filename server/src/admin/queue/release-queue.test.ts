@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { auditRowOf } from '../../testing/audit-row.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { senders } from '../../testing/senders.ts'
+import { auditRowOf } from '../../testing/expectations/audit-row.ts'
+import { senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

@@ -1,5 +1,5 @@
-import { requireProject } from '../../core/projects/projects.ts'
-import { ProjectQueue, showQueue } from '../../core/queue/queue.ts'
+import { ProjectQueue, showQueue } from '../../core/control/holds/project-holds.ts'
+import { requireProject } from '../../core/control/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

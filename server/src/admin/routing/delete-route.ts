@@ -1,6 +1,6 @@
-import { lockProject } from '../../core/projects/projects.ts'
-import { routeEffects } from '../../core/routes/consequences.ts'
-import { deleteRoute, lockRoute, routeConfig } from '../../core/routes/routes.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { routeEffects } from '../../core/control/routes/consequences.ts'
+import { deleteRoute, lockRoute, routeConfig } from '../../core/control/routes/routes.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

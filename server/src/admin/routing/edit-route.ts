@@ -1,8 +1,8 @@
-import { lockProject } from '../../core/projects/projects.ts'
-import { wakeConfirmations } from '../../core/routes/confirmations.ts'
-import { routeEffects, routeWarnings } from '../../core/routes/consequences.ts'
-import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
-import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { routeEffects, routeWarnings } from '../../core/control/routes/consequences.ts'
+import { editRoute, lockRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
+import { Route, RouteFields, routeExamples } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 

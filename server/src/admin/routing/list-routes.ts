@@ -1,7 +1,7 @@
-import { listed, listOf, PageQuery, pageOf } from '../../core/page.ts'
-import { findProject } from '../../core/projects/projects.ts'
-import { listRoutes, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { listRoutes, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
+import { listed, listOf, PageQuery, pageOf } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

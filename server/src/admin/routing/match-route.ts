@@ -1,6 +1,6 @@
-import { matchRouting } from '../../core/inbound/routing.ts'
-import { MatchQuery, RoutingMatch } from '../../core/inbound/wire.ts'
-import { findProject } from '../../core/projects/projects.ts'
+import { findProject } from '../../core/control/projects/projects.ts'
+import { matchRouting } from '../../core/mail/inbound/routing.ts'
+import { MatchQuery, RoutingMatch } from '../../core/mail/inbound/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

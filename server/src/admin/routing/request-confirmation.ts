@@ -1,7 +1,7 @@
-import { lockProject } from '../../core/projects/projects.ts'
-import { requestConfirmation } from '../../core/routes/confirmations.ts'
-import { lockRoute, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { requestConfirmation } from '../../core/control/routes/confirmations.ts'
+import { lockRoute, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

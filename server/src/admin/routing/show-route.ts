@@ -1,5 +1,5 @@
-import { findRoute, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { findRoute, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

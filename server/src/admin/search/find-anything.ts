@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { searchEverything } from '../../core/search/search.ts'
-import { SearchQuery, SearchResult } from '../../core/search/wire.ts'
+import { searchEverything } from '../../core/control/search/search.ts'
+import { SearchQuery, SearchResult } from '../../core/control/search/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,8 +1,12 @@
 import Type from 'typebox'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import {
+  missingSuppression,
+  seekSuppression,
+  suppressionView,
+} from '../../core/mail/suppressions/suppressions.ts'
+import { SuppressedAddress, Suppression } from '../../core/mail/suppressions/wire.ts'
 import { tellMail } from '../../core/outbox/outbox.ts'
-import { lockProject } from '../../core/projects/projects.ts'
-import { missingSuppression, seekSuppression, suppressionView } from '../../core/suppressions/suppressions.ts'
-import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 

@@ -1,7 +1,7 @@
-import { listOf, PageQuery } from '../../core/page.ts'
-import { requireProject } from '../../core/projects/projects.ts'
-import { suppressionsPage } from '../../core/suppressions/suppressions.ts'
-import { Suppression } from '../../core/suppressions/wire.ts'
+import { requireProject } from '../../core/control/projects/projects.ts'
+import { suppressionsPage } from '../../core/mail/suppressions/suppressions.ts'
+import { Suppression } from '../../core/mail/suppressions/wire.ts'
+import { listOf, PageQuery } from '../../core/shared/pages.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { assertProblem } from '../../testing/problem.ts'
-import { senders } from '../../testing/senders.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

@@ -1,4 +1,4 @@
-import { findMailUsage, showUsage, Usage } from '../../core/usage/usage.ts'
+import { findMailUsage, showUsage, Usage } from '../../core/mail/usage/usage.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,8 +1,14 @@
 import Type from 'typebox'
-import { recordUserActivity, system } from '../../core/activity/activity.ts'
-import { countText } from '../../core/counts.ts'
-import { countProjectsOfUser, editUser, lockUser, userConfig, userView } from '../../core/users/users.ts'
-import { User } from '../../core/users/wire.ts'
+import { recordUserActivity, system } from '../../core/control/activity/activity.ts'
+import {
+  countProjectsOfUser,
+  editUser,
+  lockUser,
+  userConfig,
+  userView,
+} from '../../core/control/users/users.ts'
+import { User } from '../../core/control/users/wire.ts'
+import { countText } from '../../core/shared/counts.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { foundPage, PageQuery, pageOf, searchOf } from '../../core/page.ts'
-import { searchUsers, userView } from '../../core/users/users.ts'
-import { User } from '../../core/users/wire.ts'
-import { oneOf } from '../../core/wire.ts'
+import { searchUsers, userView } from '../../core/control/users/users.ts'
+import { User } from '../../core/control/users/wire.ts'
+import { foundPage, PageQuery, pageOf, searchOf } from '../../core/shared/pages.ts'
+import { oneOf } from '../../core/shared/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

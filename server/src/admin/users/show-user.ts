@@ -1,5 +1,5 @@
-import { findUser, userView } from '../../core/users/users.ts'
-import { User } from '../../core/users/wire.ts'
+import { findUser, userView } from '../../core/control/users/users.ts'
+import { User } from '../../core/control/users/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Client } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { endpointConfiguration } from '../../testing/fixtures.ts'
-import { eventually } from '../../testing/waiting.ts'
-import { webhookStage } from '../../testing/webhooks.ts'
-import { applyOutbox } from './apply.ts'
-import { tellControl } from './tell-control.ts'
+import { endpointConfiguration } from '../../testing/fixtures/fixtures.ts'
+import { Client } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { eventually } from '../../testing/harness/waiting.ts'
+import { webhookStage } from '../../testing/harness/webhook-harness.ts'
+import { tellControl } from './relay-to-control.ts'
+import { applyOutbox } from './relay-to-mail.ts'
 
 /** From an operation to a real receiver and back to what the endpoint shows. */
 const database = await testDatabase()

@@ -1,10 +1,10 @@
 import type { Tx } from '../../platform/db/db.ts'
-import type { EventType } from '../events.ts'
+import type { EventType } from '../shared/events.ts'
 import { insert, insertMailRow } from './outbox.sql.ts'
 
 /**
  * What control has to tell mail: a row of control.outbox, written in the transaction that makes it true, and applied
- * within about a second by a worker (apply.ts), once and in the order of the rows.
+ * within about a second by a worker (relay-to-mail.ts), once and in the order of the rows.
  */
 export interface Words {
   /** Something that endpoints are told about. */

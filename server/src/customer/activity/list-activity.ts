@@ -1,5 +1,5 @@
-import { Activity, activityPage } from '../../core/activity/activity.ts'
-import { listOf, PageQuery } from '../../core/page.ts'
+import { Activity, activityPage } from '../../core/control/activity/activity.ts'
+import { listOf, PageQuery } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

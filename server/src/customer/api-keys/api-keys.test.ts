@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { apiKeyScopes } from '../../core/api-keys/scopes.ts'
-import { startApi } from '../../testing/api.ts'
-import { Client } from '../../testing/client.ts'
-import { customers } from '../../testing/customers.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { apiKeyConfiguration } from '../../testing/fixtures.ts'
-import { holdingBack } from '../../testing/lock-queue.ts'
-import { assertProblem } from '../../testing/problem.ts'
-import { eventually } from '../../testing/waiting.ts'
+import { apiKeyScopes } from '../../core/control/api-keys/scopes.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { customers } from '../../testing/fixtures/customers.ts'
+import { apiKeyConfiguration } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { Client } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { holdingBack } from '../../testing/harness/lock-queue.ts'
+import { eventually } from '../../testing/harness/waiting.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

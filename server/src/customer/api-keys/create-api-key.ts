@@ -1,5 +1,5 @@
-import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/api-keys/wire.ts'
+import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/control/api-keys/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { userOf } from '../caller.ts'
 import { requireProjectCap } from '../limits.ts'

@@ -1,4 +1,4 @@
-import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
+import { apiKeyConfig, deleteApiKey, lockApiKey } from '../../core/control/api-keys/api-keys.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

@@ -1,5 +1,5 @@
-import { apiKeyConfig, apiKeyView, editApiKey, lockApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKey, ApiKeyFields, apiKeyExamples } from '../../core/api-keys/wire.ts'
+import { apiKeyConfig, apiKeyView, editApiKey, lockApiKey } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKey, ApiKeyFields, apiKeyExamples } from '../../core/control/api-keys/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

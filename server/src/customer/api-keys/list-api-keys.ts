@@ -1,6 +1,6 @@
-import { apiKeyView, listApiKeys } from '../../core/api-keys/api-keys.ts'
-import { ApiKey } from '../../core/api-keys/wire.ts'
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { apiKeyView, listApiKeys } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKey } from '../../core/control/api-keys/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

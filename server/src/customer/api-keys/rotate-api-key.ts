@@ -1,5 +1,5 @@
-import { apiKeyConfig, apiKeyView, lockApiKey, rotateApiKey } from '../../core/api-keys/api-keys.ts'
-import { ApiKeyWithSecret } from '../../core/api-keys/wire.ts'
+import { apiKeyConfig, apiKeyView, lockApiKey, rotateApiKey } from '../../core/control/api-keys/api-keys.ts'
+import { ApiKeyWithSecret } from '../../core/control/api-keys/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

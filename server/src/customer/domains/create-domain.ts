@@ -1,5 +1,5 @@
-import { createDomain, domainRecord, domainView } from '../../core/domains/domains.ts'
-import { Domain, DomainFields } from '../../core/domains/wire.ts'
+import { createDomain, domainRecord, domainView } from '../../core/control/domains/domains.ts'
+import { Domain, DomainFields } from '../../core/control/domains/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireDkimKeys, requireRoom } from '../limits.ts'
 import { customerOperation } from '../operation.ts'

@@ -1,4 +1,4 @@
-import { deleteDomain, domainRecord, lockDomain } from '../../core/domains/domains.ts'
+import { deleteDomain, domainRecord, lockDomain } from '../../core/control/domains/domains.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

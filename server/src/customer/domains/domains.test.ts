@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { customers } from '../../testing/customers.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { assertProblem } from '../../testing/problem.ts'
+import { assertProblem } from '../../testing/expectations/problem.ts'
+import { customers } from '../../testing/fixtures/customers.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)

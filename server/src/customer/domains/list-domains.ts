@@ -1,6 +1,6 @@
-import { domainView, listDomains } from '../../core/domains/domains.ts'
-import { Domain } from '../../core/domains/wire.ts'
-import { listOf, newestFirst, PageQuery, type Range } from '../../core/page.ts'
+import { domainView, listDomains } from '../../core/control/domains/domains.ts'
+import { Domain } from '../../core/control/domains/wire.ts'
+import { listOf, newestFirst, PageQuery, type Range } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,5 +1,5 @@
-import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/domains/domains.ts'
-import { RotatedDomain } from '../../core/domains/wire.ts'
+import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/control/domains/domains.ts'
+import { RotatedDomain } from '../../core/control/domains/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { requireCap, requireDkimKeys } from '../limits.ts'
 import { changeOf, customerOperation } from '../operation.ts'

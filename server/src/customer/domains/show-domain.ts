@@ -1,5 +1,5 @@
-import { domainView, findDomain } from '../../core/domains/domains.ts'
-import { Domain } from '../../core/domains/wire.ts'
+import { domainView, findDomain } from '../../core/control/domains/domains.ts'
+import { Domain } from '../../core/control/domains/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,5 +1,5 @@
-import { createEndpoint, endpointConfig, endpointView } from '../../core/endpoints/endpoints.ts'
-import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/endpoints/wire.ts'
+import { createEndpoint, endpointConfig, endpointView } from '../../core/control/endpoints/endpoints.ts'
+import { EndpointWithSecret, endpointExamples, NewEndpointFields } from '../../core/control/endpoints/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireProjectCap } from '../limits.ts'
 import { customerOperation } from '../operation.ts'

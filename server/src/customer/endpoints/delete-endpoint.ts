@@ -1,4 +1,4 @@
-import { deleteEndpoint, endpointConfig, lockEndpoint } from '../../core/endpoints/endpoints.ts'
+import { deleteEndpoint, endpointConfig, lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

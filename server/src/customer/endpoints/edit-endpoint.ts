@@ -1,5 +1,10 @@
-import { editEndpoint, endpointConfig, endpointView, lockEndpoint } from '../../core/endpoints/endpoints.ts'
-import { Endpoint, EndpointFields, endpointExamples } from '../../core/endpoints/wire.ts'
+import {
+  editEndpoint,
+  endpointConfig,
+  endpointView,
+  lockEndpoint,
+} from '../../core/control/endpoints/endpoints.ts'
+import { Endpoint, EndpointFields, endpointExamples } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

@@ -1,6 +1,6 @@
-import { listEndpointAttempts } from '../../core/endpoints/attempts.ts'
-import { attemptFilter, DeliveryAttempt } from '../../core/endpoints/wire.ts'
-import { PageQuery, searchOf } from '../../core/page.ts'
+import { attemptFilter, DeliveryAttempt } from '../../core/control/endpoints/wire.ts'
+import { listEndpointAttempts } from '../../core/mail/webhooks/attempts.ts'
+import { PageQuery, searchOf } from '../../core/shared/pages.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
-import { endpointView, listEndpoints } from '../../core/endpoints/endpoints.ts'
-import { Endpoint } from '../../core/endpoints/wire.ts'
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { endpointView, listEndpoints } from '../../core/control/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/control/endpoints/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
-import { lockEndpoint } from '../../core/endpoints/endpoints.ts'
-import { lookForReplay, orderReplay } from '../../core/endpoints/orders.ts'
-import { EndpointReplay, ReplayFields, replayExample } from '../../core/endpoints/wire.ts'
+import { lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
+import { lookForReplay, orderReplay } from '../../core/control/endpoints/test-and-replay.ts'
+import { EndpointReplay, ReplayFields, replayExample } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

@@ -3,8 +3,8 @@ import {
   endpointView,
   lockEndpoint,
   rotateEndpointSecret,
-} from '../../core/endpoints/endpoints.ts'
-import { EndpointWithSecret } from '../../core/endpoints/wire.ts'
+} from '../../core/control/endpoints/endpoints.ts'
+import { EndpointWithSecret } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

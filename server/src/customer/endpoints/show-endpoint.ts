@@ -1,5 +1,5 @@
-import { endpointView, findEndpoint } from '../../core/endpoints/endpoints.ts'
-import { Endpoint } from '../../core/endpoints/wire.ts'
+import { endpointView, findEndpoint } from '../../core/control/endpoints/endpoints.ts'
+import { Endpoint } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { acceptInvitation, acceptInvitationTo } from '../../core/members/invitations.ts'
-import { memberActivity, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
+import { acceptInvitation, acceptInvitationTo } from '../../core/control/members/invitations.ts'
+import { memberActivity, memberView } from '../../core/control/members/members.ts'
+import { Member } from '../../core/control/members/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { userOperation } from '../operation.ts'
 

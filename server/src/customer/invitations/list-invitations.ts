@@ -1,6 +1,6 @@
-import { listInvitationsTo, pendingView } from '../../core/members/invitations.ts'
-import { PendingInvitation } from '../../core/members/wire.ts'
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { listInvitationsTo, pendingView } from '../../core/control/members/invitations.ts'
+import { PendingInvitation } from '../../core/control/members/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
 import { userQuery } from '../operation.ts'
 
 export const listInvitationsQuery = userQuery({

@@ -1,4 +1,4 @@
-import { deleteMember, lockMember, memberActivity } from '../../core/members/members.ts'
+import { deleteMember, lockMember, memberActivity } from '../../core/control/members/members.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { userOf } from '../caller.ts'

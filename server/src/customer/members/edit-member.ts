@@ -1,5 +1,5 @@
-import { editMember, lockMember, memberActivity, memberView } from '../../core/members/members.ts'
-import { AssignableRole, Member } from '../../core/members/wire.ts'
+import { editMember, lockMember, memberActivity, memberView } from '../../core/control/members/members.ts'
+import { AssignableRole, Member } from '../../core/control/members/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

@@ -1,6 +1,6 @@
-import { listMembers, memberView } from '../../core/members/members.ts'
-import { Member } from '../../core/members/wire.ts'
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
+import { listMembers, memberView } from '../../core/control/members/members.ts'
+import { Member } from '../../core/control/members/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
 import { BroadcastChannel } from 'node:worker_threads'
-import { startApi } from '../../testing/api.ts'
-import { cleanUp } from '../../testing/cleanup.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { senders } from '../../testing/senders.ts'
-import { eventually, patienceMs } from '../../testing/waiting.ts'
+import { senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { cleanUp } from '../../testing/harness/cleanup.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { BodyReader } from './body-reader.ts'
 
 /** The thread that reads large bodies: nobody waits for it but those whose bodies it has. */

@@ -1,6 +1,6 @@
-import { cancelMessage } from '../../core/messages/messages.ts'
-import { Message, MessageParams } from '../../core/messages/wire.ts'
-import { asAnswer } from '../../platform/http/answer.ts'
+import { cancelMessage } from '../../core/mail/messages/messages.ts'
+import { Message, MessageParams } from '../../core/mail/messages/wire.ts'
+import { asAnswer } from '../../platform/http/response.ts'
 import { mailOperation } from '../operation.ts'
 
 export const cancelMessageOperation = mailOperation({

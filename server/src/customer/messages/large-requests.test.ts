@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { senders } from '../../testing/senders.ts'
+import { senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 /** A request is answered alike whether it is read in a thread, because it is large, or in the server. */
 const database = await testDatabase()

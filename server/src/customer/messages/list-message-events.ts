@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { listMessageEvents } from '../../core/messages/messages.ts'
-import { MessageEvent, MessageParams } from '../../core/messages/wire.ts'
+import { listMessageEvents } from '../../core/mail/messages/messages.ts'
+import { MessageEvent, MessageParams } from '../../core/mail/messages/wire.ts'
 import { customerQuery } from '../operation.ts'
 
 export const listMessageEventsQuery = customerQuery({

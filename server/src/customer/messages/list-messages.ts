@@ -1,6 +1,6 @@
-import { listMessages } from '../../core/messages/messages.ts'
-import { Message, messageFilter } from '../../core/messages/wire.ts'
-import { PageQuery, searchOf } from '../../core/page.ts'
+import { listMessages } from '../../core/mail/messages/messages.ts'
+import { Message, messageFilter } from '../../core/mail/messages/wire.ts'
+import { PageQuery, searchOf } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

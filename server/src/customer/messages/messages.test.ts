@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startApi } from '../../testing/api.ts'
-import { type Answer, Client, signedIn } from '../../testing/client.ts'
-import { testDatabase } from '../../testing/database.ts'
-import { fixtures } from '../../testing/fixtures.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { type Answer, Client, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
 
 /** Mail through HTTP: what is accepted, what is refused in which order, and what can be read of it. */
 const database = await testDatabase()

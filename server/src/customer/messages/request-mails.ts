@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import Type, { type TSchema } from 'typebox'
-import { type ReadDraft, readDraft } from '../../core/messages/draft.ts'
-import { MessageRequest, messageFields } from '../../core/messages/wire.ts'
+import { type ReadDraft, readDraft } from '../../core/mail/messages/draft.ts'
+import { MessageRequest, messageFields } from '../../core/mail/messages/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { CheckedBody } from '../../platform/http/checked-body.ts'
 

@@ -1,6 +1,6 @@
-import type { Answer, Outcome, Repeatable } from '../../core/messages/submission.ts'
-import { type Sender, senderOfKey } from '../../core/messages/verdict.ts'
-import type { Answer as HttpAnswer } from '../../platform/http/answer.ts'
+import type { Answer, Outcome, Repeatable } from '../../core/mail/messages/accept-request.ts'
+import { type Sender, senderOfKey } from '../../core/mail/messages/sending-checks.ts'
+import type { Answer as HttpAnswer } from '../../platform/http/response.ts'
 import { actorOf, type Caller } from '../caller.ts'
 
 /** Between the door and acceptance: who sends, and what is kept for a repetition. */

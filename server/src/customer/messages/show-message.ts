@@ -1,5 +1,5 @@
-import { showMessage } from '../../core/messages/messages.ts'
-import { Message, MessageParams } from '../../core/messages/wire.ts'
+import { showMessage } from '../../core/mail/messages/messages.ts'
+import { Message, MessageParams } from '../../core/mail/messages/wire.ts'
 import { customerQuery } from '../operation.ts'
 
 export const showMessageQuery = customerQuery({

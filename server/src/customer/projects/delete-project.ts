@@ -1,4 +1,4 @@
-import { deleteProject, hasMailWaiting } from '../../core/projects/customers.ts'
+import { deleteProject, hasMailWaiting } from '../../core/control/projects/customers.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

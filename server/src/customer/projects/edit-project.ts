@@ -1,6 +1,6 @@
-import { renameProject } from '../../core/projects/customers.ts'
-import { projectView } from '../../core/projects/projects.ts'
-import { Project, ProjectFields } from '../../core/projects/wire.ts'
+import { renameProject } from '../../core/control/projects/customers.ts'
+import { projectView } from '../../core/control/projects/projects.ts'
+import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

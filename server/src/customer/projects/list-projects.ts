@@ -1,7 +1,7 @@
-import { listOf, newestFirst, PageQuery } from '../../core/page.ts'
-import { listProjectsOf } from '../../core/projects/customers.ts'
-import { projectView } from '../../core/projects/projects.ts'
-import { Project } from '../../core/projects/wire.ts'
+import { listProjectsOf } from '../../core/control/projects/customers.ts'
+import { projectView } from '../../core/control/projects/projects.ts'
+import { Project } from '../../core/control/projects/wire.ts'
+import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
 import { userQuery } from '../operation.ts'
 
 export const listProjectsQuery = userQuery({

@@ -1,5 +1,5 @@
-import { findProject, projectView } from '../../core/projects/projects.ts'
-import { Project } from '../../core/projects/wire.ts'
+import { findProject, projectView } from '../../core/control/projects/projects.ts'
+import { Project } from '../../core/control/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

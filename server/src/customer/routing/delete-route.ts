@@ -1,4 +1,4 @@
-import { deleteRoute, lockRoute, routeConfig } from '../../core/routes/routes.ts'
+import { deleteRoute, lockRoute, routeConfig } from '../../core/control/routes/routes.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

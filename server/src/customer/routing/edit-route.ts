@@ -1,6 +1,6 @@
-import { wakeConfirmations } from '../../core/routes/confirmations.ts'
-import { editRoute, lockRoute, routeConfig, routeView } from '../../core/routes/routes.ts'
-import { Route, RouteFields, routeExamples } from '../../core/routes/wire.ts'
+import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { editRoute, lockRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
+import { Route, RouteFields, routeExamples } from '../../core/control/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 

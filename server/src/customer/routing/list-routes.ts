@@ -1,6 +1,6 @@
-import { listOf, newestFirst, PageQuery, type Range } from '../../core/page.ts'
-import { listRoutes, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { listRoutes, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
+import { listOf, newestFirst, PageQuery, type Range } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

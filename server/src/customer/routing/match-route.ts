@@ -1,5 +1,5 @@
-import { matchRoutingForCustomer } from '../../core/inbound/routing.ts'
-import { MatchQuery, RoutingMatch } from '../../core/inbound/wire.ts'
+import { matchRoutingForCustomer } from '../../core/mail/inbound/routing.ts'
+import { MatchQuery, RoutingMatch } from '../../core/mail/inbound/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

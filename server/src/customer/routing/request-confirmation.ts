@@ -1,6 +1,6 @@
-import { requestConfirmation } from '../../core/routes/confirmations.ts'
-import { lockRoute, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { requestConfirmation } from '../../core/control/routes/confirmations.ts'
+import { lockRoute, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
 

@@ -1,5 +1,5 @@
-import { findRoute, routeView } from '../../core/routes/routes.ts'
-import { Route } from '../../core/routes/wire.ts'
+import { findRoute, routeView } from '../../core/control/routes/routes.ts'
+import { Route } from '../../core/control/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

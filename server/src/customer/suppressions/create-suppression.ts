@@ -1,7 +1,11 @@
-import { addSuppression, lockAndCountManual, suppressionView } from '../../core/suppressions/suppressions.ts'
-import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
-import { asAnswer } from '../../platform/http/answer.ts'
+import {
+  addSuppression,
+  lockAndCountManual,
+  suppressionView,
+} from '../../core/mail/suppressions/suppressions.ts'
+import { SuppressedAddress, Suppression } from '../../core/mail/suppressions/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { asAnswer } from '../../platform/http/response.ts'
 import { requireCap } from '../limits.ts'
 import { mailOperation, unchanged } from '../operation.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { removeSuppression } from '../../core/suppressions/suppressions.ts'
-import { SuppressedAddress } from '../../core/suppressions/wire.ts'
+import { removeSuppression } from '../../core/mail/suppressions/suppressions.ts'
+import { SuppressedAddress } from '../../core/mail/suppressions/wire.ts'
 import { mailOperation } from '../operation.ts'
 
 export const deleteSuppressionOperation = mailOperation({

@@ -1,6 +1,6 @@
-import { listOf, PageQuery } from '../../core/page.ts'
-import { suppressionsPage } from '../../core/suppressions/suppressions.ts'
-import { Suppression } from '../../core/suppressions/wire.ts'
+import { suppressionsPage } from '../../core/mail/suppressions/suppressions.ts'
+import { Suppression } from '../../core/mail/suppressions/wire.ts'
+import { listOf, PageQuery } from '../../core/shared/pages.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { findSuppression, suppressionView } from '../../core/suppressions/suppressions.ts'
-import { SuppressedAddress, Suppression } from '../../core/suppressions/wire.ts'
+import { findSuppression, suppressionView } from '../../core/mail/suppressions/suppressions.ts'
+import { SuppressedAddress, Suppression } from '../../core/mail/suppressions/wire.ts'
 import { customerQuery } from '../operation.ts'
 
 export const showSuppressionQuery = customerQuery({

@@ -1,4 +1,4 @@
-import { findMailUsage, type MailUsage, showUsage, Usage } from '../../core/usage/usage.ts'
+import { findMailUsage, type MailUsage, showUsage, Usage } from '../../core/mail/usage/usage.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
 

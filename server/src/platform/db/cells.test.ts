@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/database.ts'
+import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/harness/database.ts'
 import { type Cell, Cells, cellIn, shardCount, shardOf } from './cells.ts'
+import { type Part, publicationName, publishedTables } from './database-kind.ts'
 import { migrate } from './migrate.ts'
-import { type Part, publicationName, publishedTables } from './parts.ts'
 
 const asPart = (database: TestDatabase, part: Part) =>
   migrate({ ownerUrl: database.superuserUrl, appUser: 'postern_app', part, log: () => {} })

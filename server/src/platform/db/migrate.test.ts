@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/database.ts'
+import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/harness/database.ts'
 import { migrate, pendingMigrations } from './migrate.ts'
 
 const files = (await readdir(new URL('../../../migrations/', import.meta.url))).map((file) =>

@@ -4,9 +4,9 @@ import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
 import { installJobs } from '../jobs/install.ts'
-import { ownFile } from '../own-files.ts'
+import { ownFile } from '../package-files.ts'
+import { keepToPart, type Part } from './database-kind.ts'
 import type { ReadTx } from './db.ts'
-import { keepToPart, type Part } from './parts.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
-import { openDatabase, testDatabase } from '../../testing/database.ts'
+import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { customerQueues, type QueueName, queues } from '../jobs/queues.ts'
 
 /** What each database role cannot do, whatever the code above it tries. */

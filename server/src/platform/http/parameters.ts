@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { PosternError } from '../errors.ts'
-import { describeFaults } from './faults.ts'
+import { describeFaults } from './validation-messages.ts'
 
 /**
  * Path and query: text that stands for a number or a truth value, in its one spelling.

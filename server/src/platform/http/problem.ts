@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
-import { metrics } from '../metrics.ts'
-import { describeFaults } from './faults.ts'
+import { metrics } from '../telemetry/metrics.ts'
+import { describeFaults } from './validation-messages.ts'
 
 /**
  * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.

@@ -13,9 +13,9 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { PosternError } from '../errors.ts'
-import { type Logger, unredacted } from '../log.ts'
-import { metrics, statusClass } from '../metrics.ts'
-import { beginTrace, readTraceparent, type Span, SpanKind } from '../tracing.ts'
+import { type Logger, unredacted } from '../telemetry/log.ts'
+import { metrics, statusClass } from '../telemetry/metrics.ts'
+import { beginTrace, readTraceparent, type Span, SpanKind } from '../telemetry/tracing.ts'
 import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
 import { parseStrictJson, requireUtf8 } from './strict-json.ts'

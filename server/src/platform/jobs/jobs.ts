@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Statements, Tx } from '../db/db.ts'
 import { PosternError } from '../errors.ts'
-import { metrics } from '../metrics.ts'
+import { metrics } from '../telemetry/metrics.ts'
 import { jobsSchema, type Payloads, type QueueName } from './queues.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 import type { ServedDocument } from './document.ts'
 import { weighted } from './draw.ts'
 import { createApiKey, deleteApiKey, editApiKey, rotateApiKey } from './model/api-keys.ts'

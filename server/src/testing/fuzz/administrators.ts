@@ -1,4 +1,4 @@
-import { Chance } from '../random.ts'
+import { Chance } from '../harness/random.ts'
 import { type Caller, mismatch, type Stage } from './caller.ts'
 import { listed } from './compare.ts'
 import { seedOf } from './draw.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 import type { DocumentedOperation, Schema } from './document.ts'
 import type { Request } from './http.ts'
 import { type Meaning, plainly } from './spoken.ts'

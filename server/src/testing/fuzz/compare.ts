@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 import { type Caller, mismatch, type Stage } from './caller.ts'
 import { parsed } from './judge.ts'
 import { auditFaults } from './model/audit.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 
 /** Chance for one part of a run: part n of a run can be had again without the parts before it. */
 export function seedOf(seed: number, part: number): number {

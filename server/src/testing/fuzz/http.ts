@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { patienceMs } from '../waiting.ts'
+import { patienceMs } from '../harness/waiting.ts'
 
 /**
  * HTTP/1.1 spoken by hand: a request goes out byte for byte as it was made, however wrong, and an answer is kept

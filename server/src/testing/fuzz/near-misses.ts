@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 import { bodyMisses, type Miss, type NearMiss } from './body-misses.ts'
 import type { DocumentedOperation, Parameter } from './document.ts'
 import { weighted } from './draw.ts'

@@ -1,4 +1,4 @@
-import { Chance } from '../random.ts'
+import { Chance } from '../harness/random.ts'
 import { nextIntent } from './acts.ts'
 import { Caller, Found, mismatch, type Stage } from './caller.ts'
 import { compareAll, etagOf, listed } from './compare.ts'

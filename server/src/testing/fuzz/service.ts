@@ -4,16 +4,16 @@ import { openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { loadConfig } from '../../config.ts'
-import { settings as known } from '../../config-table.ts'
-import { createContext } from '../../context.ts'
-import { createAdministrator } from '../../core/access/enrol.ts'
-import { createLogger } from '../../platform/log.ts'
-import { cleanUp } from '../cleanup.ts'
-import type { TestDatabase } from '../database.ts'
-import { bareEnvironment, program } from '../postern-process.ts'
-import { steadyPort } from '../steady-port.ts'
-import { eventually } from '../waiting.ts'
+import { loadConfig } from '../../config/config.ts'
+import { settings as known } from '../../config/table.ts'
+import { createContext } from '../../context/context.ts'
+import { createAdministrator } from '../../core/control/access/administrators.ts'
+import { createLogger } from '../../platform/telemetry/log.ts'
+import { cleanUp } from '../harness/cleanup.ts'
+import type { TestDatabase } from '../harness/database.ts'
+import { bareEnvironment, program } from '../harness/postern-process.ts'
+import { eventually } from '../harness/waiting.ts'
+import { steadyPort } from '../peers/steady-port.ts'
 
 /** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
 export interface Service {
@@ -26,7 +26,7 @@ export interface Service {
   log(): Promise<string>
 }
 
-/** The model knows nothing of them; customer/caps.test.ts does. */
+/** The model knows nothing of them; customer/conformance/caps.test.ts does. */
 const withoutCaps = Object.fromEntries(
   Object.values(known).flatMap(({ name }) => (name.startsWith('POSTERN_MAX_') ? [[name, '1000000']] : [])),
 )

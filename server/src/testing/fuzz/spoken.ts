@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Chance } from '../harness/random.ts'
 import type { DocumentedOperation } from './document.ts'
 import { shuffled } from './draw.ts'
 import type { Request } from './http.ts'

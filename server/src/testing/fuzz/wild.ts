@@ -1,4 +1,4 @@
-import { Chance } from '../random.ts'
+import { Chance } from '../harness/random.ts'
 import type { Caller, Stage } from './caller.ts'
 import type { DocumentedOperation } from './document.ts'
 import { absentId, seedOf, weighted } from './draw.ts'

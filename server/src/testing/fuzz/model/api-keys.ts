@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { someOf } from '../draw.ts'
 import { nameText } from '../texts.ts'
 import { domainFor } from './domains.ts'

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { absentId, weighted } from '../draw.ts'
 import type { Intent, Outcome } from './intent.ts'
 import { chooseProject, chooseThing, deleteOutcome, inProject, onThing, remember } from './targets.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { absentId } from '../draw.ts'
 import type { Intent, Outcome } from './intent.ts'
 import type { Question } from './question.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { weighted } from '../draw.ts'
 import type { Intent, Outcome } from './intent.ts'
 import { addressOf } from './rules.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { absentId, weighted } from '../draw.ts'
 import { hostileTexts, nameText } from '../texts.ts'
 import { type Intent, namedIn } from './intent.ts'

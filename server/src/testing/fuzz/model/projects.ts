@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { absentId, someOf } from '../draw.ts'
 import { nameText } from '../texts.ts'
 import { type Intent, namedIn, type Outcome } from './intent.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import type { ServedDocument } from '../document.ts'
 import { absentId } from '../draw.ts'
 import { askForAttempts } from './deliveries.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.ts'
+import type { Chance } from '../../harness/random.ts'
 import { absentId } from '../draw.ts'
 import type { Intent } from './intent.ts'
 import { timeFrom } from './unknown.ts'

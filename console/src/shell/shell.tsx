@@ -1,0 +1,107 @@
+import {
+  AppShell,
+  Burger,
+  Button,
+  Group,
+  Kbd,
+  Menu,
+  UnstyledButton,
+  useMantineColorScheme,
+} from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { Link, Outlet } from '@tanstack/react-router'
+import { signOut, useMe } from '../api/session.ts'
+import { Mark } from '../components/mark.tsx'
+import { useTell } from '../components/told.tsx'
+import { Palette, usePalette } from './palette.tsx'
+import classes from './shell.module.css'
+
+const places = [
+  ['/projects', 'Projects'],
+  ['/audit', 'Audit'],
+  ['/plans', 'Plans'],
+  ['/users', 'Users'],
+] as const
+
+export function Shell() {
+  const me = useMe()
+  const [isOpen, { toggle, close }] = useDisclosure()
+  const palette = usePalette()
+  const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent)
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'md', sm: 'xl' }}
+      classNames={{ main: classes.main ?? '', navbar: classes.navbar ?? '' }}
+    >
+      <a href="#content" className={classes.skip}>
+        Skip to the content
+      </a>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
+            <Mark />
+          </Group>
+          <UnstyledButton className={classes.search} onClick={palette.open}>
+            <span>Jump to…</span>
+            <Kbd size="xs">{isApple ? '⌘K' : 'Ctrl K'}</Kbd>
+          </UnstyledButton>
+          <Account name={me.name || me.email} email={me.email} />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" aria-label="Main">
+        {places.map(([to, label]) => (
+          <Link
+            key={to}
+            to={to}
+            className={classes.place ?? ''}
+            activeProps={{ 'data-active': true, 'aria-current': 'page' }}
+            onClick={close}
+          >
+            {label}
+          </Link>
+        ))}
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <Outlet />
+      </AppShell.Main>
+      <Palette {...palette} />
+    </AppShell>
+  )
+}
+
+function Account({ name, email }: { name: string; email: string }) {
+  const tell = useTell()
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const schemes = { auto: 'As the system', light: 'Light', dark: 'Dark' } as const
+  return (
+    <Menu position="bottom-end" width={220} transitionProps={{ duration: 0 }}>
+      <Menu.Target>
+        <Button variant="subtle" color="gray" className={classes.account ?? ''}>
+          {name}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{email}</Menu.Label>
+        {Object.entries(schemes).map(([scheme, label]) => (
+          <Menu.Item
+            key={scheme}
+            onClick={() => setColorScheme(scheme as keyof typeof schemes)}
+            rightSection={colorScheme === scheme ? '✓' : undefined}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component="a" href="/docs" target="_blank">
+          Reference of the interface
+        </Menu.Item>
+        <Menu.Item onClick={() => void signOut().catch(({ message }: Error) => tell(message))}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { eventually } from '../../server/src/testing/harness/waiting.ts'
+import type { Desk } from './admin-session.ts'
+import { findings, picture } from './browser.ts'
+
+/**
+ * A page as it is looked at: wide and narrow, light and dark. Nothing may stick out, and nothing serious be found: in one
+ * window of each width and each colour, because looking takes axe longer than all the rest.
+ */
+export async function looks(
+  { browser, ada }: Desk,
+  name: string,
+  address: string,
+  ready: (page: Page) => Promise<void>,
+  open: () => Promise<Page> = () => browser.enter(ada),
+): Promise<void> {
+  const page = await open()
+  await page.goto(address)
+  await ready(page)
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: width < 600 ? 844 : 900 })
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme })
+      await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
+      await picture(page, `${name}-${width}-${scheme}`)
+      if ((width === 390) === (scheme === 'dark')) {
+        assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
+      }
+      await assertNothingSticksOut(page, `${name} in a window of ${width}, ${scheme}`)
+    }
+  }
+  await page.context().close()
+}
+
+/** Once the page has taken notice of its window: what it does about it by script comes a frame or two later. */
+async function assertNothingSticksOut(page: Page, what: string): Promise<void> {
+  const over = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+  let px = 0
+  const fits = async (): Promise<boolean> => {
+    px = await over()
+    return px <= 0
+  }
+  await eventually(`${what} fits`, fits).catch((error: Error) => {
+    throw new Error(`${error.message}. It is ${px} px too wide`)
+  })
+}

@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util'
+import type { PartName } from '../bench/postern.ts'
+import type { Promised } from './check.ts'
+import { killOnAndOn } from './killer.ts'
+import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+
+/**
+ * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed in moments of chance while mail goes through
+ * them, and started again. In the end everything that was promised must have arrived. README.md in the folder above
+ * says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '500' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '8' },
+    'pause-ms': { type: 'string', default: '150' },
+    ...countsOnlyOption,
+  },
+})
+const kills = Number(options.kills)
+const seed = seedOf(options.seed)
+const partNames: readonly PartName[] = ['api', 'worker', 'intake']
+
+await prove({
+  title: `${kills} kills`,
+  seed,
+  load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
+  isCountsOnly: options['counts-only'],
+  goWrong: killAll,
+})
+
+async function killAll(stage: Stage): Promise<Wrongs> {
+  let left = kills
+  const deaths: Record<PartName, number> = { api: 0, worker: 0, intake: 0 }
+  const inFlight: Promised[][] = []
+  const leased = leaseBook(stage)
+  await Promise.all(
+    partNames.map((name, place) => {
+      const first = stage.parts[name]
+      if (!first) throw new Error(`no ${name}`)
+      return killOnAndOn(first, {
+        name,
+        seed: seed + place,
+        livesMs: { least: 100, most: 3000 },
+        start: () => stage.start(name),
+        takeKill: () => left-- > 0,
+        async onDeath() {
+          deaths[name]++
+          if (name === 'worker') inFlight.push(await leased())
+          const done = deaths.api + deaths.worker + deaths.intake
+          if (done % 50 === 0) say(`${done} kills`)
+        },
+      })
+    }),
+  )
+  return {
+    lines: [`killed: ${partNames.map((name) => `${name} ${deaths[name]}`).join(', ')}`],
+    inFlight,
+  }
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { Postfix } from '../server/src/testing/peers/postfix.ts'
+import type { Promised } from './check.ts'
+import { comebacks } from './comeback.ts'
+import { mailsInQueue, postfixAsReporter } from './postfix-queue.ts'
+import { Chance } from './random.ts'
+import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+
+/**
+ * `npm run prove:mta`: a real Postfix stands between the worker and the sink and reports to the intake. It is killed and
+ * stopped, as a whole and in parts, while it is given mail; then nobody is there to take its reports. README.md in the
+ * folder above says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    faults: { type: 'string', default: '50' },
+    'listener-down': { type: 'string', default: '600' },
+    'longest-stop-ms': { type: 'string', default: '25000' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '4' },
+    'pause-ms': { type: 'string', default: '800' },
+    hasty: { type: 'boolean', default: false },
+    ...countsOnlyOption,
+  },
+})
+const seed = seedOf(options.seed)
+const faults = Number(options.faults)
+const listenerDownMs = 1000 * Number(options['listener-down'])
+const longestStopMs = Number(options['longest-stop-ms'])
+const isCountsOnly = options['counts-only']
+
+/** What happens to it. `noted` is called in the worst moment. */
+type Mishap = (postfix: Postfix, noted: () => Promise<void>, chance: Chance) => Promise<void>
+
+const mishaps: Record<string, Mishap> = {
+  async 'killed as a whole'(mta, noted) {
+    await mta.kill()
+    await noted()
+    await mta.start()
+  },
+  async 'master killed'(mta, noted) {
+    await mta.signal('master', 'SIGKILL')
+    // The others finish what they have, and take nothing new.
+    await sleep(500)
+    await mta.kill()
+    await noted()
+    await mta.start()
+  },
+  async stopped(mta, noted) {
+    await mta.stop()
+    await noted()
+    await mta.start()
+  },
+  async 'smtpd killed'(mta, noted) {
+    await mta.signal('smtpd', 'SIGKILL')
+    await noted()
+  },
+  async 'cleanup killed'(mta, noted) {
+    await mta.signal('cleanup', 'SIGKILL')
+    await noted()
+  },
+  async 'smtpd halted'(mta, noted, chance) {
+    await mta.signal('smtpd', 'SIGSTOP')
+    await noted()
+    // Sometimes for longer than the worker waits for a word.
+    await sleep(chance.between(500, longestStopMs))
+    await mta.signal('smtpd', 'SIGCONT')
+  },
+}
+
+let line: BadLine | undefined
+let postfix: Postfix | undefined
+try {
+  await prove({
+    title: `${faults} mishaps of an MTA, and nobody to hear it for ${listenerDownMs / 1000} s`,
+    seed,
+    load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']), bytes: 60_000 },
+    isHasty: options.hasty,
+    isCountsOnly,
+    drainMs: 300_000,
+    async lay({ sink, intakePort }) {
+      postfix = await Postfix.keep({
+        sinkPort: sink.port,
+        feedbackPort: intakePort,
+        delayWarningSeconds: 0,
+        backoffSeconds: 5,
+      })
+      // So that a mail is under way for a while: a good tenth of a second.
+      line = await BadLine.keep(postfix.port)
+      line.bytesPerSecond = 500_000
+      return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${line.port}` }
+    },
+    reports: ({ sink }) => postfixAsReporter(theMta(), sink),
+    goWrong,
+  })
+} finally {
+  await line?.close()
+  await postfix?.remove()
+}
+
+function theMta(): Postfix {
+  if (!postfix) throw new Error('no MTA')
+  return postfix
+}
+
+async function goWrong(stage: Stage): Promise<Wrongs> {
+  const mta = theMta()
+  const chance = new Chance(seed)
+  const leased = leaseBook(stage)
+  const inFlight: Promised[][] = []
+  const times = new Map(Object.keys(mishaps).map((name) => [name, 0]))
+  const noted = async () => {
+    // Between the two, a mail may leave the one for the other, but not the other way round.
+    const handedOver = await leased()
+    inFlight.push([...handedOver, ...(await mailsInQueue(mta, stage))])
+  }
+  for (let count = 1; count <= faults; count++) {
+    await sleep(chance.between(200, 2500))
+    // Each in its turn at first, so that a short run has all of them.
+    const names = Object.keys(mishaps)
+    const name = names[count <= names.length ? count - 1 : chance.between(0, names.length - 1)] ?? ''
+    await mishaps[name]?.(mta, noted, chance)
+    times.set(name, (times.get(name) ?? 0) + 1)
+    if (count % 10 === 0) say(`${count} mishaps`)
+  }
+  // It has mail again: otherwise it would have nothing to report.
+  await comebacks(stage, isCountsOnly)(Date.now())
+  const kept = await withoutListener(stage, mta)
+  return {
+    lines: [
+      `Postfix: ${[...times].map(([name, count]) => `${name} ${count}`).join(', ')}`,
+      `nobody took reports for ${listenerDownMs / 1000} s; Postfix kept ${kept} of them`,
+    ],
+    inFlight,
+    faults: kept > 0 ? [] : ['Postfix had no report to keep, so nothing was proved about them'],
+  }
+}
+
+/** How many reports waited in the end. Where time decides nothing, the end does not come before the first of them. */
+async function withoutListener({ parts, start }: Stage, mta: Postfix): Promise<number> {
+  const reports = async () => (await mta.queue()).filter(({ sender }) => sender === 'MAILER-DAEMON').length
+  await parts.intake?.kill()
+  await sleep(listenerDownMs)
+  let kept = await reports()
+  const deadline = Date.now() + waitMs(0, isCountsOnly)
+  while (kept === 0 && Date.now() < deadline) {
+    await sleep(500)
+    kept = await reports()
+  }
+  await start('intake')
+  return kept
+}

@@ -1,0 +1,108 @@
+import { median, percentile } from '../../bench/figures.ts'
+import { check, type Promised } from '../check.ts'
+import type { QuietRequest, Spoken } from './quiet.ts'
+
+/** A phase of an attack: the quiet tenant alone, or beside the attacker. */
+export interface Phase {
+  when: 'alone' | 'beside'
+  /** Counted like the rest; its times are not. */
+  warmUp: Spoken
+  measured: Spoken
+  /** Of the process that answers, where it was measured. */
+  longestTaskMs?: number
+}
+
+/** What became of the quiet tenant. */
+export interface Result {
+  requests: number
+  /** Requests with any answer but 2xx, or with none. */
+  refused: QuietRequest[]
+  mails: number
+  /** Accepted and never received. */
+  lost: Promised[]
+  /** Received more than once. */
+  duplicates: Promised[]
+  times: Times[]
+  /** In ms: the longest task of the main thread in all phases alone, and in all beside the attack. */
+  longestTask: Record<Phase['when'], number>
+}
+
+/** In ms. */
+export interface Times {
+  kind: string
+  /** Its ratio decides, where times do. */
+  isCompared: boolean
+  alone: Figures
+  beside: Figures
+  /** Of the 99th percentiles. */
+  ratio: number
+}
+
+interface Figures {
+  p50: number
+  p99: number
+}
+
+/** What the MTA has received, and when. */
+export type Received = Promised & { at: number }
+
+export function resultOf(phases: readonly Phase[], received: readonly Received[]): Result {
+  const spoken = phases.flatMap(({ warmUp, measured }) => [warmUp, measured])
+  const requests = spoken.flatMap((one) => one.requests)
+  const promised = spoken.flatMap((one) => one.promised)
+  const nothingElse = { answers: [], unheard: [], stored: [], inFlight: [], finalStatuses: [], told: {} }
+  const { lost, unexplainedDuplicates: duplicates } = check({ promised, received, ...nothingElse })
+  return {
+    requests: requests.length,
+    refused: requests.filter(({ status }) => status < 200 || status > 299),
+    mails: promised.length,
+    ...{ lost, duplicates },
+    times: timesOf(phases, received),
+    longestTask: { alone: longestTaskOf(phases, 'alone'), beside: longestTaskOf(phases, 'beside') },
+  }
+}
+
+const longestTaskOf = (phases: readonly Phase[], when: Phase['when']): number =>
+  Math.max(
+    ...phases.filter((phase) => phase.when === when).map(({ longestTaskMs = Number.NaN }) => longestTaskMs),
+  )
+
+function timesOf(phases: readonly Phase[], received: readonly Received[]): Times[] {
+  const receivedAt = new Map(received.toReversed().map(({ id, at }) => [id, at]))
+  const ofKind = (kind: QuietRequest['kind']) => (spoken: Spoken) =>
+    spoken.requests.filter((request) => request.kind === kind).map(({ ms }) => ms)
+  const delays = ({ promised }: Spoken) =>
+    promised.flatMap(({ id, at }) => Math.max(0, (receivedAt.get(id) ?? Number.NaN) - at))
+  const times = (kind: string, isCompared: boolean, pick: (spoken: Spoken) => number[]): Times => {
+    const figures = (when: Phase['when']): Figures => {
+      const values = phases.filter((phase) => phase.when === when).flatMap(({ measured }) => pick(measured))
+      return { p50: median(values), p99: percentile(values, 0.99) }
+    }
+    const [alone, beside] = [figures('alone'), figures('beside')]
+    return { kind, isCompared, alone, beside, ratio: beside.p99 / alone.p99 }
+  }
+  return [
+    times('POST', true, ofKind('POST')),
+    times('GET', true, ofKind('GET')),
+    // prove:lines and bench:fairness have goals for it.
+    times('acceptance to MTA', false, delays),
+  ]
+}
+
+/** What must not be, in words. */
+export function faultsOf({ requests, refused, mails, lost, duplicates }: Result): string[] {
+  const of = (what: string, found: readonly object[]): string[] =>
+    found.length === 0 ? [] : [`${found.length} ${what}, such as ${JSON.stringify(found[0])}`]
+  return [
+    ...(mails === 0 || requests === 0 ? ['the quiet tenant has sent nothing, so nothing was proved'] : []),
+    ...of('mails of the quiet tenant were lost', lost),
+    ...of('mails of the quiet tenant were received more than once', duplicates),
+    ...of('requests of the quiet tenant were refused', refused),
+  ]
+}
+
+/** What took too long. */
+export const lateOf = ({ times }: Result, ratioAtMost: number): string[] =>
+  times
+    .filter(({ isCompared, ratio }) => isCompared && !(ratio <= ratioAtMost))
+    .map(({ kind, ratio }) => `the 99th percentile of ${kind} was ${ratio.toFixed(2)} times as long`)

@@ -1,0 +1,291 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { median, percentile, table } from '../bench/figures.ts'
+import { type HookReceiver, startHookReceiver } from './hook-receiver.ts'
+import { proveIsolation } from './isolation.ts'
+import { countsOnlyOption, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+
+/**
+ * `npm run prove:receivers`: most endpoints are slow, reset, silent, or take a byte a second, and the others are not to
+ * notice. README.md in the folder above says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    'phase-ms': { type: 'string', default: '60000' },
+    'ratio-at-most': { type: 'string', default: '1.5' },
+    only: { type: 'string' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '2' },
+    'pause-ms': { type: 'string', default: '600' },
+    'bad-endpoints': { type: 'string', default: '5' },
+    hasty: { type: 'boolean', default: false },
+    ...countsOnlyOption,
+  },
+})
+const seed = seedOf(options.seed)
+const phaseMs = Number(options['phase-ms'])
+const ratioAtMost = Number(options['ratio-at-most'])
+const isCountsOnly = options['counts-only']
+/** What is compared. A hasty run has a few events of each kind, whose 99th percentile is the one that took longest. */
+const share = options.hasty ? 0.5 : 0.99
+/** A lease is a minute; nobody is to be left with one for twice as long. */
+const leaseSeconds = 60
+/** Shorter than a worker's patience with a receiver. */
+const slowMs = 10_000
+const drainMs = waitMs(300_000, isCountsOnly)
+
+/** What is wrong for a while; undone by what `worsen` gives back. */
+interface Phase {
+  name: string
+  worsen(receiver: HookReceiver): () => void
+  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  prove?(stage: Stage): Promise<string[]>
+}
+
+const nothing: Phase = { name: 'nothing', worsen: () => () => {} }
+const bad: Phase[] = [
+  {
+    name: 'answers after ten seconds',
+    worsen(receiver) {
+      receiver.slowDown('/bad', slowMs)
+      return () => receiver.slowDown('', 0)
+    },
+    prove: othersAreNotHeld,
+  },
+  { name: 'half a second for everything', worsen: ({ line }) => setting(line, { latencyMs: 500 }) },
+  { name: 'resets', worsen: ({ line }) => every(1000, () => line.reset()) },
+  { name: 'silence', worsen: ({ line }) => setting(line, { isSilent: true }) },
+  { name: 'a byte a second', worsen: ({ line }) => setting(line, { bytesPerSecond: 1 }) },
+  {
+    // Known to answer each time that it falls silent.
+    name: 'silence, now and then',
+    worsen({ line }) {
+      const stop = every(3000, () => Object.assign(line, { isSilent: !line.isSilent }))
+      return () => {
+        stop()
+        Object.assign(line, { isSilent: false })
+      }
+    },
+  },
+]
+const chosen = bad.filter(({ name }) => options.only === undefined || name.includes(options.only))
+// A machine is not the same all the time: what is usual is looked at before, between and after.
+const half = Math.ceil(chosen.length / 2)
+const phases = [nothing, ...chosen.slice(0, half), nothing, ...chosen.slice(half), nothing]
+
+function setting(line: HookReceiver['line'], worse: Partial<HookReceiver['line']>): () => void {
+  Object.assign(line, worse)
+  return () =>
+    Object.assign(line, { latencyMs: 0, isSilent: false, bytesPerSecond: Number.POSITIVE_INFINITY })
+}
+
+function every(ms: number, act: () => void): () => void {
+  const timer = setInterval(act, ms)
+  return () => clearInterval(timer)
+}
+
+const receiver = await startHookReceiver()
+let since = 0
+try {
+  await prove({
+    title: `bad receivers, ${phaseMs / 1000} s each`,
+    seed,
+    load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
+    environment: receiver.settings,
+    isHasty: options.hasty,
+    isCountsOnly,
+    goWrong,
+    findFaults: untold,
+  })
+} finally {
+  await receiver.close()
+}
+
+async function goWrong(stage: Stage): Promise<Wrongs> {
+  await makeEndpoints(stage)
+  since = now()
+  // A worker that was just started is slow by itself, and knows no endpoint yet.
+  await sleep(phaseMs / 2)
+  const leases = watchLeases(stage)
+  const times: { phase: Phase; from: number; to: number }[] = []
+  const faults: string[] = []
+  for (const phase of phases) {
+    // What the one before left behind is not to be taken for the fault of this one.
+    await caughtUp(stage, 5)
+    await allWell(stage)
+    const from = now()
+    if (isCountsOnly && phase.prove) {
+      faults.push(...(await phase.prove(stage)))
+      times.push({ phase, from, to: now() })
+    } else {
+      const undo = phase.worsen(receiver)
+      await sleep(phaseMs)
+      times.push({ phase, from, to: now() })
+      undo()
+    }
+    // Whoever is on the line is in the middle of something that may not end.
+    receiver.line.reset()
+    say(phase.name)
+  }
+  await othersHaveAll(stage, times.at(-1)?.to ?? 0)
+  const oldest = await leases.stop()
+  const delays = times.map(({ from, to }) => delaysOf(from, to))
+  const usual = delays.filter((_, place) => times[place]?.phase === nothing).flat()
+  const ratio = (place: number): number => percentile(delays[place] ?? [], share) / percentile(usual, share)
+  return {
+    lines: [
+      `the oldest lease was ${oldest.toFixed(0)} s old; ms from an event to its arrival at endpoints with which nothing is wrong:`,
+      table(
+        ['what is wrong with the others', 'events', 'p50', 'p99', `of the usual p${share * 100}`],
+        times.map(({ phase }, place) => {
+          const values = delays[place] ?? []
+          const figures = [median(values), percentile(values, 0.99)].map((ms) => ms.toFixed(0))
+          return [phase.name, String(values.length), ...figures, ratio(place).toFixed(2)]
+        }),
+      ),
+    ],
+    inFlight: [],
+    faults,
+    late: [
+      ...times.flatMap(({ phase }, place) =>
+        phase === nothing || ratio(place) <= ratioAtMost
+          ? []
+          : [`${phase.name}: the p${share * 100} of others is ${ratio(place).toFixed(2)} times as long`],
+      ),
+      ...(oldest <= 2 * leaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`]),
+    ],
+  }
+}
+
+/** The bad receivers answer nothing. While a request waits at each of them, events arrive at the good ones. */
+function othersAreNotHeld(stage: Stage): Promise<string[]> {
+  const bad = stage.senders.length * Number(options['bad-endpoints'])
+  return proveIsolation({
+    patienceMs: drainMs,
+    enough: 20,
+    prepare: () => allWell(stage),
+    hold: async () => receiver.hold('/bad'),
+    release: () => receiver.release(),
+    held: () => receiver.held(),
+    isFull: async () => receiver.held().paths === bad,
+    arrived: async () => receiver.taken.filter(({ path }) => path.startsWith('/good')).length,
+  })
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+/** For each project one by the good line, and many by the bad one. */
+async function makeEndpoints({ postern, senders }: Stage): Promise<void> {
+  const token = await postern.token()
+  for (const { projectId } of senders) {
+    const paths = Array.from({ length: Number(options['bad-endpoints']) }, (_, n) => `/bad-${projectId}-${n}`)
+    for (const url of [`${receiver.good}/good-${projectId}`, ...paths.map((path) => receiver.bad + path)]) {
+      const response = await fetch(`${postern.url}/v1/admin/projects/${projectId}/endpoints`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'Receiver', url, events: ['message.sent'] }),
+      })
+      if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`)
+    }
+  }
+}
+
+/** With nothing wrong any more, all that waits is due now. Ends when nothing waits that is of that age; fails if that never is. */
+async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
+  for (const deadline = now() + drainMs; now() < deadline; await sleep(1000)) {
+    const [row] = await query<{ waiting: number }>(
+      `select count(*)::int as waiting from mail.deliveries where event_id < postern.uuid7_floor(postern.now() - interval '1 s' * $1)`,
+      [ageSeconds],
+    )
+    if (row?.waiting === 0) return
+    await query(
+      `update mail.endpoint_queues set due_at = postern.now()
+        where due_at > postern.now() and (leased_until is null or leased_until < postern.now())`,
+    )
+    await query('update mail.deliveries set due_at = postern.now() where due_at > postern.now()')
+  }
+  const queues = await query(
+    `select queues.*, postern.now() as now, endpoints.url, endpoints.is_active,
+            (select count(*) from mail.deliveries where deliveries.endpoint_id = queues.endpoint_id) as waiting,
+            (select count(*) from mail.wakes where wakes.endpoint_id = queues.endpoint_id) as wakes
+       from mail.endpoint_queues as queues join control.endpoints on endpoints.id = endpoint_id`,
+  )
+  throw new Error(
+    `Deliveries wait and are not made:\n${queues.map((queue) => JSON.stringify(queue)).join('\n')}`,
+  )
+}
+
+/** As if they had answered well for long: what an earlier phase did to them is not to spare them the next one. */
+async function allWell({ query }: Stage): Promise<void> {
+  await query(
+    `update mail.endpoint_queues
+        set failures = 0, failing_since = null, last_success_at = postern.now(),
+            due_at = case when due_at is null then null else postern.now() end
+      where leased_until is null or leased_until < postern.now()`,
+  )
+}
+
+/** The age of the oldest lease that was ever seen. */
+function watchLeases({ query }: Stage): { stop(): Promise<number> } {
+  let oldest = 0
+  const look = async (): Promise<void> => {
+    const [row] = await query<{ seconds: number | null }>(
+      `select extract(epoch from max(postern.now() - leased_until))::float8 + ${leaseSeconds} as seconds
+         from mail.endpoint_queues where leased_until is not null`,
+    )
+    oldest = Math.max(oldest, row?.seconds ?? 0)
+  }
+  const stop = every(1000, () => void look().catch(() => {}))
+  return {
+    async stop() {
+      stop()
+      await look()
+      return oldest
+    },
+  }
+}
+
+/** What happened before that time has arrived where nothing is wrong; or it has taken too long already. */
+async function othersHaveAll({ query }: Stage, before: number): Promise<void> {
+  const waiting = async (): Promise<number> => {
+    const [row] = await query<{ waiting: number }>(
+      `select count(*)::int as waiting
+         from mail.deliveries join control.endpoints on endpoints.id = endpoint_id
+        where url like $1 || '%' and event_id < postern.uuid7_floor(to_timestamp($2 / 1000.0))`,
+      [receiver.good, before],
+    )
+    return row?.waiting ?? 0
+  }
+  for (const deadline = now() + drainMs; now() < deadline && (await waiting()) > 0; ) await sleep(500)
+}
+
+/** Of events in that time. A UUIDv7 begins with the ms of its event. */
+function delaysOf(from: number, to: number): number[] {
+  const first = new Map<string, number>()
+  for (const { path, eventId, at } of receiver.taken) {
+    if (path.startsWith('/good') && !first.has(eventId)) first.set(eventId, at)
+  }
+  return Array.from(first, ([id, at]) => {
+    const happened = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+    return happened >= from && happened < to ? [Math.max(0, at - happened)] : []
+  }).flat()
+}
+
+/** In the end everybody has everything, those who were ill in the meantime, too. */
+async function untold(stage: Stage): Promise<string[]> {
+  // Ids of one transaction are some ms apart.
+  await caughtUp(stage, -1)
+  const wanted = await stage.query<{ path: string; id: string }>(
+    `select substring(endpoints.url from '[^/]*$') as path, events.id
+       from mail.events join control.endpoints using (project_id)
+      where events.type = any(endpoints.events) and events.id >= postern.uuid7_floor(to_timestamp($1 / 1000.0))`,
+    [since],
+  )
+  const told = new Set(receiver.taken.map(({ path, eventId }) => `${path} ${eventId}`))
+  const missing = wanted.filter(({ path, id }) => !told.has(`/${path} ${id}`))
+  const again = receiver.taken.length - told.size
+  say(`deliveries ${wanted.length}, lost ${missing.length}, arrived more than once ${again} (allowed)`)
+  return missing.length === 0 ? [] : [`${missing.length} of ${wanted.length} deliveries never arrived`]
+}

@@ -1,0 +1,274 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs, promisify } from 'node:util'
+import pg from 'pg'
+import { circumstances } from '../bench/figures.ts'
+import { type Postern, startPostern } from '../bench/postern.ts'
+import { creator, makeSenders } from '../bench/senders.ts'
+import { startSink } from '../bench/sink.ts'
+import { giveToPostgres, startCluster } from '../server/src/testing/peers/postgres.ts'
+import { Ledger } from './ledger.ts'
+import { startLoad } from './load.ts'
+import { say, seedOf } from './run.ts'
+
+/**
+ * `npm run prove:restore`: mail and administrative acts, a backup in the midst of them, a moment, more of both, a
+ * disaster; then everything as it was at that moment, in a new cluster. README.md in the folder above says what is
+ * checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    'seconds-between': { type: 'string', default: '3' },
+    programs: { type: 'string', default: '4' },
+    'pause-ms': { type: 'string', default: '100' },
+  },
+})
+const seed = seedOf(options.seed)
+const betweenMs = Number(options['seconds-between']) * 1000
+const run = promisify(execFile)
+const deployed = path.resolve(import.meta.dirname, '../deploy/pgbackrest')
+const faults: string[] = []
+const plan = {
+  description: '',
+  support_level: 'community',
+  max_domains: 1,
+  max_users: 1,
+  max_mails_per_day: 1,
+  max_mails_per_month: 1,
+  billing_product_id: null,
+  price: 0,
+  is_active: true,
+}
+
+const home = await mkdtemp(path.join(tmpdir(), 'postern-restore-'))
+const place = (name: string): string => path.join(home, name)
+const data = place('postgres')
+// As the units of PostgreSQL and of the timer have it: PostgreSQL passes it on to what archives.
+Object.assign(process.env, {
+  PGBACKREST_CONFIG: place('pgbackrest.conf'),
+  PGBACKREST_REPO1_PATH: place('repository'),
+  PGBACKREST_REPO1_CIPHER_PASS: randomBytes(24).toString('hex'),
+  PGBACKREST_PG1_PATH: path.join(data, 'data'),
+  PGBACKREST_LOG_PATH: place('log'),
+  PGBACKREST_LOCK_PATH: place('lock'),
+  PGBACKREST_SPOOL_PATH: place('spool'),
+  PGHOST: '127.0.0.1',
+})
+
+try {
+  for (const name of ['', 'repository', 'log', 'lock', 'spool', 'postgres', 'restored']) await makePlace(name)
+  await copyFile(path.join(deployed, 'pgbackrest.conf'), place('pgbackrest.conf'))
+  say(`Backup, a moment, a disaster, and back, seed ${seed}`)
+  await loseAndRestore()
+} finally {
+  await rm(home, { recursive: true, force: true })
+}
+for (const fault of faults) say(`FAULT: ${fault}`)
+say(faults.length === 0 ? 'Everything of that moment is there.' : `${faults.length} faults.`)
+if (faults.length > 0) process.exitCode = 1
+
+/** Where PostgreSQL's user may write. */
+async function makePlace(name: string): Promise<void> {
+  await mkdir(place(name), { recursive: true, mode: 0o700 })
+  await giveToPostgres(place(name))
+}
+
+/** As the user of PostgreSQL, whose files they are. */
+async function pgbackrest(...args: string[]): Promise<void> {
+  const command = ['pgbackrest', '--stanza=postern', ...args]
+  const [file = '', ...rest] =
+    userInfo().uid === 0 ? ['runuser', '-u', 'postgres', '--', ...command] : command
+  await run(file, rest, { cwd: home, maxBuffer: 64 * 1024 * 1024 })
+}
+
+async function loseAndRestore(): Promise<void> {
+  const sink = await startSink(place('received'), 5)
+  const postern = await startPostern({
+    data,
+    settings: await archiving(),
+    environment: {
+      POSTERN_AUDIT_CHECKPOINT_FILE: place('checkpoints.ndjson'),
+      POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}`,
+    },
+  })
+  try {
+    const before = await untilDisaster(postern)
+    const at = Date.now()
+    await pgbackrest(
+      ...['--type=time', `--target=${before.moment}`, '--target-action=promote', '--archive-mode=off'],
+      ...[`--pg1-path=${place('restored/data')}`, 'restore'],
+    )
+    const copiedMs = Date.now() - at
+    const restored = await startCluster({ directory: place('restored') })
+    try {
+      await look(postern, restored.url.replace(/postgres$/, 'postern'), before, { at, copiedMs, sink })
+    } finally {
+      await restored.stop()
+    }
+  } finally {
+    sink.stop()
+    await postern.stop()
+  }
+}
+
+/** The deployed lines, as PostgreSQL takes them. */
+async function archiving(): Promise<Record<string, string>> {
+  const lines = (await readFile(path.join(deployed, 'archive.conf'), 'utf8')).matchAll(
+    /^(\w+) = '?(.*?)'?$/gm,
+  )
+  return Object.fromEntries([...lines].map(([, name = '', value = '']) => [name, value]))
+}
+
+interface Before {
+  /** By the database's clock, as PostgreSQL writes it. */
+  moment: string
+  /** Acknowledged before it, and acknowledged later. */
+  kept: { id: string; recipient: string }[]
+  later: { id: string; recipient: string }[]
+  auditRows: number
+  backupMs: number
+}
+
+async function untilDisaster(postern: Postern): Promise<Before> {
+  const { superuser } = postern
+  const port = new URL(postern.ownerUrl).port
+  process.env['PGBACKREST_PG1_PORT'] = port
+  await pgbackrest('stanza-create')
+  await pgbackrest('check')
+  const senders = await makeSenders(postern, 2)
+  const create = await creator(postern)
+  const worker = await postern.start('worker')
+  const ledger = await Ledger.open(path.join(postern.directory, 'promised'))
+  const load = startLoad({
+    ...{ url: postern.url, senders, ledger, seed },
+    ...{ programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
+  })
+  const act = (name: string) => create('/plans', { ...plan, name })
+
+  await sleep(betweenMs)
+  const startedAt = Date.now()
+  await pgbackrest('--type=full', 'backup')
+  const backupMs = Date.now() - startedAt
+  for (let number = 1; number <= 5; number++) await act(`Before ${number}`)
+  await sleep(betweenMs)
+  await postern.call(['audit', 'checkpoint'])
+  // Another machine has it, as it was then.
+  await copyFile(place('checkpoints.ndjson'), place('checkpoints-of-the-moment.ndjson'))
+  const kept = [...load.spoken.promised]
+  const { rows } = await superuser.query<{ moment: string; audit: string }>(
+    'select clock_timestamp()::text as moment, (select count(*) from control.audit) as audit',
+  )
+
+  for (let number = 1; number <= 5; number++) await act(`After ${number}`)
+  await sleep(betweenMs)
+  await postern.call(['audit', 'checkpoint'])
+  await load.stop()
+  await worker.stop()
+  await ledger.close()
+  const later = load.spoken.promised.filter((mail) => !kept.includes(mail))
+  await superuser.query('drop table mail.recipients, mail.messages, control.plans cascade')
+  await archived(superuser)
+  return { moment: rows[0]?.moment ?? '', kept, later, auditRows: Number(rows[0]?.audit), backupMs }
+}
+
+/** Everything up to the disaster, and the disaster itself, is in the repository. */
+async function archived(superuser: pg.Client): Promise<void> {
+  const { rows } = await superuser.query<{ last: string }>(`select pg_walfile_name(pg_switch_wal()) as last`)
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) {
+    const { rowCount } = await superuser.query('select from pg_stat_archiver where last_archived_wal >= $1', [
+      rows[0]?.last,
+    ])
+    if (rowCount === 1) return
+  }
+  throw new Error('the log was not archived')
+}
+
+interface Restoring {
+  at: number
+  copiedMs: number
+  sink: Awaited<ReturnType<typeof startSink>>
+}
+
+async function look(postern: Postern, url: string, before: Before, { at, copiedMs, sink }: Restoring) {
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  const ask = async <T extends pg.QueryResultRow>(text: string): Promise<T[]> =>
+    (await pool.query<T>(text)).rows
+  while ((await ask<{ on: boolean }>('select pg_is_in_recovery() as on'))[0]?.on) await sleep(100)
+  const seconds = ((Date.now() - at) / 1000).toFixed(1)
+
+  const stored = await ask<{ id: string; recipient: string; status: string }>(
+    'select message_id as id, address as recipient, status from mail.recipients',
+  )
+  const keyOf = ({ id, recipient }: { id: string; recipient: string }): string => `${id} ${recipient}`
+  const there = new Set(stored.map(keyOf))
+  const lost = before.kept.filter((mail) => !there.has(keyOf(mail)))
+  const forgotten = before.later.filter((mail) => !there.has(keyOf(mail)))
+  const received = new Set(
+    (await sink.read()).map(({ messageId, recipient }) =>
+      keyOf({ id: messageId.split('@')[0] ?? '', recipient }),
+    ),
+  )
+  const again = stored.filter((mail) => mail.status === 'queued' && received.has(keyOf(mail)))
+  const [audit] = await ask<{ rows: string }>('select count(*) as rows from control.audit')
+  const plans = await ask<{ name: string }>('select name from control.plans order by id')
+  if (before.kept.length === 0 || before.later.length === 0)
+    faults.push('nothing was promised on one side of the moment')
+  if (lost.length > 0)
+    faults.push(`${lost.length} mails of before the moment are gone, such as ${JSON.stringify(lost[0])}`)
+  if (forgotten.length === 0) faults.push('what came after the moment is there, too: it was not gone back')
+  if (Number(audit?.rows) !== before.auditRows)
+    faults.push(`${audit?.rows} audit rows, and there were ${before.auditRows}`)
+  if (plans.some(({ name }) => name.startsWith('After'))) faults.push('a plan of after the moment is there')
+  await verify(postern, url)
+  await keepBack(postern, url, sink)
+  say(`\n${await circumstances(pool)}; seed ${seed}`)
+  say(
+    `full backup under load ${(before.backupMs / 1000).toFixed(1)} s; restored to ${before.moment} in ${seconds} s, ${(copiedMs / 1000).toFixed(1)} s of them copying`,
+  )
+  say(
+    `mails acknowledged before the moment ${before.kept.length}, lost ${lost.length}; after it ${before.later.length}, gone ${forgotten.length}`,
+  )
+  say(`sent before the disaster, and to be sent again when the queue is released: ${again.length}`)
+  await pool.end()
+}
+
+function onRestored(url: string): Record<string, string> {
+  return {
+    POSTERN_DATABASE_URL: url.replace('postgres@', 'postern_app@'),
+    POSTERN_DATABASE_OWNER_URL: url,
+  }
+}
+
+/** With the brake on, a worker sends nothing of what is due there. */
+async function keepBack(postern: Postern, url: string, sink: Restoring['sink']): Promise<void> {
+  const environment = onRestored(url)
+  const reason = 'Restored to an earlier moment'
+  const held = await postern.call(['queue', 'hold', '--all', '--reason', reason], { environment })
+  if (held.status !== 0) faults.push(`postern queue hold: ${held.stderr}`)
+  const before = sink.count()
+  const worker = await postern.start('worker', { environment })
+  await sleep(betweenMs)
+  await worker.stop()
+  if (sink.count() !== before) faults.push(`${sink.count() - before} mails were sent with the brake on`)
+}
+
+/** Against what another machine has: up to the moment right, and beyond it not. */
+async function verify(postern: Postern, url: string): Promise<void> {
+  const environment = onRestored(url)
+  const against = (file: string) =>
+    postern.call(['audit', 'verify', '--checkpoints', place(file)], { environment })
+  const upToThen = await against('checkpoints-of-the-moment.ndjson')
+  if (upToThen.status !== 0) faults.push(`the audit does not verify: ${upToThen.stdout}${upToThen.stderr}`)
+  const beyond = await against('checkpoints.ndjson')
+  if (beyond.status !== 1)
+    faults.push(`what the restore has lost is not seen: ${beyond.stdout}${beyond.stderr}`)
+  const migrated = await postern.call(['migrate'], { environment })
+  if (migrated.status !== 0) faults.push(`postern migrate: ${migrated.stderr}`)
+  say(`audit verify, up to the moment: ${upToThen.stdout.trim()}`)
+  say(`audit verify, with what came later: ${beyond.stdout.trim()}${beyond.stderr.trim()}`)
+}

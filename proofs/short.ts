@@ -1,0 +1,98 @@
+import { globSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { environment } from '../scripts/run-tests.ts'
+import { sideBySide } from '../scripts/side-by-side.ts'
+import { announce, indent, makeResults, seed } from '../scripts/test-results.ts'
+
+/** The others leave nothing to chance. */
+const isSeeded = (form: string): boolean => !/^prove:(snapshot|neighbours)/.test(form)
+
+/**
+ * `npm run prove:short`: the short form of every fault run (bench/README.md). Each prints how long things took, and fails by
+ * counts only: beside others, and on a busy machine, a time says nothing. They wait for most of their time, so a few run at
+ * once, the longest first. The output of each is shown when it ends; any failure fails.
+ */
+const forms = [
+  'prove:mta --faults 3 --longest-stop-ms 1000 --listener-down 5 --hasty',
+  'prove:disk --rounds 1 --full-for-ms 3000 --programs 3 --hasty',
+  'prove:kills --kills 6',
+  'prove:lines --phase-ms 3000 --hasty',
+  'prove:receivers --phase-ms 3000 --hasty',
+  'prove:points --variants ^one.mail --sample 3',
+  'prove:clock --seconds 8',
+  'prove:database --kills 3 --hasty',
+  'prove:snapshot --seconds 10 --rate 300',
+  'prove:neighbours --only c1,m8 --beside-only --rounds 1 --phase-ms 1000 --endpoints 200 --batch-mails 50 --large-mails 5',
+].map((form) => `${form} --counts-only${isSeeded(form) ? ` --seed ${seed}` : ''}`)
+
+/** Several times as long as the longest takes on a busy machine. */
+const timeoutMs = 1_200_000
+
+/** What the parts of a run logged as a warning or worse: the last lines of each. */
+function troubleIn(folder: string): string {
+  const isTrouble = /"level":"(warn|error|fatal)"|\b(ERROR|FATAL|PANIC):/
+  return globSync('*.log', { cwd: folder })
+    .map((file) => {
+      const lines = readFileSync(path.join(folder, file), 'utf8').trimEnd().split('\n')
+      return [...lines.filter((line) => isTrouble.test(line)).slice(-10), ...lines.slice(-3)]
+        .map((line) => `${file}: ${line.slice(0, 600)}\n`)
+        .join('')
+    })
+    .join('')
+}
+
+interface Form {
+  title: string
+  /** Where the run leaves the logs of its parts. */
+  logs: string
+}
+
+interface FailedForm extends Form {
+  said: string
+}
+
+/** Returns those that failed, with their logs. */
+async function prove(titles: readonly string[], atOnce: number): Promise<FailedForm[]> {
+  const { logs } = makeResults()
+  const runs = titles.map((title) => ({ title, logs: path.join(logs, title.replace(/ .*/, '')) }))
+  const steps = runs.map((run) => {
+    const [script = '', ...args] = run.title.split(' ')
+    const command = ['run', '--silent', script, '--', ...args]
+    return {
+      title: run.title,
+      command: 'npm',
+      args: command,
+      env: { ...environment, POSTERN_TEST_LOGS: run.logs },
+    }
+  })
+  const failed = await sideBySide(steps, { atOnce, timeoutMs })
+  const failedForms: FailedForm[] = []
+  for (const run of runs) {
+    const failure = failed.find(({ title }) => title === run.title)
+    if (failure) {
+      process.stdout.write(`\n── log of ${run.title}\n${troubleIn(run.logs)}`)
+      failedForms.push({ ...run, said: failure.said })
+    } else await rm(run.logs, { recursive: true, force: true })
+  }
+  return failedForms
+}
+
+const failed = await prove(forms, 4)
+if (failed.length === 0) process.stdout.write('\nAll held.\n')
+else {
+  process.exitCode = 1
+  process.stdout.write('\nRepeating what failed.\n')
+  const again = await prove(
+    failed.map(({ title }) => title),
+    1,
+  )
+  const stillFails = new Set(again.map(({ title }) => title))
+  const blocks = failed.map(({ title, logs, said }) => {
+    const state = stillFails.has(title) ? 'FAILED TWICE' : 'UNSTEADY, passed when repeated'
+    const [script, ...args] = title.split(' ')
+    const lastLines = said.trimEnd().split('\n').slice(-10)
+    return `${state}: ${script}\n${indent(lastLines)}  repeat: npm run ${script} -- ${args.join(' ')}\n  logs:   ${logs}\n`
+  })
+  announce(blocks.join(''))
+}

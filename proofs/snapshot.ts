@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { circumstances, median, percentile, table } from '../bench/figures.ts'
+import { startPostern } from '../bench/postern.ts'
+import { writeMails } from '../bench/queue.ts'
+import { makeSenders } from '../bench/senders.ts'
+import { readPostgres } from './points/postgres.ts'
+import { openTap, type Passing } from './points/tap.ts'
+import { countsOnlyOption, say, sayLate, waitMs } from './run.ts'
+
+/**
+ * `npm run prove:snapshot`: somebody holds an old snapshot, so that PostgreSQL cannot clean up behind the queue, and mail
+ * goes through the queue all the while. Claims must not become slower. README.md in the folder above says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '600' },
+    rate: { type: 'string', default: '2000' },
+    workers: { type: 'string', default: '1' },
+    projects: { type: 'string', default: '4' },
+    'claim-p99-ms': { type: 'string', default: '50' },
+    /** Mails per second that must have gone through, of those that were to. */
+    'share-at-least': { type: 'string', default: '0.95' },
+    ...countsOnlyOption,
+  },
+})
+const seconds = Number(options.seconds)
+const rate = Number(options.rate)
+const goalMs = Number(options['claim-p99-ms'])
+const isCountsOnly = options['counts-only']
+const tickMs = 100
+const drainMs = waitMs(15_000, isCountsOnly)
+
+interface Claim {
+  /** Since the beginning, and how long it took. */
+  at: number
+  ms: number
+}
+
+const startedAt = performance.now()
+const postern = await startPostern()
+const clients = await Promise.all(
+  ['snapshot', 'feeder', 'looker'].map(async () => {
+    const client = new pg.Client({ connectionString: postern.ownerUrl })
+    await client.connect()
+    return client
+  }),
+)
+const [holder, feeder, looker] = clients as [pg.Client, pg.Client, pg.Client]
+const claims: Claim[] = []
+const taps = await Promise.all(
+  Array.from({ length: Number(options.workers) }, () =>
+    openTap(Number(new URL(postern.databaseUrl).port), stopwatch(), readPostgres),
+  ),
+)
+try {
+  const senders = await makeSenders(postern, Number(options.projects))
+  for (const tap of taps) {
+    const through = new URL(postern.databaseUrl)
+    through.port = String(tap.port)
+    await postern.start('worker', { environment: { POSTERN_DATABASE_URL: through.href } })
+  }
+  say(`${rate} mails a second for ${seconds} s beside an old snapshot`)
+  await holder.query('begin isolation level repeatable read')
+  await holder.query('select count(*) from mail.dispatch')
+  claims.length = 0
+  const begin = performance.now()
+  const { fed, most } = await feed(senders, begin)
+  const fedFor = (performance.now() - begin) / 1000
+  const left = await untilEmpty()
+  await tell({ fed, fedFor, most, left, begin })
+} finally {
+  for (const client of clients) await client.end()
+  await postern.stop()
+  for (const tap of taps) await tap.close()
+}
+
+/** From a worker's asking for mail to its having the answer. A worker claims once at a time. */
+function stopwatch(): (passing: Passing) => boolean {
+  let begun = 0
+  return ({ text = '', when }) => {
+    if (!text.includes('attempt = attempt + 1')) return false
+    if (when === 'before') begun = performance.now()
+    else claims.push({ at: begun - startedAt, ms: performance.now() - begun })
+    return false
+  }
+}
+
+/** As many as are due at each tick; a tick that comes late brings what was due meanwhile. */
+async function feed(
+  senders: Awaited<ReturnType<typeof makeSenders>>,
+  begin: number,
+): Promise<{ fed: number; most: number }> {
+  let fed = 0
+  let most = 0
+  for (let tick = 0; performance.now() - begin < seconds * 1000; tick++) {
+    const due = Math.floor(((performance.now() - begin) / 1000) * rate) - fed
+    const sender = senders[tick % senders.length]
+    if (due > 0 && sender) await writeMails(feeder, sender, 'none', due)
+    fed += due
+    if (tick % 50 === 0) {
+      const waiting = await backlog()
+      most = Math.max(most, waiting)
+      if (tick % 500 === 0)
+        say(`${((performance.now() - begin) / 1000).toFixed(0)} s: ${fed} mails, ${waiting} wait`)
+    }
+    await sleep(tickMs)
+  }
+  return { fed, most }
+}
+
+async function backlog(): Promise<number> {
+  const { rows } = await looker.query<{ count: string }>('select count(*) from mail.dispatch')
+  return Number(rows[0]?.count)
+}
+
+/** How many are left after a while. */
+async function untilEmpty(): Promise<number> {
+  const deadline = performance.now() + drainMs
+  let left = await backlog()
+  while (left > 0 && performance.now() < deadline) {
+    await sleep(500)
+    left = await backlog()
+  }
+  return left
+}
+
+interface Run {
+  fed: number
+  fedFor: number
+  most: number
+  left: number
+  begin: number
+}
+
+async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
+  const { rows } = await looker.query<{ dead: string; sent: string; age: string }>(
+    `select (select n_dead_tup from pg_stat_user_tables where schemaname = 'mail' and relname = 'dispatch') as dead,
+            (select count(*) from mail.recipients where status = 'delivered') as sent,
+            (select max(age(backend_xmin)) from pg_stat_activity where state = 'idle in transaction') as age`,
+  )
+  const [{ dead = '', sent = '', age = '' } = {}] = rows
+  const third = (seconds * 1000) / 3
+  const within = (from: number, to: number): number[] =>
+    claims
+      .filter(({ at }) => at + startedAt >= begin + from && at + startedAt < begin + to)
+      .map(({ ms }) => ms)
+  const row = (what: string, values: number[]): string[] => [
+    what,
+    String(values.length),
+    ...[median(values), percentile(values, 0.99), Math.max(...values)].map((ms) => ms.toFixed(1)),
+  ]
+  const all = within(0, Number.POSITIVE_INFINITY)
+  say(`\n${await circumstances(looker)};`)
+  say(`${fed} mails in ${fedFor.toFixed(0)} s (${(fed / fedFor).toFixed(0)}/s), ${sent} went through;`)
+  say(
+    `most that waited ${most}, left ${left}; the snapshot is ${age} transactions old, ${dead} dead rows in the queue\n`,
+  )
+  say(
+    table(
+      ['claims, ms', 'how many', 'p50', 'p99', 'longest'],
+      [
+        row('all', all),
+        row('first third', within(0, third)),
+        row('last third', within(2 * third, 3 * third)),
+      ],
+    ),
+  )
+  const late = [
+    ...(percentile(all, 0.99) <= goalMs ? [] : [`the 99th percentile of claims is over ${goalMs} ms`]),
+    ...(fed / fedFor >= rate * Number(options['share-at-least'])
+      ? []
+      : ['the machine did not make as many mails']),
+  ]
+  const faults = [
+    ...(left === 0 ? [] : [`${left} mails are left`]),
+    ...(Number(sent) === fed ? [] : [`${sent} of ${fed} went through`]),
+    ...(Number(age) > 0 ? [] : ['nobody held a snapshot']),
+    ...(isCountsOnly ? [] : late),
+  ]
+  if (isCountsOnly) sayLate(late)
+  for (const fault of faults) say(`FAULT: ${fault}`)
+  const held = isCountsOnly ? 'Everything went through.' : 'Claims stayed as quick as they have to be.'
+  say(faults.length === 0 ? held : `${faults.length} kinds of faults.`)
+  if (faults.length > 0) process.exitCode = 1
+}

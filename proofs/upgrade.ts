@@ -1,0 +1,204 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { spread } from '../bench/figures.ts'
+import type { Part, PartName, PartOptions } from '../bench/postern.ts'
+import { buildServer, builtProgram, isServerStale } from '../scripts/server-build.ts'
+import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
+import { type Daemon, startDaemon } from './failover/daemon.ts'
+import { prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+
+/**
+ * `npm run prove:upgrade`: while mail flows through two API processes behind nginx, two workers and an intake, the
+ * database is migrated to the next release, and each process is replaced by one of that release. README.md in the folder
+ * above says what is checked.
+ */
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '6' },
+    'pause-ms': { type: 'string', default: '60' },
+  },
+})
+const rounds = Number(options.rounds)
+const seed = seedOf(options.seed)
+const betweenMs = 500
+const readyMs = 30_000
+
+/** One process of the installation, by the release that it is of. */
+interface Place {
+  name: PartName
+  part: Part
+  environment: Record<string, string>
+  /** Where its API listens. */
+  url?: string
+}
+
+const home = await mkdtemp(path.join(tmpdir(), 'postern-upgrade-'))
+const [frontPort, secondPort] = [await steadyPort(), await steadyPort()]
+const heldUp: number[] = []
+let nginx: Daemon | undefined
+try {
+  if (isServerStale()) await buildServer()
+  await prove({
+    title: `${rounds} rolling upgrades`,
+    seed,
+    load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
+    program: await makeRelease(0),
+    lay: async ({ httpPort }) => {
+      nginx = await startNginx([httpPort, secondPort])
+      return {}
+    },
+    url: () => `http://127.0.0.1:${frontPort}`,
+    goWrong: upgradeAgainAndAgain,
+  })
+} finally {
+  await nginx?.end()
+  await rm(home, { recursive: true, force: true })
+}
+
+/** The package as it is built, with a higher version and one migration more for each release. */
+async function makeRelease(number: number): Promise<string> {
+  const release = path.join(home, `release-${number}`)
+  await cp(path.dirname(builtProgram), release, { recursive: true })
+  const manifest = path.join(release, 'package.json')
+  const content = JSON.parse(await readFile(manifest, 'utf8'))
+  await writeFile(manifest, JSON.stringify({ ...content, version: `${content.version}-next.${number}` }))
+  for (let step = 1; step <= number; step++) {
+    await writeFile(
+      path.join(release, 'migrations', `${900_000 + step}_next.sql`),
+      `alter table mail.messages add column next_${step} text;\n` +
+        `create index on control.projects (name, id) where id > ${step};\n`,
+    )
+  }
+  return path.join(release, 'postern.js')
+}
+
+async function upgradeAgainAndAgain(stage: Stage): Promise<Wrongs> {
+  const faults: string[] = []
+  const places = await populate(stage)
+  let last = ''
+  for (let round = 1; round <= rounds; round++) {
+    await sleep(betweenMs)
+    const program = await makeRelease(round)
+    const { status, stderr } = await stage.postern.call(['migrate'], { program })
+    if (status !== 0) faults.push(`round ${round}: postern migrate: ${stderr}`)
+    faults.push(...(await unready(places, `round ${round}, after the migration`)))
+    for (const place of places) {
+      await sleep(betweenMs)
+      const stoppedAt = performance.now()
+      await place.part.stop()
+      place.part = await stage.start(place.name, { environment: place.environment, program })
+      if (place.url) await untilReady(place.url)
+      heldUp.push(performance.now() - stoppedAt)
+    }
+    faults.push(...(await unready(places, `round ${round}, after the upgrade`)))
+    say(`upgraded to release ${round}`)
+    last = program
+  }
+  await sleep(betweenMs)
+  faults.push(...(await misses(stage)), ...(await stale(places, last)))
+  return {
+    lines: [
+      `${rounds} releases, ${heldUp.length} processes replaced one after the other, each away for ${spread(heldUp)} ms`,
+    ],
+    inFlight: [],
+    faults,
+  }
+}
+
+/** A second API and a second worker, beside those that every run has. */
+async function populate({ parts, postern, start }: Stage): Promise<Place[]> {
+  const more = { environment: { POSTERN_HTTP_PORT: String(secondPort) } } satisfies PartOptions
+  const known = (name: PartName): Part => {
+    const part = parts[name]
+    if (!part) throw new Error(`no ${name} was started`)
+    return part
+  }
+  const second = `http://127.0.0.1:${secondPort}`
+  return [
+    { name: 'api', part: known('api'), environment: {}, url: postern.url },
+    { name: 'api', part: await start('api', more), ...more, url: second },
+    { name: 'worker', part: known('worker'), environment: {} },
+    { name: 'worker', part: await start('worker'), environment: {} },
+    { name: 'intake', part: known('intake'), environment: {} },
+  ]
+}
+
+/** A process of the release before must serve on a database that is ahead of it. */
+async function unready(places: readonly Place[], when: string): Promise<string[]> {
+  const apis = places.flatMap(({ url }) => url ?? [])
+  const answers = await Promise.all(apis.map((url) => fetch(`${url}/readyz`)))
+  return answers.filter(({ ok }) => !ok).map(({ status, url }) => `${when}: ${url} says ${status}`)
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (const deadline = Date.now() + readyMs; Date.now() < deadline; await sleep(50)) {
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+    if (answer?.ok) return
+  }
+  throw new Error(`${url} does not become ready`)
+}
+
+/** Every migration is there. */
+async function misses({ query }: Stage): Promise<string[]> {
+  const rows = await query(`select from postern.migrations where name like '900%'`)
+  return rows.length === rounds ? [] : [`${rows.length} of ${rounds} migrations are there`]
+}
+
+/** What runs in the end is the last release. */
+async function stale(places: readonly Place[], program: string): Promise<string[]> {
+  const running = await Promise.all(
+    places.map(async ({ name, part }) => ({
+      name,
+      command: await readFile(`/proc/${part.pid}/cmdline`, 'utf8').catch(() => 'is gone'),
+    })),
+  )
+  return running.flatMap(({ name, command }) =>
+    command.includes(program) ? [] : [`${name}: ${command.replaceAll('\0', ' ')}`],
+  )
+}
+
+/** As docs/operations/upgrade.md has it. */
+async function startNginx(ports: readonly number[]): Promise<Daemon> {
+  const nginxHome = path.join(home, 'nginx')
+  await mkdir(nginxHome)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const file = path.join(nginxHome, 'nginx.conf')
+  await writeFile(
+    file,
+    `worker_processes 1;
+daemon off;
+user root;
+pid ${nginxHome}/pid;
+error_log ${nginxHome}/error.log;
+events { worker_connections 256; }
+http {
+  access_log off;
+  ${temporary.map((name) => `${name}_temp_path ${nginxHome}/${name};`).join('\n  ')}
+  upstream postern {
+    ${ports.map((port) => `server 127.0.0.1:${port} max_fails=0;`).join('\n    ')}
+    keepalive 16;
+  }
+  server {
+    listen 127.0.0.1:${frontPort};
+    client_max_body_size 64m;
+    location / {
+      proxy_pass http://postern;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_next_upstream error;
+      proxy_connect_timeout 2s;
+    }
+  }
+}
+`,
+  )
+  return startDaemon('nginx', ['-p', nginxHome, '-c', file, '-e', path.join(nginxHome, 'error.log')], {
+    cwd: nginxHome,
+    log: path.join(nginxHome, 'log'),
+  })
+}

@@ -1,0 +1,368 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Access, accessTable } from '../../testing/expectations/access-table.ts'
+import {
+  badBodies,
+  bodyOf,
+  type Call,
+  callsOf,
+  callsToNowhere,
+  hasHead,
+  json,
+  pathOf,
+  suppressedAddress,
+} from '../../testing/expectations/admin-calls.ts'
+import { neverExisted, neverSent, planeSpellings } from '../../testing/expectations/path-targets.ts'
+import { administrators, type Identity, strangers } from '../../testing/fixtures/admin-actors.ts'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { makeScene } from '../../testing/fixtures/forged-token-context.ts'
+import { mailRows } from '../../testing/fixtures/mail-rows.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { Client } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { watchRows } from '../../testing/harness/dump.ts'
+import { exchange, type Received, type Sent } from '../../testing/harness/raw-http.ts'
+import { sampleOf } from '../../testing/harness/sample.ts'
+import { watchRoutes } from '../../testing/harness/watch-routes.ts'
+import { startIssuer } from '../../testing/peers/issuer.ts'
+
+/**
+ * Who may call what: every route that the running API has, by everybody who might knock, about everything that
+ * they might ask for. A route that is not in the table fails here, before it is forgotten.
+ */
+const issuers = { outside: await startIssuer(), stranger: await startIssuer() }
+const database = await testDatabase()
+const [api, routes] = await watchRoutes(() =>
+  startApi(
+    database,
+    { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.outside.configuration]) },
+    { consoleFolder: '/nowhere' },
+  ),
+)
+
+const enrolment = await api.makeAdmin()
+const admin = new Client(api.url, await api.tokenOf(enrolment.email))
+const make = fixtures(database, admin)
+const mail = mailRows(database)
+const plan = await make.makePlan()
+const project = await make.makeProject({ plan_id: plan.id })
+const otherProject = await make.makeProject({ plan_id: plan.id })
+const scene = await makeScene(api, database, enrolment, issuers)
+const cast = { api, database, admin, email: enrolment.email, scene, make, project }
+const insiders = await administrators(cast)
+const outsiders = await strangers(cast)
+
+const domains = new Map([
+  [project.id, await make.makeDomain(project.id)],
+  [otherProject.id, await make.makeDomain(otherProject.id)],
+])
+await database.query(
+  `insert into mail.suppressions (project_id, address, reason) select id, $2, 'complaint' from unnest($1::bigint[]) as id`,
+  [[project.id, otherProject.id], suppressedAddress],
+)
+const table = accessTable({ project, plan, domains })
+
+/** One thing of each kind, in a project if it belongs to one; by the word before `:id`. */
+const makeOne: Record<string, (projectId: number) => Promise<number | string>> = {
+  members: async (projectId) => (await make.makeMember(projectId)).id,
+  domains: async (projectId) => (await make.makeDomain(projectId, { mta_provider: 'service' })).id,
+  endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource.id,
+  routing: async (projectId) => (await make.makeRoute(projectId)).id,
+  'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource.id,
+  messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
+  plans: async () => (await make.makePlan()).id,
+  users: async () => (await make.makeUser()).id,
+  audit: async () => (await admin.get('/audit?limit=1')).body.data[0].id,
+}
+
+async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {
+  // Mail goes with its time; nobody deletes it.
+  if (noun === 'messages') return mail.dropMail(projectId, String(id))
+  const deleted = await admin.delete(`/projects/${projectId}/${noun}/${id}`, { reason: 'Not needed' })
+  assert.equal(deleted.status, 204, deleted.text)
+}
+
+const calls = callsToNowhere(routes)
+const operations = Object.entries(table).filter(
+  ([route, { caller }]) => caller === 'administrator' && !route.startsWith('ANY'),
+)
+for (const [route, access] of operations) {
+  calls.push(...(await callsOf(route, access, { project, otherProject, makeOne })))
+}
+const mutations = calls.filter(({ isGood, body }) => isGood && body !== undefined)
+
+const sendAs = ({ headers }: Identity, requests: readonly Sent[]): Promise<Received[]> =>
+  exchange(
+    api.url,
+    requests.map((sent) => ({ ...sent, headers: { ...sent.headers, ...headers } })),
+  )
+
+/** To the last byte; a HEAD has no body. */
+const isSame = (answer: Received, { method }: Sent, reference: Received): boolean =>
+  answer.head === reference.head && answer.text === (method === 'HEAD' ? '' : reference.text)
+
+const problemOf = ({ text }: Received): { error: string; message: string } => JSON.parse(text)
+
+/** What went wrong, of so many that somebody can read it. */
+function faultsOf(
+  sent: readonly Call[],
+  answers: readonly Received[],
+  isRight: (answer: Received, call: Call) => boolean,
+) {
+  return sent
+    .flatMap((call, index) => {
+      const answer = answers[index] ?? assert.fail()
+      return isRight(answer, call) ? [] : [`${call.about}: ${answer.status} ${answer.text}`]
+    })
+    .slice(0, 10)
+}
+
+const outsider = (who: string): Identity =>
+  outsiders.find((one) => one.who === who) ?? assert.fail(`nobody is called ${who}`)
+
+const shell = insiders[0] ?? assert.fail()
+const nobody = outsider('no Authorization header')
+const nowhere = { method: 'GET', path: '/v1/admin/anything' }
+
+/** What somebody who is refused is refused with. */
+async function refusalOf(identity: Identity): Promise<Received> {
+  const [refusal] = await sendAs(identity, [nowhere])
+  return refusal ?? assert.fail()
+}
+
+/** Everything but the count of refusals. */
+const watchAll = () => watchRows(database, { except: ['control.denials'] })
+const allRows = await watchAll()
+const assertNothingWritten = () => allRows.assertUntouched()
+/** Every route, and of what can be asked of it a sample, by each caller another one. */
+const sampleOfCalls = () =>
+  sampleOf(calls, 8, ({ about, isToNowhere }) => (isToNowhere ? 'nowhere' : about.split(' ', 2).join(' ')))
+let combinations = 0
+
+test('every route is in the table, and the table has no other', () => {
+  const expected = Object.keys(table).flatMap((route) =>
+    hasHead(route) ? [route, route.replace('GET', 'HEAD')] : [route],
+  )
+  assert.deepEqual(routes.toSorted(), expected.toSorted())
+})
+
+describe('whoever is no administrator', () => {
+  const refusals: Received[] = []
+  const askedBy = new Map<string, number>()
+
+  for (const identity of outsiders) {
+    const { who, status, error } = identity
+    test(`gets one and the same answer everywhere: ${who}`, async () => {
+      const refusal = await refusalOf(identity)
+      refusals.push(refusal)
+      assert.deepEqual([refusal.status, problemOf(refusal).error], [status, error])
+      assert.deepEqual(Object.keys(problemOf(refusal)), ['error', 'message'])
+      const asked = sampleOfCalls()
+      const answers = await sendAs(identity, asked)
+      combinations += asked.length
+      if (identity.userId !== undefined) askedBy.set(String(identity.userId), asked.length)
+      assert.deepEqual(
+        faultsOf(asked, answers, (answer, call) => isSame(answer, call, refusal)),
+        [],
+      )
+    })
+  }
+
+  test('learns from the answer no more than its code, and whether a second factor is missing', () => {
+    const answers = new Map<string, Set<string>>()
+    for (const { head, text } of refusals) {
+      const { error } = JSON.parse(text)
+      answers.set(error, (answers.get(error) ?? new Set()).add(head + text))
+    }
+    const kinds = Object.fromEntries([...answers].map(([error, { size }]) => [error, size]))
+    assert.deepEqual(kinds, {
+      unauthenticated: 2,
+      token_expired: 1,
+      admin_required: 1,
+      api_key_not_allowed: 1,
+    })
+  })
+
+  test('is refused before the body is looked at', async () => {
+    for (const who of ['no Authorization header', 'a viewer of the project', 'a made-up live API key']) {
+      const identity = outsider(who)
+      const refusal = await refusalOf(identity)
+      for (const body of badBodies) {
+        const requests = sampleOf(mutations, 4).map((call) => ({ ...call, ...body }))
+        const answers = []
+        for (const request of requests) answers.push(...(await sendAs(identity, [request])))
+        assert.deepEqual(
+          faultsOf(requests, answers, (answer, call) => isSame(answer, call, refusal)),
+          [],
+        )
+      }
+    }
+  })
+
+  test('changes nothing, and only the refusals of signed-in users are counted', async () => {
+    await assertNothingWritten()
+    const counted = await database.query<{ actor_id: string; count: number }>(
+      'select actor_id, sum(count)::int as count from control.denials group by 1',
+    )
+    const known = outsiders.flatMap(({ userId }) => (userId === undefined ? [] : [String(userId)]))
+    assert.deepEqual(counted.map(({ actor_id }) => actor_id).toSorted(), known.toSorted())
+    for (const { actor_id, count } of counted) assert.ok(count >= (askedBy.get(actor_id) ?? assert.fail()))
+  })
+})
+
+describe('an administrator', () => {
+  const isAsTabled = (answer: Received, { method, status, error }: Call): boolean =>
+    answer.status === status && (error === null || method === 'HEAD' || problemOf(answer).error === error)
+  const assertAsTabled = async (identity: Identity, requests: readonly Call[]) => {
+    combinations += requests.length
+    assert.deepEqual(faultsOf(requests, await sendAs(identity, requests), isAsTabled), [])
+  }
+
+  test('is told what does not exist and what is no identifier, and changes nothing by asking', async () => {
+    await assertAsTabled(
+      shell,
+      calls.filter(({ error }) => error !== null),
+    )
+    await assertNothingWritten()
+  })
+
+  test('is refused for a bad body behind the door', async () => {
+    for (const { status, error, headers, body } of badBodies) {
+      // Of a larger one the server does not wait for the end, and hangs up.
+      const bad = { headers, body: body.slice(0, 100 * 1024), status, error }
+      for (const mutation of mutations) {
+        // domains.edit takes a new address for each of a thousand routes.
+        const isRoomy = mutation.method === 'PATCH' && mutation.path.includes('/domains/')
+        if (status !== 413 || !isRoomy) await assertAsTabled(shell, [{ ...mutation, ...bad }])
+      }
+    }
+    await assertNothingWritten()
+  })
+
+  for (const identity of insiders) {
+    test(`may read everything: ${identity.who}`, async () => {
+      await assertAsTabled(
+        identity,
+        calls.filter(({ error, body }) => error === null && body === undefined),
+      )
+    })
+  }
+
+  test('may do everything', async () => {
+    // One after the other: some are about the same project.
+    const acts = calls.filter(({ error, body }) => error === null && body !== undefined)
+    for (const act of acts) await assertAsTabled(shell, [act])
+  })
+
+  for (const [route, { body }] of operations.filter(([route]) => /:project_id\/.*:id/.test(route))) {
+    test(`cannot tell what another project has from what is gone or never was: ${route}`, async () => {
+      const [method = '', url = ''] = route.split(' ')
+      const [, noun = ''] = /([^/]+)\/:id/.exec(url) ?? []
+      const id = (await makeOne[noun]?.(otherProject.id)) ?? assert.fail()
+      const ask = async (id: number | string): Promise<Received> => {
+        const path = pathOf(url, { project_id: project.id, id })
+        const changes = typeof body === 'function' ? body(project.id) : body
+        const [answer] = await sendAs(shell, [{ method, path, ...bodyOf(method, url, changes) }])
+        return answer ?? assert.fail()
+      }
+      const before = await watchAll()
+      const foreign = await ask(id)
+      assert.equal(foreign.status, 404)
+      await before.assertUntouched()
+
+      const absent = typeof id === 'number' ? neverExisted : neverSent
+      const never = await ask(absent)
+      assert.equal(never.text.replace(String(absent), String(id)), foreign.text)
+      await removeOne(otherProject.id, noun, id)
+      assert.deepEqual(await ask(id), foreign)
+    })
+  }
+})
+
+describe('the address of the plane', () => {
+  test('spelled in another way leads to the door or to nothing, for everybody', async () => {
+    for (const path of planeSpellings) {
+      const sent = { method: 'GET', path }
+      const [refused = assert.fail()] = await sendAs(nobody, [sent])
+      const [allowed = assert.fail()] = await sendAs(shell, [sent])
+      if (refused.status === 404) assert.deepEqual(refused, allowed, path)
+      else assert.ok(isSame(refused, sent, await refusalOf(nobody)), `${path}: ${refused.status}`)
+    }
+  })
+
+  test('leads to nothing by a method that the server does not know', async () => {
+    const requests = ['PROPFIND', 'LOCK', 'PURGE'].flatMap((method) =>
+      ['/v1/admin/projects', nowhere.path].map((path) => ({ method, path })),
+    )
+    const refused = await sendAs(nobody, requests)
+    assert.deepEqual(new Set(refused.map(({ status }) => status)), new Set([404]))
+    assert.deepEqual(refused, await sendAs(shell, requests))
+  })
+
+  test('with a broken escape behind it is refused at the door', async () => {
+    const requests = ['/projects/%zz', '/projects/%', '/projects/%ff/members', '/%zz', '/%c3%28'].map(
+      (path) => ({
+        method: 'GET',
+        path: `/v1/admin${path}`,
+      }),
+    )
+    for (const [index, answer] of (await sendAs(nobody, requests)).entries()) {
+      const { path = '' } = requests[index] ?? {}
+      assert.ok(isSame(answer, nowhere, await refusalOf(nobody)), `${path}: ${answer.status} ${answer.text}`)
+    }
+    const answers = await sendAs(shell, requests)
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [400, 400, 400, 404, 404],
+    )
+  })
+})
+
+describe('beside the plane', () => {
+  const routesFor = (wanted: Access['caller']): (Sent & { route: string; status: number })[] =>
+    Object.entries(table).flatMap(([route, { caller, status, body }]) => {
+      const [method = '', url = ''] = route.split(' ')
+      const sent = { route, status, method, path: pathOf(url, { id: neverExisted }) }
+      if (caller !== wanted) return []
+      return [body ? { ...sent, headers: json, body: JSON.stringify(body) } : sent]
+    })
+  const browser = outsiders.find(({ headers }) => headers['cookie'] !== undefined) ?? assert.fail()
+
+  test('what is for a session opens to no token, whoever holds it', async () => {
+    const requests = routesFor('session')
+    const refused = await sendAs(nobody, requests)
+    assert.deepEqual(new Set(refused.map(({ status }) => status)), new Set([401]))
+    for (const identity of [...outsiders, ...insiders].filter((one) => one !== browser)) {
+      assert.deepEqual(await sendAs(identity, requests), refused, identity.who)
+      combinations += requests.length
+    }
+  })
+
+  test('what is for a session opens to one', async () => {
+    const requests = routesFor('session')
+    const refused = await sendAs(nobody, requests)
+    for (const [index, answer] of (await sendAs(browser, requests)).entries()) {
+      const { route, status } = requests[index] ?? assert.fail()
+      assert.equal(answer.status, status, route)
+      assert.notEqual(answer.text, refused[index]?.text, route)
+    }
+  })
+
+  test('what is for anyone does not ask who they are', async () => {
+    const requests = routesFor('anyone')
+    const answers = await sendAs(nobody, requests)
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      requests.map(({ status }) => status),
+    )
+    assert.deepEqual(await sendAs(shell, requests), answers)
+    combinations += 2 * requests.length
+  })
+})
+
+test('every caller met every route', (t) => {
+  assert.ok(combinations > operations.length * outsiders.length)
+  t.diagnostic(
+    `${combinations} combinations: ${outsiders.length + insiders.length} callers, ${routes.length} routes, ${calls.length} administrative requests`,
+  )
+})

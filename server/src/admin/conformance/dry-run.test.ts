@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { addressesBeside, withAuditAddresses } from '../../testing/expectations/audit-row.ts'
+import { type MutationRequest, mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { type Answer, signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { watchRows } from '../../testing/harness/dump.ts'
+import { isMutation, type Mutation } from '../operation.ts'
+import { adminOperations } from '../routes.ts'
+import { methodOf, takesIdempotencyKey } from '../schema.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const scenarios = mutationScenarios(database, admin)
+const mutations = adminOperations.filter(isMutation)
+
+const send = (
+  operation: Mutation,
+  { path, body }: MutationRequest,
+  { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> => admin.request(methodOf(operation), `${path}${query}`, body, headers)
+
+const withReason = ({ path, body }: MutationRequest): MutationRequest => ({ path, body: { ...body, reason } })
+
+interface Entry {
+  resource: string
+  id: number | string | null
+  field: string
+  before: unknown
+  after: unknown
+}
+
+interface AuditRow {
+  resource_type: string
+  resource_id: string
+  before: object | null
+  after: object | null
+  related: { resource: string; id: number; before: object | null; after: object | null }[] | null
+  subject: { email: string; name: string | null } | null
+}
+
+const auditRowsOf = async (answer: Answer): Promise<AuditRow[]> => {
+  const rows = await database.query<AuditRow & { addresses: Record<string, string | null> }>(
+    `select ${addressesBeside} as addresses, resource_type, resource_id, before, after, related,
+            (select json_build_object('email', email, 'name', name) from control.audit_people
+              where audit_id = audit.id and part = 'subject') as subject
+       from control.audit where request_id = $1`,
+    [answer.headers.get('x-request-id')],
+  )
+  return rows.map(withAuditAddresses)
+}
+
+/** What a preview must have said of an act, according to the row that the act left in the audit. */
+function changesIn({ resource_type, resource_id, before, after, subject, related }: AuditRow): Entry[] {
+  // A message's is a UUID.
+  const id = /^\d+$/.test(resource_id) ? Number(resource_id) : resource_id
+  return [
+    ...differences(resource_type, id, before, after),
+    // Beside the row; nothing to tell where the person neither comes nor goes.
+    ...differences(resource_type, id, before && subject, after && subject),
+    ...(related ?? []).flatMap((change) =>
+      differences(change.resource, change.id, change.before, change.after),
+    ),
+  ]
+}
+
+function differences(
+  resource: string,
+  id: number | string,
+  before: object | null,
+  after: object | null,
+): Entry[] {
+  const old = new Map(Object.entries(before ?? {}))
+  const young = new Map(Object.entries(after ?? {}))
+  return [...new Set([...old.keys(), ...young.keys()])]
+    .map((field) => ({
+      resource,
+      id: before === null ? null : id,
+      field,
+      before: old.get(field) ?? null,
+      after: young.get(field) ?? null,
+    }))
+    .filter((entry) => JSON.stringify(entry.before) !== JSON.stringify(entry.after))
+    .map((entry) => (unknowable.has(entry.field) ? { ...entry, after: null } : entry))
+}
+
+/** Made at random, numbered or timed when the act is done. */
+const unknowable = new Set([
+  'secret_hint',
+  'prefix',
+  'identity_id',
+  'selector',
+  'dkim_records',
+  'next_check_at',
+])
+
+const sorted = (entries: Entry[]): string[] =>
+  entries
+    .map(({ resource, id, field, before, after }) => JSON.stringify([resource, id, field, before, after]))
+    .sort()
+
+/** The real act; whether it was refused for want of a reason, and its answer with one if so. */
+async function perform(operation: Mutation, request: MutationRequest) {
+  const rows = await watchRows(database, { except: ['control.denials'] })
+  const answer = await send(operation, request)
+  const wasRefused = ['reason_required', 'limit_exceeded'].includes(answer.body?.error)
+  if (!wasRefused) return { wasRefused, answer }
+  assert.equal(answer.status, 422)
+  await rows.assertUntouched()
+  return { wasRefused, answer: await send(operation, withReason(request)) }
+}
+
+function assertPreview(operation: Mutation, preview: Answer): void {
+  assert.equal(preview.status, 200, preview.text)
+  const { body, headers, text } = preview
+  assert.deepEqual(Object.keys(body), ['operation', 'reason_required', 'changes', 'effects', 'warnings'])
+  assert.equal(body.operation, operation.id)
+  for (const sentence of [...body.effects, ...body.warnings]) assert.match(sentence, /^[A-Z].+\.$/)
+  // Thirty characters without a space are no word of ours.
+  // Of an API key the first four are no secret.
+  assert.doesNotMatch(text, /whsec_|pk_(live|test)_\w{5}|[\w+/]{30}/, 'the preview tells a secret')
+  assert.equal(headers.get('etag'), null)
+  assert.equal(headers.get('location'), null)
+}
+
+test('every mutation has a scenario here, and every scenario a mutation', () => {
+  assert.deepEqual(Object.keys(scenarios).sort(), mutations.map(({ id }) => id).sort())
+  for (const [id, list] of Object.entries(scenarios)) assert.ok(list.length > 0, id)
+})
+
+for (const operation of mutations) {
+  describe(`dry_run of ${operation.id}`, () => {
+    for (const scenario of scenarios[operation.id] ?? []) {
+      test(`that ${scenario.what} writes nothing and tells what the act then does`, async () => {
+        const request = await scenario.prepare()
+        const rows = await watchRows(database)
+        const preview = await send(operation, request, { query: '?dry_run=true' })
+        const withOne = await send(operation, withReason(request), { query: '?dry_run=true' })
+        await rows.assertUntouched()
+        assertPreview(operation, preview)
+        assert.equal(withOne.text, preview.text, 'a reason given makes no difference to a preview')
+
+        const { wasRefused, answer } = await perform(operation, request)
+        assert.ok(answer.status < 300, answer.text)
+        assert.equal(preview.body.reason_required, wasRefused)
+        assert.equal(wasRefused, scenario.needsReason === true)
+        const audited = await auditRowsOf(answer)
+        assert.equal(audited.length, scenario.changesNothing ? 0 : 1)
+        assert.deepEqual(sorted(preview.body.changes), sorted(audited.flatMap(changesIn)))
+        assert.equal(preview.body.changes.length === 0, scenario.changesNothing === true)
+      })
+    }
+
+    test('is refused, and not performed, when it is misspelt', async () => {
+      const request = withReason(await preparedFor(operation))
+      const rows = await watchRows(database)
+      for (const query of misspelt) {
+        const { status, body } = await send(operation, request, { query })
+        assert.deepEqual([query, status, body.error], [query, 400, 'invalid_parameter'])
+      }
+      await rows.assertUntouched()
+    })
+  })
+}
+
+const misspelt = [
+  '?dry_run=1',
+  '?dry_run=TRUE',
+  '?dry_run=True',
+  '?dry_run=yes',
+  '?dry_run=',
+  '?dry_run',
+  '?dry_run=true%20',
+  '?dry_run=true&dry_run=true',
+  '?dry_run=true&dry_run=false',
+  '?dryrun=true',
+  '?dry-run=true',
+  '?DRY_RUN=true',
+  '?dry_run[]=true',
+  '?dry_run=true&reason=x',
+]
+
+const preparedFor = (operation: Mutation): Promise<MutationRequest> => {
+  const [scenario] = scenarios[operation.id] ?? []
+  return scenario ? scenario.prepare() : assert.fail(`${operation.id} has no scenario`)
+}
+
+describe('dry_run', () => {
+  test('with an Idempotency-Key leaves the key unused', async () => {
+    for (const operation of mutations.filter(takesIdempotencyKey)) {
+      const request = withReason(await preparedFor(operation))
+      const headers = { 'idempotency-key': `preview-${operation.id}` }
+      const rows = await watchRows(database)
+      const first = await send(operation, request, { query: '?dry_run=true', headers })
+      assert.equal(first.status, 200, first.text)
+      await rows.assertUntouched()
+      const real = await send(operation, request, { headers })
+      assert.ok(real.status < 300, real.text)
+      assert.equal(real.headers.get('idempotent-replayed'), null)
+      const again = await send(operation, request, { query: '?dry_run=true', headers })
+      assert.notEqual(again.body.error, 'secret_already_revealed')
+      assert.notEqual(again.headers.get('idempotent-replayed'), 'true')
+    }
+  })
+
+  test('of what would be refused is refused in the same way, and counted nowhere', async () => {
+    const { path } = await preparedFor(mutationOf('members.create'))
+    const project = path.replace(/\/members$/, '')
+    const owner = (await admin.get(path)).body.data[0]
+    const refusals: [operation: string, request: MutationRequest, status: number, error: string][] = [
+      ['projects.edit', { path: '/projects/4711', body: { is_locked: true } }, 404, 'not_found'],
+      ['members.delete', { path: `${path}/${owner.id}`, body: { reason } }, 409, 'last_owner'],
+      ['members.create', { path, body: { email: owner.email, role: 'admin' } }, 409, 'already_exists'],
+      ['projects.edit', { path: project, body: { plan_id: 4711 } }, 422, 'validation_failed'],
+      ['projects.edit', { path: project, body: { colour: 'red' } }, 422, 'validation_failed'],
+    ]
+    const rows = await watchRows(database)
+    for (const [id, request, status, error] of refusals) {
+      const refused = await send(mutationOf(id), request, { query: '?dry_run=true' })
+      assert.deepEqual([id, refused.status, refused.body.error], [id, status, error])
+    }
+    const stale = await send(
+      mutationOf('projects.edit'),
+      { path: project, body: { name: 'Late' } },
+      { query: '?dry_run=true', headers: { 'if-match': '"4711"' } },
+    )
+    assert.equal(stale.status, 412)
+    await rows.assertUntouched()
+  })
+
+  test('set to false performs the act', async () => {
+    const operation = mutationOf('projects.edit')
+    const { path } = await preparedFor(operation)
+    const { status, body } = await send(
+      operation,
+      { path, body: { name: 'Done' } },
+      { query: '?dry_run=false' },
+    )
+    assert.equal(status, 200)
+    assert.equal(body.name, 'Done')
+    assert.equal((await admin.get(path)).body.name, 'Done')
+  })
+})
+
+function mutationOf(id: string): Mutation {
+  return mutations.find((operation) => operation.id === id) ?? assert.fail(id)
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, type TestContext, test } from 'node:test'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { untilCallerIsDoubted } from '../../testing/harness/late-body.ts'
+import { holdingBack } from '../../testing/harness/lock-queue.ts'
+
+/** Who may do something is looked up before the body is read, and bodies can be sent slowly. */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+
+/** The head of a request now; the body, and with it the answer, when it is called. */
+async function sendHead(
+  t: TestContext,
+  method: string,
+  path: string,
+  headers: object,
+): Promise<(body: object) => Promise<{ status: number; body: string }>> {
+  const sent = request(`${api.url}/v1/admin${path}`, {
+    method,
+    headers: { ...headers, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
+  })
+  const answer = new Promise<{ status: number; body: string }>((resolve, reject) => {
+    sent.on('error', reject)
+    sent.on('response', async (response) =>
+      resolve({ status: response.statusCode ?? 0, body: await text(response) }),
+    )
+  })
+  await untilCallerIsDoubted(t, () => sent.flushHeaders())
+  return (body) => {
+    sent.end(JSON.stringify(body))
+    return answer
+  }
+}
+
+const comeBack = { role: 'admin', is_active: true, reason: 'I am back' }
+const out = { role: 'user', is_active: false, end_sessions: true, reason: 'Left the company' }
+
+const roleOf = async (id: number) =>
+  (
+    await database.query<{ role: string; is_active: boolean }>(
+      'select role, is_active from control.users where id = $1',
+      [id],
+    )
+  )[0]
+
+describe('an administrator who is one no more when the body arrives', () => {
+  test('is refused, and cannot give back to themselves what was taken', async (t) => {
+    const leaver = await signedIn(api)
+    const finish = await sendHead(t, 'PATCH', `/users/${leaver.userId}`, leaver.headers)
+    assert.equal((await admin.patch(`/users/${leaver.userId}`, out)).status, 200)
+    assert.equal((await finish(comeBack)).status, 401)
+    assert.deepEqual(await roleOf(leaver.userId), { role: 'user', is_active: false })
+  })
+
+  test('is refused under the lock, too, when it was taken only just before', async () => {
+    const leaver = await signedIn(api)
+    const answer = await holdingBack(
+      database,
+      `update control.users set role = 'user' where id = ${leaver.userId}`,
+      () => leaver.patch(`/users/${leaver.userId}`, comeBack),
+    )
+    assert.deepEqual([answer.status, answer.body.error], [403, 'admin_required'])
+    assert.equal((await roleOf(leaver.userId))?.role, 'user')
+  })
+
+  test('is served as ever when nothing was taken', async (t) => {
+    const slow = await signedIn(api)
+    const finish = await sendHead(t, 'PATCH', `/users/${slow.userId}`, slow.headers)
+    assert.equal((await finish({ end_sessions: true, reason: 'Lost my laptop' })).status, 200)
+  })
+})

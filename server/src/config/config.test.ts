@@ -1,0 +1,389 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { UsageError } from '../platform/errors.ts'
+import { makeCertificate } from '../testing/peers/certificate.ts'
+import { loadConfig } from './config.ts'
+
+const usable = {
+  POSTERN_DATABASE_URL: 'postgres://postern:hunter2-hunter2@db.example.com/postern',
+  POSTERN_PUBLIC_URL: 'https://mail.example.com',
+  POSTERN_AUTH_SECRETS: `2:${'b'.repeat(32)}, 1:${'a'.repeat(32)}`,
+  POSTERN_MASTER_KEYS: `2:${'b'.repeat(64)}, 1:${'a'.repeat(64)}`,
+}
+
+const complaints = (env: Record<string, string>, readFile?: (path: string) => string): string[] => {
+  try {
+    loadConfig(env, readFile)
+  } catch (error) {
+    assert.ok(error instanceof UsageError)
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replace(/^ {2}- /, ''))
+  }
+  return []
+}
+
+describe('the configuration', () => {
+  test('takes what is set and fills in the rest', () => {
+    const config = loadConfig(usable)
+    assert.equal(config.publicUrl.origin, 'https://mail.example.com')
+    assert.deepEqual(
+      config.authSecrets.map(({ version }) => version),
+      [2, 1],
+    )
+    assert.equal(
+      config.databaseOwnerUrl,
+      config.databaseUrl,
+      'the owner is the same login unless another is named',
+    )
+    assert.equal(config.port, 8080)
+    assert.deepEqual(config.oidcIssuers, [])
+    assert.deepEqual(config.trustedProxies, [])
+    assert.equal(config.sesRegion, undefined, 'SES is not offered unless it is asked for')
+    assert.deepEqual(config.dnsServers, [])
+    assert.deepEqual(config.mtaHosts, [])
+    assert.equal(config.mxHost, 'mail.example.com')
+    assert.equal(config.returnPathHost, 'mail.example.com')
+    assert.deepEqual([...config.suppressOn], ['5.1.1', '5.1.2', '5.1.6', '5.1.10', '5.2.1'])
+  })
+
+  test('reports every mistake at once, each in a sentence that names the variable', () => {
+    const found = complaints({
+      POSTERN_PUBLIC_URL: 'http://mail.example.com',
+      POSTERN_HTTP_PORT: '99999',
+      POSTERN_LOG_LEVEL: 'loud',
+      POSTERN_TRUSTED_PROXIES: '10.0.0.0/8, here',
+      POSTERN_AUTH_SECRETS: '1:short',
+      POSTERN_MASTER_KEYS: `1:${'g'.repeat(64)}`,
+      POSTERN_OIDC_ISSUERS: '[{"issuer":"https://id.example.com"}]',
+    })
+    assert.deepEqual(found, [
+      'POSTERN_DATABASE_URL is not set. Address of the PostgreSQL database, as the application logs in: postgres://user:password@host/database',
+      'POSTERN_PUBLIC_URL must begin with https:// (http:// is for localhost alone)',
+      'POSTERN_HTTP_PORT must be a whole number from 0 to 65535, not "99999"',
+      'POSTERN_TRUSTED_PROXIES must list addresses or networks such as 10.0.0.0/8; "here" is neither',
+      'POSTERN_AUTH_SECRETS must be version:secret pairs with secrets of at least 32 characters, such as 1:8c41…',
+      'POSTERN_MASTER_KEYS must be name:key pairs with keys of 64 hexadecimal digits, such as 1:8c41…',
+      'POSTERN_OIDC_ISSUERS is not as expected at "/0": must have required properties audience, jwks_url',
+      'POSTERN_LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
+    ])
+  })
+
+  test('refuses a mistyped variable and names the one that was meant', () => {
+    assert.deepEqual(complaints({ ...usable, POSTERN_HTTP_PROT: '8081' }), [
+      'POSTERN_HTTP_PROT is not a setting of Postern; did you mean POSTERN_HTTP_PORT?',
+    ])
+  })
+
+  test('takes no offence at what Kubernetes sets for a Service of the same name', () => {
+    const injected = {
+      POSTERN_SERVICE_HOST: '10.0.0.1',
+      POSTERN_PORT: 'tcp://10.0.0.1:80',
+      POSTERN_PORT_80_TCP: 'x',
+    }
+    assert.deepEqual(complaints({ ...usable, ...injected }), [])
+  })
+
+  test('keeps the start-up options of a database connection to itself', () => {
+    const url = `${usable.POSTERN_DATABASE_URL}?sslmode=require&options=-c%20role%3Dx`
+    assert.match(complaints({ ...usable, POSTERN_DATABASE_URL: url }).join(), /must not set "options"/)
+  })
+
+  test('takes an empty variable for one that is not set', () => {
+    assert.equal(loadConfig({ ...usable, POSTERN_HTTP_PORT: '' }).port, 8080)
+  })
+
+  test('reads a secret from a file, and from one place only', () => {
+    const { POSTERN_AUTH_SECRETS, ...rest } = usable
+    const file = { ...rest, POSTERN_AUTH_SECRETS_FILE: '/run/secrets/auth' }
+    assert.equal(loadConfig(file, () => `${POSTERN_AUTH_SECRETS}\n`).authSecrets.length, 2)
+    assert.deepEqual(
+      complaints({ ...usable, ...file }, () => ''),
+      ['POSTERN_AUTH_SECRETS and POSTERN_AUTH_SECRETS_FILE are both set; keep one of them'],
+    )
+    assert.deepEqual(
+      complaints(file, () => {
+        throw new Error('no such file')
+      }),
+      ['POSTERN_AUTH_SECRETS cannot be read from POSTERN_AUTH_SECRETS_FILE: no such file'],
+    )
+    assert.equal(
+      complaints({ ...usable, POSTERN_HTTP_PORT_FILE: '/x' }).length,
+      1,
+      'only secrets come from files',
+    )
+  })
+
+  test('never repeats a secret in a complaint', () => {
+    const found = complaints({
+      POSTERN_DATABASE_URL: 'mysql://postern:canary-password@db',
+      POSTERN_AUTH_SECRETS: 'canary-secret',
+      POSTERN_MASTER_KEYS: 'canary:key',
+      POSTERN_PUBLIC_URL: 'canary-url',
+    })
+    assert.equal(found.length, 4)
+    assert.ok(!found.join().includes('canary'))
+  })
+
+  test('deals every shard out to one cell, and knows the one at home', () => {
+    const [a, b] = [
+      { name: 'a', shards: '0-511', url: 'postgres://app:hunter2-hunter2@a.example.com/postern' },
+      { name: 'b', shards: '512-1000, 1001-1023' },
+    ]
+    const of = (...cells: unknown[]) => ({ ...usable, POSTERN_CELLS: JSON.stringify(cells) })
+    const { cells } = loadConfig({ ...of(a, b), POSTERN_CELL: 'b' })
+    assert.deepEqual(
+      cells.map(({ name, shards, url, ownerUrl }) => [name, shards.length, url, ownerUrl]),
+      [
+        ['a', 512, a.url, a.url],
+        ['b', 512, undefined, undefined],
+      ],
+    )
+    assert.deepEqual(loadConfig(usable).cells, [])
+    assert.deepEqual(complaints({ ...of(a, b), POSTERN_CELL: 'c' }), [
+      'POSTERN_CELL names a cell that is not in POSTERN_CELLS: c',
+    ])
+    const wrong: [unknown[], RegExp][] = [
+      [[a], /has no cell for shard 512/],
+      [[a, { ...b, shards: '511-1023' }], /has a shard in two cells/],
+      [[a, { ...b, name: 'a' }], /names the same cell twice/],
+      [[{ ...a, url: undefined }, b], /has two cells without "url"/],
+      [[a, { ...b, shards: '512-1024' }], /must deal out shards/],
+      [[a, { ...b, shards: '1023-512' }], /must deal out shards/],
+      [[a, { ...b, shards: '' }], /gives cell "b" no shard/],
+      [[a, { ...b, name: 'B' }], /is not as expected at "\/1\/name"/],
+      [[a, { ...b, url: 'mysql://x' }], /must look like postgres/],
+    ]
+    for (const [given, complaint] of wrong) {
+      const told = complaints(of(...given)).join()
+      assert.match(told, complaint)
+      assert.ok(!told.includes('hunter2'), told)
+    }
+  })
+
+  test('accepts outside issuers with https key sets, each once', () => {
+    const issuer = {
+      issuer: 'https://id.example.com',
+      audience: 'postern',
+      jwks_url: 'https://id.example.com/jwks',
+    }
+    const of = (...issuers: unknown[]) => ({ ...usable, POSTERN_OIDC_ISSUERS: JSON.stringify(issuers) })
+    assert.deepEqual(loadConfig(of(issuer)).oidcIssuers, [issuer])
+    assert.match(complaints(of(issuer, issuer)).join(), /the same issuer twice/)
+    assert.match(complaints(of({ ...issuer, jwks_url: 'http://id.example.com/jwks' })).join(), /https/)
+    assert.match(complaints(of({ ...issuer, secret: 'x' })).join(), /POSTERN_OIDC_ISSUERS is not as expected/)
+    assert.match(complaints(of({ ...issuer, issuer: 'https://mail.example.com' })).join(), /our own/)
+  })
+
+  test('lets endpoints be at port 443 of the internet, and where else it is told', () => {
+    const config = loadConfig(usable)
+    assert.deepEqual([config.webhookPorts, config.privateNetworks, config.webhookCa], [[443], [], undefined])
+    const { cert, files } = makeCertificate()
+    const wider = loadConfig({
+      ...usable,
+      POSTERN_WEBHOOK_PORTS: '443, 8443',
+      POSTERN_PRIVATE_NETWORKS: '10.20.0.0/16, fd00::7',
+      POSTERN_WEBHOOK_CA_FILE: files.certificate,
+    })
+    assert.deepEqual(wider.webhookPorts, [443, 8443])
+    assert.deepEqual(wider.privateNetworks, ['10.20.0.0/16', 'fd00::7'])
+    assert.equal(wider.webhookCa, cert.toString())
+    const [port, network] = complaints({
+      ...usable,
+      POSTERN_WEBHOOK_PORTS: '443, https',
+      POSTERN_PRIVATE_NETWORKS: 'inside',
+    })
+    assert.match(port ?? '', /^POSTERN_WEBHOOK_PORTS must be a whole number/)
+    assert.match(network ?? '', /^POSTERN_PRIVATE_NETWORKS must list addresses or networks/)
+    assert.match(complaints({ ...usable, POSTERN_WEBHOOK_PORTS: ',' }).join(), /at least one port/)
+    for (const file of ['/nowhere', files.key]) {
+      assert.match(
+        complaints({ ...usable, POSTERN_WEBHOOK_CA_FILE: file }).join(),
+        /^POSTERN_WEBHOOK_CA_FILE names no file with certificates/,
+      )
+    }
+  })
+
+  test('offers SES when region and account are both there', () => {
+    const ses = { POSTERN_SES_REGION: 'us-gov-east-1', POSTERN_SES_ACCOUNT_ID: '012345678901' }
+    const config = loadConfig({ ...usable, ...ses, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com/' })
+    assert.equal(config.sesRegion, 'us-gov-east-1')
+    assert.equal(config.sesAccountId, '012345678901', 'with its leading zero')
+    assert.equal(config.sesEndpoint, 'https://vpce-1.example.com')
+    const together = 'POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none'
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_REGION: 'eu-west-1' }), [together])
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ACCOUNT_ID: '012345678901' }), [together])
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com' }), [
+      'POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION',
+    ])
+    assert.deepEqual(
+      complaints({
+        ...usable,
+        POSTERN_SES_REGION: 'Ireland',
+        POSTERN_SES_ACCOUNT_ID: '1234',
+        POSTERN_SES_ENDPOINT: 'http://vpce-1.example.com',
+      }),
+      [
+        'POSTERN_SES_REGION must be a region such as eu-west-1, not "Ireland"',
+        'POSTERN_SES_ACCOUNT_ID must be twelve digits, not "1234"',
+        'POSTERN_SES_ENDPOINT must begin with https:// (http:// is for localhost alone)',
+      ],
+    )
+  })
+
+  test('sends by SES when it has a configuration set, and somebody to hear from', () => {
+    const region = { POSTERN_SES_REGION: 'eu-west-1', POSTERN_SES_ACCOUNT_ID: '111122223333' }
+    const set = { POSTERN_SES_CONFIGURATION_SET: 'postern' }
+    const topics = ['arn:aws:sns:eu-west-1:111122223333:postern', 'arn:aws-cn:sns:cn-north-1:111122223333:b']
+    const heard = { POSTERN_SES_TOPIC_ARNS: topics.join(', ') }
+    const config = loadConfig({
+      ...usable,
+      ...region,
+      ...set,
+      ...heard,
+      POSTERN_SNS_ENDPOINT: 'https://vpce-2.example.com/',
+    })
+    assert.deepEqual(
+      [config.sesConfigurationSet, config.snsEndpoint],
+      ['postern', 'https://vpce-2.example.com'],
+    )
+    assert.deepEqual(config.sesTopicArns, topics)
+    assert.deepEqual(complaints({ ...usable, ...set, ...heard }), [
+      'POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION',
+    ])
+    assert.deepEqual(complaints({ ...usable, ...region, ...set }), [
+      'POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail',
+    ])
+    const bad = [
+      'postern',
+      'arn:aws:sqs:eu-west-1:111122223333:postern',
+      'arn:aws:sns:eu-west-1:1:postern',
+      'arn:aws:sns:*:111122223333:x',
+    ]
+    for (const arn of bad) {
+      assert.deepEqual(complaints({ ...usable, POSTERN_SES_TOPIC_ARNS: arn }), [
+        `POSTERN_SES_TOPIC_ARNS must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`,
+      ])
+    }
+    assert.deepEqual(complaints({ ...usable, POSTERN_SES_CONFIGURATION_SET: 'two words' }), [
+      'POSTERN_SES_CONFIGURATION_SET must be the name of a configuration set, not "two words"',
+    ])
+  })
+
+  test('takes DNS servers of both families, with and without a port', () => {
+    const of = (servers: string) => ({ ...usable, POSTERN_DNS_SERVERS: servers })
+    const good = ['192.0.2.53', '192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:5353']
+    assert.deepEqual(loadConfig(of(good.join(', '))).dnsServers, good)
+    const bad = [
+      'dns.example.com',
+      '192.0.2',
+      '192.0.2.53:0',
+      '192.0.2.53:65536',
+      '[192.0.2.53]:53',
+      '[::1]:x',
+    ]
+    for (const server of bad) {
+      assert.deepEqual(complaints(of(`192.0.2.53, ${server}`)), [
+        `POSTERN_DNS_SERVERS must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`,
+      ])
+    }
+  })
+
+  test('takes codes of bounces, or none of them', () => {
+    const of = (codes: string) => ({ ...usable, POSTERN_SUPPRESS_ON: codes })
+    assert.deepEqual([...loadConfig(of('5.1.1, 5.7.26')).suppressOn], ['5.1.1', '5.7.26'])
+    assert.equal(loadConfig(of('none')).suppressOn.size, 0)
+    for (const code of ['4.2.2', '550', '5.1', '5.1.1.1', '5.1.x', 'all']) {
+      assert.deepEqual(complaints(of(`5.1.1, ${code}`)), [
+        `POSTERN_SUPPRESS_ON must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`,
+      ])
+    }
+  })
+
+  test('takes addresses of MTAs, and never repeats one that may hold a password', () => {
+    const of = (hosts: string) => ({ ...usable, POSTERN_MTA_HOSTS: hosts })
+    const good = ['smtp://mta1.example.com', 'smtp://a%40b:c%2C@192.0.2.1:587', 'smtps://[2001:db8::25]:465']
+    assert.deepEqual(loadConfig(of(good.join(', '))).mtaHosts.map(String), good)
+    for (const host of [
+      'mta.example.com',
+      'mta.example.com:25',
+      'http://mta.example.com',
+      'smtp://',
+      'smtp://a/b',
+      'smtp://a?b',
+    ]) {
+      assert.deepEqual(complaints(of(`smtp://mta1.example.com, ${host}`)), [
+        'POSTERN_MTA_HOSTS must list addresses such as smtp://mta.example.com:25; one of them is none',
+      ])
+    }
+    for (const host of [
+      'smtp://user@mta.example.com',
+      'smtp://:hunter2@mta.example.com',
+      'smtp://a:%zz@mta.example.com',
+    ]) {
+      assert.deepEqual(complaints(of(host)), [
+        'POSTERN_MTA_HOSTS must have a user and a password, percent-encoded, or neither, in each address',
+      ])
+    }
+  })
+
+  test('wants the certificate of the intake with its key', () => {
+    const together = 'POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none'
+    const [cert, key] = [{ POSTERN_INTAKE_TLS_CERTIFICATE: '/cert' }, { POSTERN_INTAKE_TLS_KEY: '/key' }]
+    assert.deepEqual(complaints({ ...usable, ...cert }), [together])
+    assert.deepEqual(complaints({ ...usable, ...key }), [together])
+    assert.deepEqual(complaints({ ...usable, ...cert, ...key }), [])
+  })
+
+  test('takes in mail under TLS or not at all', () => {
+    const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/cert', POSTERN_INTAKE_TLS_KEY: '/key' }
+    for (const name of ['POSTERN_SUBMISSION_PORT', 'POSTERN_SUBMISSIONS_PORT']) {
+      assert.equal(complaints({ ...usable, [name]: '587' }).length, 1)
+      assert.deepEqual(complaints({ ...usable, ...tls, [name]: '587' }), [])
+      assert.equal(complaints({ ...usable, ...tls, [name]: '65536' }).length, 1)
+    }
+    const { submissionPort, submissionsPort } = loadConfig(usable)
+    assert.deepEqual([submissionPort, submissionsPort], [undefined, undefined])
+  })
+
+  test('takes host names as they stand in DNS records', () => {
+    const config = loadConfig({
+      ...usable,
+      POSTERN_MX_HOST: 'MX.Example.com.',
+      POSTERN_RETURN_PATH_HOST: 'bounces.example.com',
+    })
+    assert.equal(config.mxHost, 'mx.example.com')
+    assert.equal(config.returnPathHost, 'bounces.example.com')
+    for (const name of ['mx', '192.0.2.1', '-mx.example.com', 'mx..example.com', 'mx example.com', '.']) {
+      assert.deepEqual(complaints({ ...usable, POSTERN_MX_HOST: name }), [
+        `POSTERN_MX_HOST must be a host name such as mx.example.com, not "${name}"`,
+      ])
+    }
+  })
+
+  test('takes MTAs and an address for the mail of its own, and leaves both out where they are empty', () => {
+    const none = loadConfig(usable)
+    assert.deepEqual([none.mtaHosts, none.systemMailFrom, none.customerPlanId], [[], undefined, undefined])
+    const config = loadConfig({
+      ...usable,
+      POSTERN_MTA_HOSTS: 'smtp://mta1.example.com:2525, smtp://[2001:db8::25]',
+      POSTERN_SYSTEM_MAIL_FROM: 'postern@example.com',
+      POSTERN_CUSTOMER_PLAN_ID: '7',
+    })
+    assert.deepEqual(
+      config.mtaHosts.map(({ hostname, port }) => [hostname, port]),
+      [
+        ['mta1.example.com', '2525'],
+        ['[2001:db8::25]', ''],
+      ],
+    )
+    assert.deepEqual([config.systemMailFrom, config.customerPlanId], ['postern@example.com', 7])
+    for (const from of ['postern', 'a@b@c', 'Postern <postern@example.com>']) {
+      assert.equal(complaints({ ...usable, POSTERN_SYSTEM_MAIL_FROM: from }).length, 1, from)
+    }
+    for (const plan of ['0', '-1', 'small']) {
+      assert.equal(complaints({ ...usable, POSTERN_CUSTOMER_PLAN_ID: plan }).length, 1, plan)
+    }
+  })
+})

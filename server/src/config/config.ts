@@ -1,0 +1,116 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type Environment, readSettings, type SettingsOf, UnusableSettings } from '../platform/settings.ts'
+import { settings } from './table.ts'
+
+type Settings = SettingsOf<typeof settings>
+type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
+
+/** The settings, with those that follow another one where they are empty filled in. */
+export type Config = Omit<Settings, Derived | 'webhookCaFile'> &
+  Record<Derived, string> & { webhookCa: string | undefined }
+
+export function loadConfig(
+  env: Environment,
+  readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+): Config {
+  const { webhookCaFile, ...config } = readSettings(settings, env, readFile)
+  const problems = contradictions(config)
+  const webhookCa = authorities(webhookCaFile, readFile, (fault) => problems.push(fault))
+  if (problems.length > 0) throw new UnusableSettings(problems)
+  return {
+    ...config,
+    webhookCa,
+    databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl,
+    mxHost: config.mxHost ?? config.publicUrl.hostname,
+    returnPathHost: config.returnPathHost ?? config.publicUrl.hostname,
+  }
+}
+
+/** What `postern signer` needs; the rest of the environment may be there and is not read. */
+export function loadSignerConfig(
+  env: Environment,
+  readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+) {
+  const { auditSignerSocket, auditCheckpointFile, signerKey, signerDatabaseUrl, logLevel } = settings
+  const table = { auditSignerSocket, auditCheckpointFile, signerKey, signerDatabaseUrl, logLevel }
+  const { logLevel: level, ...needed } = readSettings(table, env, readFile, settings)
+  const { auditSignerSocket: socket, auditCheckpointFile: file, signerKey: key } = needed
+  const { signerDatabaseUrl: databaseUrl } = needed
+  if (socket === undefined || file === undefined || key === undefined || databaseUrl === undefined) {
+    const absent = Object.entries(needed).filter(([, value]) => value === undefined)
+    throw new UnusableSettings(
+      absent.map(
+        ([name]) => `${table[name as keyof typeof needed].name} is not set; \`postern signer\` needs it`,
+      ),
+    )
+  }
+  return { socket, file, key, databaseUrl, logLevel: level }
+}
+
+/** What is wrong with settings that are well as they stand alone. */
+function contradictions({
+  oidcIssuers,
+  publicUrl,
+  sesRegion,
+  sesAccountId,
+  sesEndpoint,
+  sesConfigurationSet,
+  sesTopicArns,
+  intakeTlsCertificate,
+  intakeTlsKey,
+  submissionPort,
+  submissionsPort,
+  cells,
+  cell,
+  auditSignerSocket,
+  auditPublicKeys,
+}: Omit<Settings, 'webhookCaFile'>): string[] {
+  const problems: string[] = []
+  if (cell !== undefined && !cells.some(({ name }) => name === cell)) {
+    problems.push(`POSTERN_CELL names a cell that is not in POSTERN_CELLS: ${cell}`)
+  }
+  if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
+    problems.push('POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL')
+  }
+  if ((sesRegion === undefined) !== (sesAccountId === undefined)) {
+    problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none')
+  }
+  if (sesEndpoint !== undefined && sesRegion === undefined) {
+    problems.push('POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION')
+  }
+  if (sesConfigurationSet !== undefined && sesRegion === undefined) {
+    problems.push('POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION')
+  }
+  if (sesConfigurationSet !== undefined && sesTopicArns.length === 0) {
+    problems.push('POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail')
+  }
+  if ((intakeTlsCertificate === undefined) !== (intakeTlsKey === undefined)) {
+    problems.push('POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none')
+  }
+  if ((submissionPort ?? submissionsPort) !== undefined && intakeTlsCertificate === undefined) {
+    problems.push('POSTERN_SUBMISSION_PORT and POSTERN_SUBMISSIONS_PORT need POSTERN_INTAKE_TLS_CERTIFICATE')
+  }
+  if (auditSignerSocket !== undefined && auditPublicKeys.size === 0) {
+    problems.push(
+      'POSTERN_AUDIT_SIGNER_SOCKET needs POSTERN_AUDIT_PUBLIC_KEYS, to know whose signatures count',
+    )
+  }
+  return problems
+}
+
+function authorities(
+  file: string | undefined,
+  readFile: (path: string) => string,
+  complain: (fault: string) => void,
+): string | undefined {
+  if (file === undefined) return undefined
+  try {
+    const pem = readFile(file)
+    new X509Certificate(pem)
+    return pem
+  } catch (error) {
+    complain(`POSTERN_WEBHOOK_CA_FILE names no file with certificates: ${(error as Error).message}`)
+    return undefined
+  }
+}

@@ -1,0 +1,391 @@
+import manifest from '../../package.json' with { type: 'json' }
+import type { Config } from '../config/config.ts'
+import { type Authenticate, createAuthenticate } from '../core/control/access/bearer.ts'
+import { type BetterAuth, createBetterAuth } from '../core/control/access/better-auth.ts'
+import type { KeyTiming } from '../core/control/access/issuer-keys.ts'
+import { outsideIssuer, ownIssuer } from '../core/control/access/issuers.ts'
+import { backoffKeyOf, PasswordBackoff } from '../core/control/access/password-backoff.ts'
+import { resetKeyOf } from '../core/control/access/password-reset.ts'
+import { SignIn } from '../core/control/access/sign-in.ts'
+import { KeyLookUps } from '../core/control/api-keys/batched-key-lookup.ts'
+import { UseNotes } from '../core/control/api-keys/last-used.ts'
+import type { SignerPlace } from '../core/control/audit/checkpoints.ts'
+import { DkimPairs } from '../core/control/domains/dkim-key-pool.ts'
+import { Signers } from '../core/control/domains/dkim-signer-cache.ts'
+import type { DomainDeps } from '../core/control/domains/domains.ts'
+import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
+import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import { invitationKeyOf } from '../core/control/members/invitations.ts'
+import { createSystemMail, type SystemMail } from '../core/control/notifications/system-mail.ts'
+import { forwardConfirmationKeyOf } from '../core/control/routes/confirmations.ts'
+import { Vault } from '../core/control/secrets/vault.ts'
+import { verpKeysOf } from '../core/mail/feedback/return-path.ts'
+import { srsKeysOf } from '../core/mail/feedback/srs-path.ts'
+import { Examiners } from '../core/mail/inbound/analysis-threads.ts'
+import { linkKeysOf } from '../core/mail/inbound/link.ts'
+import type { Accepts } from '../core/mail/messages/acceptance.ts'
+import { BodyReader, type BodyReaderOptions } from '../customer/messages/body-reader.ts'
+import { Composers } from '../formats/composer-threads.ts'
+import type { BounceDeps } from '../intake/bounces/bounces.ts'
+import type { InboundDeps } from '../intake/inbound/inbound.ts'
+import type { Certificate } from '../intake/smtp/certificate.ts'
+import type { SnsDeps } from '../intake/sns/sns.ts'
+import type { SubmissionDeps } from '../intake/submission/submission.ts'
+import type { Cell, Cells } from '../platform/db/cells.ts'
+import {
+  type CustomerDb,
+  Database,
+  type DatabaseOptions,
+  type Db,
+  type UnscopedDb,
+} from '../platform/db/db.ts'
+import { createRateLimit, type RateLimit } from '../platform/http/rate-limit.ts'
+import { JobRunner, JobSender } from '../platform/jobs/jobs.ts'
+import { createResolver, type Resolver } from '../platform/net/dns.ts'
+import { createNetGuard, type NetGuard, networksOf } from '../platform/net/net-guard.ts'
+import type { Logger } from '../platform/telemetry/log.ts'
+import { onScrape } from '../platform/telemetry/metrics.ts'
+import type { MtaProvider } from '../providers/sending-identities.ts'
+import { SesProvider } from '../providers/ses-identities.ts'
+import { SesCarrier } from '../providers/ses-transport.ts'
+import { ServiceProvider, smtpAddressOf } from '../providers/smtp-transport.ts'
+import type { Carrier } from '../providers/transport.ts'
+import type { WorkerDeps } from '../worker/worker.ts'
+import { acceptanceOf, type Copies, keysIn, mayClaimIn, openCells, showCopyAge } from './cells.ts'
+
+/** Every part of a running Postern, built once, by hand, in this one place. */
+export interface Context {
+  config: Config
+  log: Logger
+  /** Control's database, by role. `everywhere` is the mail plane's, which reads every project and here writes nothing. */
+  db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }
+  /** Where mail is. */
+  cells: Cells
+  /** The cell at which this process is at home; undefined: at control. */
+  home: Cell | undefined
+  /** Of each cell that has a copy of control. Empty where mail is in control's database. */
+  copies: Copies
+  auth: BetterAuth
+  signIn: SignIn
+  authenticate: Authenticate
+  vault: Vault
+  /** `ses` where the operator offers it. */
+  providers: { service: MtaProvider & Carrier; ses: MtaProvider | undefined }
+  /** By which this installation sends. */
+  carriers: { service: Carrier; ses?: Carrier }
+  /** For the worker alone: no thread runs before the first mail. */
+  composers: Composers
+  /** For what comes in: no thread runs before the first mail. */
+  examiners: Examiners
+  /** For the API alone: no thread runs before the first large body. */
+  bodyReader: BodyReader
+  dns: Resolver
+  /** Between us and every address that a tenant chose. */
+  guard: NetGuard
+  /** For the worker alone: nothing runs before it is started. */
+  runner: JobRunner
+  jobs: JobSender
+  domains: DomainDeps
+  endpoints: EndpointDeps
+  orders: OrderDeps
+  sending: Sending
+  /** Undefined where the operator has set no MTA, or no address to send from. */
+  systemMail: SystemMail | undefined
+  close(): Promise<void>
+}
+
+/** What whoever takes mail from customers shares, by HTTP and by SMTP: one group commits, one limit counts. */
+interface Sending {
+  acceptance: Accepts
+  keys: KeyLookUps
+  keyLimit: RateLimit
+  uses: UseNotes
+}
+
+/** What tests set. */
+export interface ContextOptions {
+  keyTiming?: KeyTiming | undefined
+  databaseTimeouts?: DatabaseOptions['timeouts']
+  bodyReaderOptions?: BodyReaderOptions | undefined
+}
+
+export function createContext(
+  config: Config,
+  log: Logger,
+  applicationName: string,
+  { keyTiming, databaseTimeouts, bodyReaderOptions }: ContextOptions = {},
+): Context {
+  const onError = (error: unknown, what: string) => log.error({ err: error }, what)
+  const open = (url: string) =>
+    new Database({
+      ...{ url, applicationName, poolSize: config.databasePoolSize, onError },
+      ...(databaseTimeouts && { timeouts: databaseTimeouts }),
+    })
+  const database = open(config.databaseUrl)
+  const { cells, home, opened, copies } = openCells(config, database, open, log)
+  const unwatch = [
+    onScrape(() => Database.showPools([database, ...opened])),
+    onScrape(() => showCopyAge(copies, home)),
+  ]
+  const identity = database.as('identity')
+  const auth = createBetterAuth({
+    publicUrl: config.publicUrl,
+    secrets: config.authSecrets,
+    database,
+    log,
+  })
+  const issuer = ownIssuer(config.publicUrl, identity, keyTiming)
+  const outside = config.oidcIssuers.map((options) => outsideIssuer(options, keyTiming))
+  const authenticate = createAuthenticate([issuer, ...outside], identity)
+  const statements = database.statementsAsAdmin()
+  const jobs = new JobSender({ db: statements, onError })
+  const vault = new Vault(config.masterKeys)
+  const dns = createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 })
+  const guard = netGuard(config, dns)
+  const composers = new Composers({ threads: config.composeThreads })
+  const examiners = new Examiners({ dns: { servers: config.dnsServers } })
+  const bodyReader = new BodyReader(bodyReaderOptions)
+  const pairs = new DkimPairs()
+  const providers = {
+    service: new ServiceProvider({
+      hosts: config.mtaHosts.map(smtpAddressOf),
+      name: config.publicUrl.hostname,
+    }),
+    ses: sesProvider(config),
+  }
+  const backoff = new PasswordBackoff({
+    db: identity,
+    key: backoffKeyOf(config.authSecrets),
+    isHttps: config.publicUrl.protocol === 'https:',
+  })
+  const mails = systemMail(config, providers.service)
+  const sesSends = sesCarrier(config, log)
+  const carriers = { service: providers.service, ...(sesSends && { ses: sesSends }) }
+  const db = {
+    admin: database.as('admin'),
+    customer: database.asCustomer(),
+    everywhere: database.as('mail'),
+    identity,
+  }
+  return {
+    config,
+    log,
+    db,
+    cells,
+    home,
+    copies,
+    auth,
+    signIn: new SignIn({ auth, db: identity, issuer, backoff, mailsResets: mails !== undefined, onError }),
+    authenticate,
+    vault,
+    providers,
+    carriers,
+    composers,
+    examiners,
+    bodyReader,
+    dns,
+    guard,
+    runner: new JobRunner({ db: statements, onError }),
+    jobs,
+    domains: {
+      vault,
+      pairs,
+      jobs,
+      setup: {
+        places: { service: providers.service.place, ses: providers.ses?.place },
+        mxHost: config.mxHost,
+        returnPathHost: config.returnPathHost,
+      },
+    },
+    endpoints: { vault, guard },
+    orders: {
+      limits: {
+        tests: createRateLimit(config.testsPerEndpoint, 'this endpoint', 'tests of'),
+        replays: createRateLimit(config.replaysPerEndpoint, 'this endpoint', 'replays to'),
+      },
+      retentionDays: config.retentionDays,
+    },
+    sending: {
+      acceptance: acceptanceOf(cells, copies, Object.keys(carriers) as (keyof typeof carriers)[], config),
+      keys: new KeyLookUps(keysIn(home, copies, db.everywhere)),
+      keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
+      uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
+    },
+    systemMail: mails,
+    async close() {
+      for (const end of unwatch) end()
+      for (const copy of copies.values()) copy.close()
+      providers.service.close()
+      providers.ses?.close()
+      sesSends?.close()
+      await composers.close()
+      await examiners.close()
+      await bodyReader.close()
+      await pairs.close()
+      await database.close()
+      await Promise.all(opened.map((cell) => cell.close()))
+    },
+  }
+}
+
+const netGuard = ({ webhookPorts, privateNetworks, webhookCa }: Config, resolver: Resolver): NetGuard =>
+  createNetGuard({
+    resolver,
+    allowedNetworks: privateNetworks,
+    ports: webhookPorts,
+    ...(webhookCa !== undefined && { ca: webhookCa }),
+  })
+
+function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config): MtaProvider | undefined {
+  if (sesRegion === undefined || sesAccountId === undefined) return undefined
+  return new SesProvider({
+    region: sesRegion,
+    accountId: sesAccountId,
+    endpoint: sesEndpoint,
+    owner: publicUrl.host,
+  })
+}
+
+function sesCarrier(
+  { sesRegion, sesAccountId, sesEndpoint, sesConfigurationSet }: Config,
+  log: Logger,
+): SesCarrier | undefined {
+  if (sesRegion === undefined || sesAccountId === undefined || sesConfigurationSet === undefined) {
+    return undefined
+  }
+  return new SesCarrier({
+    region: sesRegion,
+    accountId: sesAccountId,
+    endpoint: sesEndpoint,
+    configurationSet: sesConfigurationSet,
+    onRest: (why, restMs) => log.warn({ why, rest_ms: restMs }, 'SES takes no mail; it is left alone'),
+  })
+}
+
+function systemMail(
+  { systemMailFrom: from, mtaHosts: hosts }: Config,
+  service: Carrier,
+): SystemMail | undefined {
+  return from === undefined || hosts.length === 0 ? undefined : createSystemMail(service, from)
+}
+
+export const auditSignerOf = ({
+  auditSignerSocket: socket,
+  auditPublicKeys: keys,
+}: Config): SignerPlace | 'elsewhere' | undefined => {
+  if (keys.size === 0) return undefined
+  return socket === undefined ? 'elsewhere' : { socket, keys }
+}
+
+export const workerDeps = ({
+  config,
+  db,
+  cells,
+  home,
+  copies,
+  vault,
+  dns,
+  providers,
+  carriers,
+  composers,
+  guard,
+  runner,
+  log,
+  systemMail,
+}: Context): WorkerDeps => ({
+  db: db.admin,
+  cells,
+  home,
+  // With cells, those that are at home in one move its mail, and the others do the rest.
+  hasJobs: home === undefined || config.cells.length === 0,
+  hasCopies: copies.size > 0,
+  mailOf: cells.mailOf,
+  retentionDays: config.retentionDays,
+  bodyRetentionHours: config.bodyRetentionHours,
+  activityRetentionDays: config.activityRetentionDays,
+  dispatch: {
+    vault,
+    composers,
+    carriers,
+    returnPathKeys: verpKeysOf(config.masterKeys),
+    srsKeys: srsKeysOf(config.masterKeys),
+    suppressOn: config.suppressOn,
+    concurrency: config.dispatchConcurrency,
+    ...mayClaimIn(home, copies),
+  },
+  webhooks: { vault, guard, userAgent: `Postern/${manifest.version}` },
+  dns,
+  providers,
+  runner,
+  log,
+  masterKeys: config.masterKeys,
+  auditSigner: auditSignerOf(config),
+  auditCheckpointFile: config.auditCheckpointFile,
+  systemMail,
+  invitationKey: invitationKeyOf(config.authSecrets),
+  forwardConfirmationKey: forwardConfirmationKeyOf(config.authSecrets),
+  forwardConfirmationLimits: {
+    perProject: config.forwardConfirmationsPerProject,
+    perAddress: config.forwardConfirmationsPerAddress,
+  },
+  resetKey: resetKeyOf(config.authSecrets),
+  publicUrl: config.publicUrl,
+})
+
+export const snsDeps = ({ config, cells, log }: Context): SnsDeps => ({
+  cells,
+  keys: verpKeysOf(config.masterKeys),
+  suppressOn: config.suppressOn,
+  topicArns: config.sesTopicArns,
+  endpoint: config.snsEndpoint,
+  log,
+})
+
+export const bounceDeps = (
+  { config, cells, examiners, log }: Context,
+  tls: Certificate | undefined,
+): BounceDeps => ({
+  cells,
+  examiners,
+  reporters: {
+    networks: networksOf(config.feedbackReporters.networks),
+    domains: config.feedbackReporters.domains,
+  },
+  relays: networksOf(config.relayNetworks),
+  keys: verpKeysOf(config.masterKeys),
+  srsKeys: srsKeysOf(config.masterKeys),
+  suppressOn: config.suppressOn,
+  returnPathHost: config.returnPathHost,
+  byteLimits: config,
+  host: config.intakeHost,
+  port: config.bouncePort,
+  tls,
+  log,
+})
+
+export const inboundDeps = (
+  { config, db, home, cells, vault, examiners, log }: Context,
+  tls: Certificate | undefined,
+): Omit<InboundDeps, 'port'> => ({
+  routes: home?.mail ?? db.everywhere,
+  mailOf: cells.mailOf,
+  examiners,
+  signers: new Signers(home?.mail ?? db.everywhere, vault),
+  linkKeys: linkKeysOf(config.masterKeys),
+  publicUrl: config.publicUrl,
+  byteLimits: config,
+  name: config.mxHost,
+  relays: networksOf(config.relayNetworks),
+  host: config.intakeHost,
+  tls,
+  log,
+})
+
+export const submissionDeps = ({ config, log, sending }: Context, tls: Certificate): SubmissionDeps => ({
+  ...sending,
+  name: config.publicUrl.hostname,
+  host: config.intakeHost,
+  ports: { startTls: config.submissionPort, tls: config.submissionsPort },
+  tls,
+  log,
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Db } from '../../../platform/db/db.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { CookieJar } from '../../../testing/harness/cookie-jar.ts'
+import { testDatabase } from '../../../testing/harness/database.ts'
+import { resetAdministrator } from './administrators.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const { auth, db } = api.context
+
+test('a reset that is cut short leaves nobody with the old credentials, whatever the user was made', async () => {
+  const admin = await api.makeAdmin()
+  // After the audit row, before the user is made an administrator.
+  let transactions = 0
+  const cut: Db = {
+    ...db.admin,
+    transaction: (work) =>
+      ++transactions === 1 ? db.admin.transaction(work) : Promise.reject(new Error('the power went out')),
+  }
+  const deps = { auth, adminDb: cut, identityDb: db.identity }
+  await assert.rejects(resetAdministrator(deps, admin.email), /the power went out/)
+  const { email, password } = admin
+  const answer = await new CookieJar(api.url).post('/v1/auth/sign-in', { email, password })
+  assert.equal(answer.status, 401)
+
+  const again = await resetAdministrator({ ...deps, adminDb: db.admin }, email)
+  const browser = new CookieJar(api.url)
+  assert.equal((await browser.post('/v1/auth/sign-in', { email, password: again.password })).status, 200)
+})
+
+test('a reset makes its user an active administrator and ends every token of before', async () => {
+  const admin = await api.makeAdmin()
+  const before = await api.tokenOf(admin.email)
+  await database.query(`update control.users set role = 'user', is_active = false where id = $1`, [
+    admin.userId,
+  ])
+  await resetAdministrator({ auth, adminDb: db.admin, identityDb: db.identity }, admin.email)
+  const knock = (token: string) =>
+    fetch(`${api.url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
+  assert.equal((await knock(before)).status, 401)
+  assert.equal((await knock(await api.tokenOf(admin.email))).status, 404)
+})

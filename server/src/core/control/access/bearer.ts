@@ -1,0 +1,223 @@
+import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose'
+import type { UnscopedDb } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import { findExternalUser, findTokenUser, type TokenSubject } from './access.sql.ts'
+import { KeysNotLoaded } from './issuer-keys.ts'
+import { accessTokenType, type Issuer } from './issuers.ts'
+import { readJwt } from './strict-jwt.ts'
+
+/**
+ * `Authorization: Bearer <user JWT>` → the user, as the database knows them now.
+ *
+ * The token says only who; role and activity are read on every request, so a demoted or disabled
+ * administrator is refused on the next one, whatever the token says.
+ */
+export interface User {
+  id: number
+  email: string
+  name: string
+  role: 'admin' | 'user'
+  hasSecondFactor: boolean
+}
+
+export interface Admin extends User {
+  role: 'admin'
+}
+
+export type Authenticate = (authorization: string | undefined) => Promise<User>
+
+export const secondFactorNeeded =
+  'An administrator needs a session opened with a second factor. Set one up if you have none, then sign in again.'
+
+// RS256 keys below 2,048 bits are refused by jose itself (RFC 7518 §3.3).
+const algorithms = ['EdDSA', 'ES256', 'RS256']
+
+export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authenticate {
+  const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]))
+  const verified = new VerifiedTokens()
+
+  return async (authorization) => {
+    const token = bearerOf(authorization)
+    if (token === undefined) throw unauthenticated()
+    const { claims, issuer } =
+      (await verified.find(token)) ?? verified.keep(token, await check(token, byName))
+    const user = await db.glance((tx) =>
+      issuer.isOwn
+        ? findTokenUser(tx, subjectOf(claims))
+        : findExternalUser(tx, issuer.issuer, outsideSubjectOf(claims), new Date(claims.iat * 1000)),
+    )
+    if (!user?.is_active) throw unauthenticated()
+    return {
+      id: user.id,
+      email: user.email,
+      name: user.name,
+      role: user.role === 'admin' ? 'admin' : 'user',
+      hasSecondFactor: user.has_second_factor,
+    }
+  }
+}
+
+interface Verified {
+  claims: VerifiedClaims
+  issuer: Issuer
+  header: JWTHeaderParameters
+  /** The very key that verified the signature. */
+  key: unknown
+}
+
+async function check(token: string, issuers: ReadonlyMap<string, Issuer>): Promise<Verified> {
+  const jwt = readJwt(token)
+  const name = jwt?.payload['iss']
+  const issuer = typeof name === 'string' ? issuers.get(name) : undefined
+  if (!jwt || !issuer || !isKindOf(jwt.header, issuer)) throw unauthenticated()
+  return { ...(await verify(token, issuer)), issuer }
+}
+
+const keptTokens = 1_000
+
+/**
+ * Tokens whose signature was found right, oldest first: to verify it again costs more than the rest of a request's
+ * authentication. Its key is looked up every time all the same, and a token whose key is another one now, or none,
+ * is checked anew.
+ */
+class VerifiedTokens {
+  readonly #kept = new Map<string, Verified>()
+
+  async find(token: string): Promise<Verified | undefined> {
+    const known = this.#kept.get(token)
+    if (known === undefined) return undefined
+    if (known.claims.exp * 1000 > Date.now() && (await keyOf(known)) === known.key) return known
+    this.#kept.delete(token)
+    return undefined
+  }
+
+  keep(token: string, verified: Verified): Verified {
+    this.#kept.set(token, verified)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > keptTokens && oldest !== undefined) this.#kept.delete(oldest)
+    return verified
+  }
+}
+
+async function keyOf({ issuer, header }: Verified): Promise<unknown> {
+  try {
+    return await issuer.keys(header, flattened)
+  } catch {
+    // The whole check says why.
+    return undefined
+  }
+}
+
+// What jose hands to a look-up of keys beside the header, and ours does not use.
+const flattened = { payload: '', signature: '' }
+
+export function requireAdministrator(user: User): asserts user is Admin {
+  if (!isAdmin(user)) {
+    throw new PosternError('admin_required', 'Only administrators may do this.')
+  }
+  // Drawing such a token is refused already; this is for who became an administrator afterwards.
+  if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
+}
+
+const isAdmin = (user: User): user is Admin => user.role === 'admin'
+
+/** A bearer with the shape of a project's API key, whether there is such a key or not. */
+export function apiKeyOf(authorization: string | undefined): string | undefined {
+  const bearer = bearerOf(authorization)
+  return bearer !== undefined && /^pk_/i.test(bearer) ? bearer : undefined
+}
+
+/** By its shape alone, before any look-up: valid, revoked and made-up keys get one and the same answer. */
+export function refuseApiKey(authorization: string | undefined): void {
+  if (apiKeyOf(authorization) !== undefined) {
+    throw new PosternError(
+      'api_key_not_allowed',
+      'The API key of a project does not open the administrative interface. Use the access token of an administrator.',
+    )
+  }
+}
+
+/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
+}
+
+/**
+ * RFC 8725 §3.11: a token made for something else (a logout token, a DPoP proof) says so in `typ`, and is
+ * none of ours. An issuer that is known to send one type must send that; another may send none.
+ */
+function isKindOf({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
+  if (isOwn && kid === undefined) return false
+  if (typ === undefined) return tokenType === undefined
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+  return tokenType === undefined
+    ? type === 'jwt' || type === accessTokenType
+    : type === tokenType.toLowerCase()
+}
+
+type VerifiedClaims = JWTPayload & { sub: string; iat: number; exp: number }
+
+async function verify(token: string, issuer: Issuer): Promise<Omit<Verified, 'issuer'>> {
+  try {
+    const { payload, protectedHeader, key } = await jwtVerify<{ sub: string; iat: number; exp: number }>(
+      token,
+      issuer.keys,
+      {
+        algorithms,
+        issuer: issuer.issuer,
+        audience: issuer.audience,
+        requiredClaims: ['sub', 'iat', 'exp', ...(issuer.requiresNotBefore ? ['nbf'] : [])],
+      },
+    )
+    if (!isPlausibleTime(payload.iat)) throw unauthenticated()
+    if (payload.exp - payload.iat > issuer.maxLifetimeSeconds) throw unauthenticated()
+    return { claims: payload, header: protectedHeader, key }
+  } catch (error) {
+    throw refusal(error)
+  }
+}
+
+// The clocks of two honest machines differ by less.
+const clockSkewSeconds = 60
+
+/** jose looks at `iat` only where a maximum age is asked for. */
+const isPlausibleTime = (seconds: unknown): boolean =>
+  typeof seconds === 'number' && seconds >= 0 && seconds <= Date.now() / 1000 + clockSkewSeconds
+
+function refusal(error: unknown): unknown {
+  if (error instanceof PosternError) return error
+  if (error instanceof KeysNotLoaded) return error.cause
+  if (error instanceof errors.JWTExpired) {
+    return new PosternError('token_expired', 'The access token has expired. Draw a new one and try again.')
+  }
+  return unauthenticated(error)
+}
+
+function subjectOf({ sub, sid, gen }: VerifiedClaims): TokenSubject {
+  const userId = safeId(sub)
+  const sessionId = sid === undefined ? undefined : safeId(sid)
+  if (userId === undefined || (sid !== undefined && sessionId === undefined)) throw unauthenticated()
+  if (!isGeneration(gen)) throw unauthenticated()
+  return { userId, sessionId, generation: gen }
+}
+
+/** OpenID Connect Core §2: a string of at most 255 ASCII characters. */
+function outsideSubjectOf({ sub }: VerifiedClaims): string {
+  if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw unauthenticated()
+  return sub
+}
+
+const isGeneration = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 2 ** 31
+
+const safeId = (value: unknown): number | undefined =>
+  typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value) && Number.isSafeInteger(Number(value))
+    ? Number(value)
+    : undefined
+
+const unauthenticated = (cause?: unknown): PosternError =>
+  new PosternError(
+    'unauthenticated',
+    'This needs the access token of a signed-in user: Authorization: Bearer <token>.',
+    { cause },
+  )

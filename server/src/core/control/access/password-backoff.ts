@@ -1,0 +1,101 @@
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import { purgedAtOnce } from '../../../platform/db/purge.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import {
+  countAttempt,
+  deleteOldFailures,
+  deleteUnknownBeyond,
+  forgetFailures,
+  secondsToWait,
+  uncountAttempt,
+} from './password-backoff.sql.ts'
+
+/**
+ * Backoff for wrong passwords, per account: whatever address they come from. Ten attempts are free; then each wrong one
+ * makes the next wait, one second at first and a quarter of an hour at most (control.sign_in_delay). The right password
+ * resets the count. Time is the database's.
+ *
+ * An attempt is counted before it is made and uncounted unless the password was wrong, so that parallel attempts count. An
+ * address without an account is counted in the same way; the answers are equal.
+ *
+ * A stranger who keeps guessing keeps the account waiting. The owner's browsers do not wait with it: a browser that has
+ * signed in before holds a cookie for this account and has a count of its own, which no other browser reaches. The cookie
+ * opens nothing. https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
+ */
+export class PasswordBackoff {
+  readonly #db: Db
+  readonly #key: Buffer
+  readonly #cookieName: string
+  readonly #secure: string
+
+  constructor({ db, key, isHttps }: { db: Db; key: Buffer; isHttps: boolean }) {
+    this.#db = db
+    this.#key = key
+    this.#cookieName = isHttps ? '__Secure-postern.device' : 'postern.device'
+    this.#secure = isHttps ? 'Secure; ' : ''
+  }
+
+  /** Tries the password that `attempt` has, unless it has to wait. With the cookie to set when it was right. */
+  async attempt<T>(
+    email: string,
+    cookies: string | undefined,
+    attempt: () => Promise<T>,
+  ): Promise<{ answer: T; cookie: string }> {
+    const account = email.toLowerCase()
+    const device = this.#deviceIn(cookies, account)
+    const digest = this.#digest(device === undefined ? `account/${account}` : `count/${account}/${device}`)
+    await this.#count(digest, account)
+    try {
+      const answer = await attempt()
+      await this.#db.transaction((tx) => forgetFailures(tx, digest))
+      return { answer, cookie: this.#cookieFor(account, device ?? randomBytes(16).toString('base64url')) }
+    } catch (error) {
+      const isWrong = error instanceof PosternError && error.code === 'unauthenticated'
+      if (!isWrong) await this.#db.transaction((tx) => uncountAttempt(tx, digest))
+      throw error
+    }
+  }
+
+  async #count(digest: Buffer, account: string): Promise<void> {
+    const wait = await this.#db.transaction(async (tx) =>
+      (await countAttempt(tx, digest, account)) ? undefined : secondsToWait(tx, digest),
+    )
+    if (wait === undefined) return
+    throw new PosternError('rate_limited', 'Too many attempts. Wait before you try again.', {
+      retryAfterSeconds: wait,
+    })
+  }
+
+  #deviceIn(cookies: string | undefined, account: string): string | undefined {
+    const [, device, proof] =
+      new RegExp(`(?:^|; *)${this.#cookieName}=([\\w-]{22})\\.([\\w-]{43})(?:;|$)`).exec(cookies ?? '') ?? []
+    if (device === undefined || proof === undefined) return undefined
+    const expected = this.#digest(`device/${account}/${device}`)
+    return timingSafeEqual(Buffer.from(proof, 'base64url'), expected) ? device : undefined
+  }
+
+  #cookieFor(account: string, device: string): string {
+    const proof = this.#digest(`device/${account}/${device}`).toString('base64url')
+    return `${this.#cookieName}=${device}.${proof}; Max-Age=${cookieSeconds}; Path=/v1/auth; HttpOnly; ${this.#secure}SameSite=Strict`
+  }
+
+  #digest(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest()
+  }
+}
+
+const cookieSeconds = 180 * 24 * 60 * 60
+
+/** From the newest of the secrets that protect sessions. With another one counts begin anew. */
+export const backoffKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
+  Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern sign-in backoff', 32))
+
+/** Rows of addresses without an account. Each took a password to be hashed; at most so many are kept. */
+const usualUnknownKept = 100_000
+
+export const purgeFailures = async (tx: Tx, unknownKept = usualUnknownKept): Promise<number> =>
+  Math.max(
+    await deleteOldFailures(tx, purgedAtOnce),
+    await deleteUnknownBeyond(tx, unknownKept, purgedAtOnce),
+  )

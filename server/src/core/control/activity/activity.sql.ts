@@ -1,0 +1,185 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+
+/** A chain per project, or one per user. The two kinds have tables of the same form. */
+export type Kind = 'project' | 'user'
+
+const names = {
+  project: {
+    owner: sql.ref('project_id'),
+    rows: sql.table('control.project_activity'),
+    heads: sql.table('control.project_activity_heads'),
+    people: sql.table('control.project_activity_people'),
+  },
+  user: {
+    owner: sql.ref('user_id'),
+    rows: sql.table('control.user_activity'),
+    heads: sql.table('control.user_activity_heads'),
+    people: sql.table('control.user_activity_people'),
+  },
+} as const
+
+/** The end of a chain, which is this transaction's until it is over. */
+export interface End {
+  seq: number
+  hash: string
+  at: string
+}
+
+export async function lockEnd(tx: Tx, kind: Kind, owner: number): Promise<End> {
+  const { rows } = await (kind === 'project'
+    ? sql<End>`select * from control.lock_project_activity(${owner})`
+    : sql<End>`select * from control.lock_user_activity(${owner})`
+  ).execute(tx)
+  const [end] = rows
+  if (!end) throw new Error(`the activity of ${kind} ${owner} has no head`)
+  return end
+}
+
+export async function append(tx: Tx, kind: Kind, entry: object, people: readonly object[]): Promise<void> {
+  const [row, beside] = [JSON.stringify(entry), JSON.stringify(people)]
+  await (kind === 'project'
+    ? sql`select control.append_project_activity(${row}::jsonb, ${beside}::jsonb)`
+    : sql`select control.append_user_activity(${row}::jsonb, ${beside}::jsonb)`
+  ).execute(tx)
+}
+
+/** Whether the act of this request is in the project's chain. */
+export async function isRecorded(tx: ReadTx, projectId: number, requestId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from control.project_activity where project_id = ${projectId} and request_id = ${requestId}`.execute(
+    tx,
+  )
+  return rows.length > 0
+}
+
+export async function admitAttempt(
+  tx: Tx,
+  userId: number,
+  most: number,
+): Promise<{ is_recorded: boolean; unrecorded: number }> {
+  const { rows } = await sql<{ is_recorded: boolean; unrecorded: number }>`
+    select * from control.admit_attempt(${userId}, ${most})`.execute(tx)
+  return rows[0] ?? { is_recorded: false, unrecorded: 0 }
+}
+
+/** Whether this hour has a row of an attempt with the right password, whose second factor was to follow. */
+export async function hasSucceeded(tx: ReadTx, userId: number, operation: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from control.user_activity
+     where user_id = ${userId} and operation = ${operation} and at >= date_trunc('hour', postern.now(), 'UTC')
+       and after @> '{"outcome": "success", "second_factor_required": true}' limit 1`.execute(tx)
+  return rows.length > 0
+}
+
+/** In UTC whatever the session's settings, with what microseconds there are: as it is hashed. */
+const instant = (at: RawBuilder<unknown>) => sql<string>`(to_json(${at} at time zone 'UTC') #>> '{}') || 'Z'`
+
+export interface Person {
+  part: string
+  salt: string
+  email: string | null
+  ip: string | null
+  user_agent: string | null
+}
+
+export interface ActivityRow {
+  owner: number
+  seq: number
+  at: string
+  actor_type: string
+  actor_id: number | null
+  actor_digest: string
+  request_id: string
+  operation: string
+  resource_type: string
+  resource_id: string | null
+  before: object | null
+  after: object | null
+  prev_hash: string
+  hash: string
+  people: Person[]
+}
+
+const columns = (kind: Kind) => {
+  const { owner, people } = names[kind]
+  return sql`activity.${owner} as owner, activity.seq, ${instant(sql`activity.at`)} as at, activity.actor_type,
+    activity.actor_id, encode(activity.actor_digest, 'hex') as actor_digest, activity.request_id, activity.operation,
+    activity.resource_type, activity.resource_id, activity.before, activity.after,
+    encode(activity.prev_hash, 'hex') as prev_hash, encode(activity.hash, 'hex') as hash,
+    coalesce((select json_agg(json_build_object('part', people.part, 'salt', encode(people.salt, 'hex'),
+                'email', people.email, 'ip', people.ip, 'user_agent', people.user_agent) order by people.part)
+      from ${people} as people where people.${owner} = activity.${owner} and people.seq = activity.seq), '[]') as people`
+}
+
+/** Newest first. */
+export async function listNewest(
+  tx: ReadTx,
+  kind: Kind,
+  owner: number,
+  { limit, beforeSeq }: { limit: number; beforeSeq: number },
+): Promise<ActivityRow[]> {
+  const { rows } = await sql<ActivityRow>`
+    select ${columns(kind)} from ${names[kind].rows} as activity
+     where activity.${names[kind].owner} = ${owner} and activity.seq < ${beforeSeq}
+     order by activity.seq desc limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** Oldest first, for verification. */
+export async function listFrom(
+  tx: ReadTx,
+  kind: Kind,
+  owner: number,
+  { limit, afterSeq }: { limit: number; afterSeq: number },
+): Promise<ActivityRow[]> {
+  const { rows } = await sql<ActivityRow>`
+    select ${columns(kind)} from ${names[kind].rows} as activity
+     where activity.${names[kind].owner} = ${owner} and activity.seq > ${afterSeq}
+     order by activity.seq limit ${limit}`.execute(tx)
+  return rows
+}
+
+export interface HeadRow {
+  owner: number
+  seq: number
+  hash: string
+  purged_seq: number
+  purged_hash: string
+}
+
+export async function listHeads(
+  tx: ReadTx,
+  kind: Kind,
+  { limit, afterOwner, owner }: { limit: number; afterOwner: number; owner?: number },
+): Promise<HeadRow[]> {
+  const { owner: column, heads } = names[kind]
+  const { rows } = await sql<HeadRow>`
+    select ${column} as owner, seq, encode(hash, 'hex') as hash, purged_seq, encode(purged_hash, 'hex') as purged_hash
+      from ${heads} where ${column} > ${afterOwner}
+           ${owner === undefined ? sql`` : sql`and ${column} = ${owner}`}
+     order by ${column} limit ${limit}`.execute(tx)
+  return rows
+}
+
+export async function purgeRows(
+  tx: Tx,
+  kind: Kind,
+  { days, most, atMost }: { days: number; most: number; atMost: number },
+): Promise<number> {
+  const { rows } = await sql<{ purged: number }>`
+    select control.purge_activity(${kind}, make_interval(days => ${days}), ${most}, ${atMost}) as purged`.execute(
+    tx,
+  )
+  return rows[0]?.purged ?? 0
+}
+
+/** What is kept beside the chains under an address. */
+export async function deletePerson(tx: Tx, email: string): Promise<number> {
+  let deleted = 0n
+  for (const { people } of Object.values(names)) {
+    const { numAffectedRows } = await sql`delete from ${people} where lower(email) = ${email}`.execute(tx)
+    deleted += numAffectedRows ?? 0n
+  }
+  return Number(deleted)
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ReadTx, UnscopedDb } from '../../../platform/db/db.ts'
+import { fixtures } from '../../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { signedIn } from '../../../testing/harness/client.ts'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { KeyLookUps } from './batched-key-lookup.ts'
+import { hashOf, newSecret } from './secret.ts'
+
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeApiKey } = fixtures(database, admin)
+const mail = openDatabase(database).as('mail')
+const { id: projectId } = await makeProject()
+
+/** Counts the queries that were answered, and lets each of them go on only when it is told to. */
+function counted(hold?: Promise<unknown>) {
+  let queries = 0
+  const db: UnscopedDb = {
+    transaction: (work) => mail.transaction(work),
+    rehearse: (work) => mail.rehearse(work),
+    read: (work) => mail.read(work),
+    async glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
+      const answer = await mail.glance(query)
+      queries++
+      await hold
+      return answer
+    },
+  }
+  return { lookUps: new KeyLookUps(db), queries: () => queries }
+}
+
+const unknown = () => hashOf(newSecret('live'))
+
+describe('look-ups of keys', () => {
+  test('that are asked for together are one query, and each has its own answer', async () => {
+    const keys = await Promise.all([1, 2, 3].map(() => makeApiKey(projectId)))
+    const { lookUps, queries } = counted()
+    const asked = [...keys.map(({ secret }) => hashOf(secret)), unknown(), hashOf(keys[0]?.secret ?? '')]
+    const found = await Promise.all(asked.map((hash) => lookUps.find(hash)))
+    const [first, second, third] = keys.map(({ resource }) => resource.id)
+    assert.deepEqual(
+      found.map((key) => key?.id),
+      [first, second, third, undefined, first],
+    )
+    assert.equal(queries(), 1)
+    assert.ok(found.every((key) => !(key && 'secret_hash' in key)))
+  })
+
+  test('are answered by a query that began after they were asked for', async () => {
+    const { resource, secret } = await makeApiKey(projectId)
+    const go = Promise.withResolvers<void>()
+    const { lookUps, queries } = counted(go.promise)
+    const before = [lookUps.find(hashOf(secret))]
+    while (queries() < 1) await new Promise((resolve) => setImmediate(resolve))
+    before.push(lookUps.find(hashOf(secret)))
+    while (queries() < 2) await new Promise((resolve) => setImmediate(resolve))
+    await admin.delete(`/projects/${projectId}/api-keys/${resource.id}`, { reason: 'Found in a repository' })
+    const after = lookUps.find(hashOf(secret))
+    go.resolve()
+    assert.deepEqual(
+      (await Promise.all(before)).map((key) => key?.id),
+      [resource.id, resource.id],
+    )
+    assert.equal(await after, undefined)
+    assert.equal(queries(), 3)
+  })
+
+  test('that fail tell everybody who asked, and the next ones are asked again', async () => {
+    let isBroken = true
+    const broken = new KeyLookUps({
+      ...mail,
+      glance: async (query) => {
+        if (isBroken) throw new Error('away')
+        return mail.glance(query)
+      },
+    } as UnscopedDb)
+    const asked = [broken.find(unknown()), broken.find(unknown())]
+    for (const one of asked) await assert.rejects(one, /away/)
+    isBroken = false
+    assert.equal(await broken.find(unknown()), undefined)
+  })
+})

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+
+/**
+ * What the audit is hashed over. Whoever wants to check a chain without this program needs SHA-256 and
+ * canonical JSON (RFC 8785):
+ *
+ *   hash of a row        = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
+ *   hash of a checkpoint = SHA-256(prev_hash ‖ canonical JSON of {id, at, heads, key_id})
+ *   digest of a person   = SHA-256(salt ‖ canonical JSON of the other columns of audit_people)
+ *
+ * In that JSON a binary column is text in lower-case hexadecimal digits, a transaction's number is text, and
+ * a time is text as in 2026-11-14T09:30:00.123456Z, without zeros at the end of the fraction.
+ */
+export interface RowContent {
+  chain: number
+  seq: number
+  id: number
+  at: string
+  actor_id: number
+  actor_digest: string
+  subject_digest: string | null
+  request_id: string
+  operation: string
+  project_id: number | null
+  resource_type: string
+  resource_id: string
+  reason: string | null
+  before: object | null
+  after: object | null
+  related: object[] | null
+  limit_exception: object | null
+  xid: string
+}
+
+export interface PersonContent {
+  audit_id: number
+  /** `actor`, `subject`, or the path of an address in the row (addresses.ts). */
+  part: string
+  project_id: number | null
+  email: string | null
+  name: string | null
+  ip: string | null
+  user_agent: string | null
+}
+
+/** The end of a chain, as a checkpoint names it. */
+export interface Head {
+  chain: number
+  seq: number
+  hash: string
+}
+
+export interface CheckpointContent {
+  id: number
+  at: string
+  heads: Head[]
+  key_id: string
+}
+
+/** What the first row of a chain, and the first checkpoint, follow on. */
+export const genesis = '00'.repeat(32)
+
+/** Also of the chains of customers' activity (core/control/activity). */
+export const hashOf = (first: string, content: object): string =>
+  createHash('sha256')
+    .update(first, 'hex')
+    .update(canonicalize(content) ?? '')
+    .digest('hex')
+
+export const rowHash = (prevHash: string, content: RowContent): string => hashOf(prevHash, content)
+
+export const personDigest = (salt: string, content: PersonContent): string => hashOf(salt, content)
+
+export const checkpointHash = (prevHash: string, content: CheckpointContent): string =>
+  hashOf(prevHash, content)

@@ -1,0 +1,72 @@
+import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import { purgedAtOnce } from '../../../platform/db/purge.ts'
+import { type Denial, deleteOldDenials, selectDenials, upsertDenial } from './denials.sql.ts'
+
+/**
+ * Refusals of signed-in users: counted per actor, operation, error and minute, so that somebody who hammers at a
+ * door fills no table. Not chained, and gone after 90 days.
+ */
+const keptDays = 90
+
+/**
+ * Counts in the table, and what arrives while a row is being written goes together into the next write: a hundred
+ * refusals at once do not queue for one row with a connection each.
+ */
+export class DenialCounter {
+  readonly #db: Db
+  readonly #waiting = new Map<string, { denial: Denial; count: number; written: Promise<void> }>()
+  readonly #writing = new Map<string, Promise<unknown>>()
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** Done when the refusal is in the table. */
+  count(denial: Denial): Promise<void> {
+    const key = JSON.stringify([denial.actorId, denial.operation, denial.error])
+    const waiting = this.#waiting.get(key)
+    if (waiting) {
+      waiting.denial = denial
+      waiting.count++
+      return waiting.written
+    }
+    const before = this.#writing.get(key) ?? Promise.resolve()
+    const written = before.catch(() => {}).then(() => this.#write(key))
+    this.#waiting.set(key, { denial, count: 1, written })
+    this.#writing.set(key, written)
+    return written
+  }
+
+  async #write(key: string): Promise<void> {
+    const batch = this.#waiting.get(key)
+    this.#waiting.delete(key)
+    if (!batch) return
+    try {
+      await this.#db.transaction((tx) => upsertDenial(tx, batch.denial, batch.count))
+    } finally {
+      if (this.#writing.get(key) === batch.written) this.#writing.delete(key)
+    }
+  }
+}
+
+export type DenialRow = Awaited<ReturnType<typeof selectDenials>>[number]
+
+/** Newest first. */
+export const listDenials = (
+  tx: ReadTx,
+  query: { actorId?: number | undefined; limit: number; beforeId?: number | undefined },
+): Promise<DenialRow[]> => selectDenials(tx, query)
+
+export const denialView = (row: DenialRow) => ({
+  id: row.id,
+  minute: row.minute.toISOString(),
+  actor_id: row.actor_id,
+  operation: row.operation,
+  error: row.error,
+  project_id: row.project_id,
+  count: row.count,
+  last_request_id: row.last_request_id,
+})
+
+/** How many rows went. */
+export const purgeDenials = (tx: Tx): Promise<number> => deleteOldDenials(tx, keptDays, purgedAtOnce)

@@ -1,0 +1,55 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../../platform/db/db.ts'
+import { genesis, type PersonContent, type RowContent } from './chain.ts'
+import { instant } from './rendered.sql.ts'
+
+/** The place at the end of a chain, which nobody else can take until the transaction is over. */
+export interface Place {
+  seq: number
+  hash: string
+  id: number
+  at: string
+  xid: string
+}
+
+/** Undefined while the chain has no head row. */
+export async function lockHead(tx: Tx, chain: number): Promise<Place | undefined> {
+  const { rows } = await sql<Place>`
+    select seq, encode(hash, 'hex') as hash, nextval('control.audit_id_seq') as id,
+           ${instant(sql`postern.now()`)} as at, pg_current_xact_id()::text as xid
+      from control.audit_heads where chain = ${chain} for update`.execute(tx)
+  return rows[0]
+}
+
+export async function insertHead(tx: Tx, chain: number): Promise<void> {
+  await sql`insert into control.audit_heads (chain, seq, hash) values (${chain}, 0, decode(${genesis}, 'hex'))
+    on conflict do nothing`.execute(tx)
+}
+
+const json = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
+
+/** One statement: the row, the personal data beside it, and the head that now points at it. */
+export async function appendRow(
+  tx: Tx,
+  row: RowContent & { prev_hash: string; hash: string },
+  people: (PersonContent & { salt: string })[],
+): Promise<void> {
+  const persons = people.map(
+    (person) => sql`(${person.audit_id}, ${person.part}, ${person.project_id}, decode(${person.salt}, 'hex'),
+      ${person.email}, ${person.name}, ${person.ip}, ${person.user_agent})`,
+  )
+  await sql`
+    with head as (
+      update control.audit_heads set seq = ${row.seq}, hash = decode(${row.hash}, 'hex') where chain = ${row.chain}
+    ), persons as (
+      insert into control.audit_people (audit_id, part, project_id, salt, email, name, ip, user_agent)
+      values ${sql.join(persons)}
+    )
+    insert into control.audit (chain, seq, id, at, actor_id, actor_digest, subject_digest, request_id, operation,
+      project_id, resource_type, resource_id, reason, before, after, related, limit_exception, xid, prev_hash, hash)
+    values (${row.chain}, ${row.seq}, ${row.id}, ${row.at}, ${row.actor_id}, decode(${row.actor_digest}, 'hex'),
+      decode(${row.subject_digest}, 'hex'), ${row.request_id}, ${row.operation}, ${row.project_id},
+      ${row.resource_type}, ${row.resource_id}, ${row.reason}, ${json(row.before)}, ${json(row.after)},
+      ${json(row.related)}, ${json(row.limit_exception)}, ${row.xid}, decode(${row.prev_hash}, 'hex'),
+      decode(${row.hash}, 'hex'))`.execute(tx)
+}

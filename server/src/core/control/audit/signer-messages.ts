@@ -1,0 +1,69 @@
+import Type, { type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { askLine } from '../../../platform/net/line-socket.ts'
+import type { CheckpointContent } from './chain.ts'
+
+/**
+ * What `postern signer` is asked, and what it answers: one JSON object in a line each. The worker proposes a checkpoint;
+ * the signer answers with the one it has signed under that number, which is the proposal unless it has signed another
+ * before, or says why it signs none.
+ */
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+const Proposal = Type.Object(
+  {
+    type: Type.Literal('sign'),
+    id: Count,
+    at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,15}Z$' }),
+    heads: Type.Array(
+      Type.Object({ chain: Count, seq: Count, hash: Hash }, { additionalProperties: false }),
+      { minItems: 1, maxItems: 5000 },
+    ),
+    prev_hash: Hash,
+  },
+  { additionalProperties: false },
+)
+
+const Request = Type.Union([
+  Proposal,
+  Type.Object({ type: Type.Literal('status') }, { additionalProperties: false }),
+])
+
+export type Proposal = Static<typeof Proposal>
+export type SignerRequest = Static<typeof Request>
+
+export type SignedCheckpoint = CheckpointContent & { prev_hash: string; hash: string; signature: string }
+
+export type SignerAnswer =
+  | { type: 'signed'; checkpoint: SignedCheckpoint }
+  | { type: 'status'; public_key: string; last: { id: number; hash: string } | null }
+  | { type: 'refused'; reason: string }
+
+/** 5000 heads are some 600 KB. */
+const lineBytes = 2 ** 20
+
+/** How long the side that listens waits for a request. */
+export const requestLimits = { lineBytes, timeoutMs: 10_000 }
+
+// The signer reads the new rows. Where that takes longer it goes on, and the next proposal gets what it has signed.
+const answerLimits = { lineBytes, timeoutMs: 30_000 }
+
+/** Undefined for anything else than a request. */
+export function readRequest(line: string): SignerRequest | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return Value.Check(Request, value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What it says is believed as far as its signature holds. */
+export async function askSigner(socket: string, request: SignerRequest): Promise<SignerAnswer> {
+  try {
+    return JSON.parse(await askLine(socket, JSON.stringify(request), answerLimits)) as SignerAnswer
+  } catch (error) {
+    throw new Error(`the signer at ${socket} cannot be used: ${(error as Error).message}`, { cause: error })
+  }
+}

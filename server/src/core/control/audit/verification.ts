@@ -1,0 +1,240 @@
+import { access } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CheckedCheckpoint, CheckpointVerifier } from './checkpoint-verifier.ts'
+import type { Read } from './export-files.ts'
+import { lineOfFile } from './export-lines.ts'
+import { badFile, type FirstBad } from './findings.ts'
+import type { VerifyingKeys } from './keys.ts'
+import { linesOf } from './text-file.ts'
+import { ChainVerifier } from './verifier.ts'
+
+/**
+ * Whether the audit is as it was written. What this proves, and what it cannot, is told in
+ * docs/operations/audit.md.
+ */
+export interface Verification {
+  ok: boolean
+  /** Whether a known key has signed any of it. Hashes alone agree with each other for whoever has computed them. */
+  signed: boolean
+  rows: number
+  chains: number
+  checkpoints: number
+  erased: number
+  first_bad: FirstBad | null
+  notes: string[]
+}
+
+export interface VerifyOptions {
+  /** None: signatures are not checked. */
+  keys: VerifyingKeys
+  /** The file that checkpoints are also written to, or a copy of it. */
+  checkpointFile?: string | undefined
+  /** A signer writes the file: its last checkpoint may be on its way to the database. */
+  isFileFirst?: boolean | undefined
+  onProgress?: ((rows: number) => void) | undefined
+  /** Nobody waits for the outcome any more. */
+  signal?: AbortSignal | undefined
+}
+
+/** What is verified: the database, or exports of it. */
+export interface Source {
+  name: string
+  onlyChain: number | undefined
+  checkpoints: AsyncIterable<Read>
+  rows: AsyncIterable<Read>
+  /** Of a checkpoint in the file that was not among `checkpoints`: whether it is there by now. */
+  holdsByNow: (checkpoint: CheckedCheckpoint) => Promise<boolean>
+  /** Or whether the source is older, so that it cannot tell. */
+  isLater: (checkpoint: CheckedCheckpoint) => boolean
+  /** And whether it ought to have been there. */
+  shouldHold: (checkpoint: CheckedCheckpoint) => boolean
+  /** Before the rows, after the checkpoints. */
+  begin: (chains: ChainVerifier) => Promise<void>
+  finish: (chains: ChainVerifier) => Promise<FirstBad | null>
+  /** What is missing of people against the erasures on record; not asked where only one chain was read. */
+  checkErased: (chains: ChainVerifier) => Promise<{ bad?: FirstBad; note?: string }>
+}
+
+/** What the file gave besides its checkpoints. */
+interface FileReport {
+  /** That something is not there is told after the rows, because a missing row says more. */
+  lacking: FirstBad | null
+  notes: string[]
+  isSigned: boolean
+}
+
+export async function verify(source: Source, options: VerifyOptions): Promise<Verification> {
+  const chains = new ChainVerifier(source.onlyChain)
+  const checkpoints = new CheckpointVerifier(options.keys, source.name, { mayBeginLater: false })
+  const file: FileReport = { lacking: null, notes: [], isSigned: false }
+  const people: { bad?: FirstBad; note?: string } = {}
+  const first_bad =
+    (await checkCheckpoints(source, checkpoints, chains)) ??
+    (await checkFile(source, options, checkpoints, chains, file)) ??
+    (await checkRows(source, chains, options)) ??
+    (await source.finish(chains)) ??
+    file.lacking ??
+    chains.doubt ??
+    Object.assign(people, await checkErased(source, chains)).bad ??
+    null
+  return {
+    ok: first_bad === null,
+    signed: checkpoints.isSigned || file.isSigned,
+    rows: chains.rows,
+    chains: chains.chains.length,
+    checkpoints: checkpoints.hashes.size,
+    erased: chains.erased,
+    first_bad,
+    notes: [
+      ...file.notes,
+      ...notesOn(source, options, checkpoints, chains),
+      ...(people.note === undefined ? [] : [people.note]),
+    ],
+  }
+}
+
+async function checkCheckpoints(
+  { checkpoints }: Source,
+  verifier: CheckpointVerifier,
+  chains: ChainVerifier,
+): Promise<FirstBad | null> {
+  for await (const line of checkpoints) {
+    const read = 'bad' in line ? line : verifier.take(line)
+    const bad = 'bad' in read ? read.bad : chains.expectSigned(read)
+    if (bad) return bad
+  }
+  return verifier.end()
+}
+
+/** The file against the checkpoints read so far. What it has beyond them is expected of the rows too. */
+async function checkFile(
+  source: Source,
+  { checkpointFile: path, keys, isFileFirst }: VerifyOptions,
+  known: CheckpointVerifier,
+  chains: ChainVerifier,
+  report: FileReport,
+): Promise<FirstBad | null> {
+  if (path === undefined) return null
+  const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
+  let lackingId = 0
+  let lastId = 0
+  for await (const line of linesOfFile(path, report, known.hashes.size > 0)) {
+    const read = 'bad' in line ? line : verifier.take(line)
+    if ('bad' in read) return read.bad
+    lastId = read.id
+    if (verifier.hashes.size === 1 && read.id > 1) {
+      report.notes.push(
+        `${path} begins with checkpoint ${read.id}: of the earlier ones it has kept nothing. ` +
+          'An older file ought to be kept elsewhere; otherwise it was removed, or none was configured then.',
+      )
+    }
+    const there = known.hashes.get(read.id)
+    if (there === read.hash) continue
+    if (there !== undefined) {
+      return badFile(`Checkpoint ${read.id} is not the one in ${path}: it was replaced.`)
+    }
+    if (source.isLater(read)) {
+      report.notes.push(
+        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; left out.`,
+      )
+      break
+    }
+    if (source.shouldHold(read) && !(await source.holdsByNow(read))) {
+      if (!report.lacking) lackingId = read.id
+      report.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
+    }
+    const bad = chains.expectSigned(read)
+    if (bad) return bad
+  }
+  report.isSigned = verifier.isSigned
+  if (isFileFirst && report.lacking && lackingId === lastId) {
+    report.lacking = null
+    report.notes.push(
+      `Checkpoint ${lastId} is in ${path} and not in the database yet: the next one puts it there.`,
+    )
+  }
+  if (verifier.hashes.size === 0 && known.hashes.size > 0 && report.notes.length === 0) {
+    report.lacking ??= badFile(
+      `${path} is not there or is empty, although there are checkpoints: it was removed, or is only just configured.`,
+    )
+  }
+  return verifier.end()
+}
+
+async function* linesOfFile(path: string, { notes }: FileReport, isExpected: boolean): AsyncGenerator<Read> {
+  try {
+    if (!(await appears(path, isExpected ? appearingTries : 1))) return
+    for await (const { text, isTorn } of linesOf(path)) {
+      if (isTorn) {
+        notes.push(`The last line of ${path} is incomplete; the next checkpoint finishes it.`)
+        return
+      }
+      yield lineOfFile(text) ?? {
+        bad: badFile(`${path} holds a line that is no JSON: ${text.slice(0, 80)}`),
+      }
+    }
+  } catch (error) {
+    yield { bad: badFile(`${path} cannot be read: ${(error as Error).message}.`) }
+  }
+}
+
+const appearingTries = 10
+const appearingPauseMs = 200
+
+/** The very first checkpoint is in the database a moment before there is a file. */
+async function appears(path: string, tries: number): Promise<boolean> {
+  for (let tried = 1; ; tried++) {
+    try {
+      await access(path)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      if (tried === tries) return false
+      await sleep(appearingPauseMs)
+    }
+  }
+}
+
+const progressEvery = 1000
+
+async function checkRows(
+  { rows, begin }: Source,
+  chains: ChainVerifier,
+  { onProgress, signal }: VerifyOptions,
+): Promise<FirstBad | null> {
+  await begin(chains)
+  for await (const line of rows) {
+    if (signal?.aborted) return badFile('The verification was stopped before its end.')
+    const bad = 'bad' in line ? line.bad : chains.take(line)
+    if (bad) return bad
+    if (chains.rows % progressEvery === 0) onProgress?.(chains.rows)
+  }
+  return chains.end()
+}
+
+async function checkErased(
+  { onlyChain, checkErased }: Source,
+  chains: ChainVerifier,
+): Promise<{ bad?: FirstBad; note?: string }> {
+  if (onlyChain === undefined) return checkErased(chains)
+  if (chains.erased === 0) return {}
+  return { note: 'Whether each erasure is on record shows only when all chains are verified together.' }
+}
+
+function notesOn(
+  { onlyChain }: Source,
+  { keys, checkpointFile }: VerifyOptions,
+  checkpoints: CheckpointVerifier,
+  chains: ChainVerifier,
+): string[] {
+  const notes: string[] = []
+  if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was looked at.`)
+  if (keys.size === 0 && checkpoints.hashes.size > 0) {
+    notes.push('Signatures were not checked, because no public key was given.')
+  }
+  if (chains.uncovered > 0) notes.push(`${chains.uncovered} rows are covered by no checkpoint yet.`)
+  if (checkpointFile === undefined) {
+    notes.push('No checkpoint file was given: rows cut off together with their checkpoints would not show.')
+  }
+  return notes
+}

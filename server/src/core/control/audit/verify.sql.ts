@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import type { ReadTx } from '../../../platform/db/db.ts'
+
+/** A head, and the end of its chain as the rows have it. Text: a forged number may be larger than JavaScript's. */
+export interface HeadRow {
+  chain: string
+  seq: string
+  hash: string
+  last: string | null
+  isRight: boolean
+}
+
+export const headPageSize = 5000
+
+export async function readHeads(tx: ReadTx, after: string, chain: number | undefined): Promise<HeadRow[]> {
+  const { rows } = await sql<HeadRow>`
+    select heads.chain::text as chain, heads.seq::text as seq, encode(heads.hash, 'hex') as hash,
+           last.seq::text as last, coalesce(heads.seq = last.seq and heads.hash = last.hash, false) as "isRight"
+      from (select * from control.audit_heads where chain > ${after}::bigint
+               and ${chain === undefined ? sql`true` : sql`chain = ${chain}`}
+             order by chain limit ${headPageSize}) heads
+      left join lateral (select seq, hash from control.audit a where a.chain = heads.chain
+                          order by seq desc limit 1) last on true
+     order by heads.chain`.execute(tx)
+  return rows
+}
+
+/** The first of these chains that the table of heads does not know. */
+export async function findHeadless(tx: ReadTx, chains: number[]): Promise<number | undefined> {
+  const { rows } = await sql<{ chain: number }>`
+    select seen.chain from unnest(${chains}::bigint[]) as seen (chain)
+     where not exists (select from control.audit_heads heads where heads.chain = seen.chain)
+     order by seen.chain limit 1`.execute(tx)
+  return rows[0]?.chain
+}
+
+/** Of a checkpoint. */
+export async function findHash(tx: ReadTx, id: number): Promise<string | undefined> {
+  const { rows } = await sql<{ hash: string }>`
+    select encode(hash, 'hex') as hash from control.audit_checkpoints where id = ${id}`.execute(tx)
+  return rows[0]?.hash
+}
+
+/** How many times somebody was erased, by the rows that record it. */
+export async function countRecordedErasures(tx: ReadTx): Promise<number> {
+  const { rows } = await sql<{ erased: number }>`
+    select coalesce(sum((a.after ->> 'rows')::numeric), 0) as erased from control.audit a
+     where a.operation = 'audit.erase' and jsonb_typeof(a.after -> 'rows') = 'number'`.execute(tx)
+  return rows[0]?.erased ?? 0
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { nextStep, type Standing, warningDue } from './check-schedule.ts'
+import type { Result } from './evaluate-records.ts'
+
+const minute = 60
+const hour = 60 * minute
+const day = 24 * hour
+const daysMs = (days: number) => days * day * 1000
+
+interface Case {
+  from: Standing['status']
+  /** For how many days something has been missing; null: nothing is. */
+  days: number | null
+  /** For how many days DNS has given no answer. */
+  unanswered?: number
+  failed?: number
+  isKeyWaiting?: boolean
+  found: Result
+  to: Standing['status']
+  /** Null: only when asked. */
+  again: number | null
+}
+
+const cases: Case[] = [
+  // pending → verified
+  { from: 'pending', days: 0, found: 'complete', to: 'verified', again: day },
+  { from: 'pending', days: 13.9, failed: 40, found: 'complete', to: 'verified', again: day },
+  { from: 'pending', days: 40, found: 'complete', to: 'verified', again: day },
+  // pending: 1, 2, 4 … minutes, at most 6 hours
+  ...[1, 2, 4, 8, 16, 32, 64, 128, 256].map(
+    (minutes, failed): Case => ({
+      from: 'pending',
+      days: 0.5,
+      failed,
+      found: 'incomplete',
+      to: 'pending',
+      again: minutes * minute,
+    }),
+  ),
+  { from: 'pending', days: 2, failed: 9, found: 'incomplete', to: 'pending', again: 6 * hour },
+  { from: 'pending', days: 13.9, failed: 5000, found: 'incomplete', to: 'pending', again: 6 * hour },
+  // pending → failed after 14 days
+  { from: 'pending', days: 14, failed: 60, found: 'incomplete', to: 'failed', again: day },
+  { from: 'pending', days: 31, failed: 60, found: 'incomplete', to: 'failed', again: null },
+  // no answer moves nothing
+  { from: 'pending', days: 0, found: 'unknown', to: 'pending', again: minute },
+  { from: 'pending', days: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
+  { from: 'pending', days: 40, failed: 60, found: 'unknown', to: 'pending', again: day },
+  // verified
+  { from: 'verified', days: null, found: 'complete', to: 'verified', again: day },
+  { from: 'verified', days: 2, failed: 40, found: 'complete', to: 'verified', again: day },
+  { from: 'verified', days: null, isKeyWaiting: true, found: 'complete', to: 'verified', again: hour },
+  { from: 'verified', days: null, found: 'incomplete', to: 'verified', again: hour },
+  { from: 'verified', days: 2.9, failed: 60, found: 'incomplete', to: 'verified', again: hour },
+  { from: 'verified', days: null, found: 'unknown', to: 'verified', again: hour },
+  { from: 'verified', days: 100, failed: 5000, found: 'unknown', to: 'verified', again: hour },
+  // verified → failed after 14 days without an answer, and no other state
+  {
+    from: 'verified',
+    days: null,
+    unanswered: 13.9,
+    failed: 400,
+    found: 'unknown',
+    to: 'verified',
+    again: hour,
+  },
+  { from: 'verified', days: null, unanswered: 14, failed: 400, found: 'unknown', to: 'failed', again: day },
+  { from: 'pending', days: 20, unanswered: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
+  { from: 'failed', days: null, unanswered: 40, failed: 60, found: 'unknown', to: 'failed', again: day },
+  // verified → failed after 3 days
+  { from: 'verified', days: 3, failed: 70, found: 'incomplete', to: 'failed', again: day },
+  { from: 'verified', days: 100, failed: 5000, found: 'incomplete', to: 'failed', again: day },
+  // failed → verified
+  { from: 'failed', days: 3, found: 'complete', to: 'verified', again: day },
+  { from: 'failed', days: 400, found: 'complete', to: 'verified', again: day },
+  // failed: daily, until 30 days have gone by
+  { from: 'failed', days: 3, found: 'incomplete', to: 'failed', again: day },
+  { from: 'failed', days: 29.9, found: 'incomplete', to: 'failed', again: day },
+  { from: 'failed', days: 30, found: 'incomplete', to: 'failed', again: null },
+  { from: 'failed', days: 29.9, found: 'unknown', to: 'failed', again: day },
+  { from: 'failed', days: 30, found: 'unknown', to: 'failed', again: day },
+]
+
+const inWords = (seconds: number | null): string =>
+  seconds === null ? 'only when asked' : `again in ${seconds / minute} min`
+
+describe('the schedule of verification', () => {
+  for (const { from, days, unanswered = null, failed = 0, isKeyWaiting = false, found, to, again } of cases) {
+    const since =
+      (days === null ? '' : `, something missing for ${days} days`) +
+      (unanswered === null ? '' : `, no answer for ${unanswered} days`)
+    const waiting = isKeyWaiting ? ', a key waiting' : ''
+    test(`${from}${since}${waiting}, ${failed} looks in vain, ${found}: ${to}, ${inWords(again)}`, () => {
+      const standing = {
+        status: from,
+        failingForMs: days === null ? null : daysMs(days),
+        checksFailed: failed,
+        unansweredForMs: unanswered === null ? null : daysMs(unanswered),
+        isKeyWaiting,
+      }
+      for (let round = 0; round < 50; round++) {
+        const { status, delaySeconds } = nextStep(standing, found)
+        assert.equal(status, to)
+        if (again === null) assert.equal(delaySeconds, null)
+        else assert.ok(delaySeconds !== null && delaySeconds >= again && delaySeconds <= again * 1.1)
+      }
+    })
+  }
+
+  test('warns of a DNS without answers after 3 and 10 days and at the end, once each', () => {
+    const due = (days: number | null, warned: number) =>
+      warningDue(days === null ? null : daysMs(days), warned)
+    assert.deepEqual(
+      [
+        due(null, 0),
+        due(2.9, 0),
+        due(3, 0),
+        due(9.9, 3),
+        due(10, 3),
+        due(13.9, 10),
+        due(14, 10),
+        due(20, 14),
+      ],
+      [undefined, undefined, 3, undefined, 10, undefined, 14, undefined],
+    )
+    assert.equal(due(11, 0), 10, 'of two that are due, the later')
+  })
+
+  test('spreads looks out, so that those of one moment do not meet again', () => {
+    const standing: Standing = {
+      status: 'verified',
+      failingForMs: null,
+      checksFailed: 0,
+      unansweredForMs: null,
+      isKeyWaiting: false,
+    }
+    const delays = Array.from({ length: 200 }, () => nextStep(standing, 'complete').delaySeconds)
+    assert.ok(new Set(delays).size > 150)
+  })
+})

@@ -1,0 +1,417 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  needed,
+  recordOf,
+  recordsOf,
+  seen,
+  startStage,
+  startWorld,
+} from '../../../testing/harness/verification-harness.ts'
+import { checkDomain, checkDue } from './check.ts'
+
+/** The life of a domain by what the DNS and its provider show; two that want one name are in claims.test.ts. */
+const world = await startWorld()
+const { dns, ses, publish, withdraw } = world
+const stage = await startStage(world)
+const { admin, rows, look, show, settle, standing, makeRegistered, pathOf } = stage
+
+const minute = 60
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Each look is put off by a tenth more at most. */
+function assertAbout(actual: number | null, seconds: number): void {
+  assert.ok(
+    actual !== null && actual >= seconds - 1 && actual <= seconds * 1.1 + 1,
+    `${actual}, not ${seconds}`,
+  )
+}
+
+async function makeVerified(mta_provider: 'service' | 'ses' = 'service', on = stage) {
+  const domain = await on.makeRegistered(mta_provider)
+  await publish(...domain.dns_records)
+  if (mta_provider === 'ses') ses.setDkim(domain.name, 'SUCCESS')
+  const verified = await on.look(domain)
+  assert.equal(verified.status, 'verified', verified.last_check_error ?? '')
+  return verified
+}
+
+describe('a domain of our own MTAs', () => {
+  test('is verified once its records are published as they are shown, and each is seen as it comes', async () => {
+    const domain = await makeRegistered('service')
+    assert.equal(domain.identity.state, 'registered')
+    const none = await look(domain)
+    assert.deepEqual([none.status, none.verified_at], ['pending', null])
+    assert.deepEqual(seen(none), {
+      ownership: 'pending',
+      dkim: 'pending',
+      return_path: 'pending',
+      mx: 'pending',
+      dmarc: 'pending',
+    })
+    assert.equal(
+      none.last_check_error,
+      needed(domain)
+        .map(({ type, name }) => `The ${type} record ${name} is not there.`)
+        .join(' '),
+    )
+    assert.ok(none.last_checked_at)
+
+    await publish(recordOf(domain, 'ownership'))
+    assert.equal(seen(await look(domain))['ownership'], 'verified')
+
+    const wrong = { ...recordOf(domain, 'dkim'), value: 'v=DKIM1; k=rsa; p=AAAA' }
+    await publish(wrong)
+    const mistaken = await look(domain)
+    assert.deepEqual([mistaken.status, seen(mistaken)['dkim']], ['pending', 'failed'])
+    assert.match(mistaken.last_check_error ?? '', /_domainkey\.\S+ has another value\./)
+    await withdraw(wrong)
+    await publish(recordOf(domain, 'dkim'))
+    assert.equal(seen(await look(domain))['dkim'], 'verified')
+
+    await publish(recordOf(domain, 'return_path'))
+    const verified = await look(domain)
+    assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
+    assert.equal(verified.verified_at, verified.last_checked_at)
+    assert.deepEqual(seen(verified), {
+      ownership: 'verified',
+      dkim: 'verified',
+      return_path: 'verified',
+      mx: 'pending',
+      dmarc: 'pending',
+    })
+    const [key] = await rows.keys(domain.identity.id)
+    assert.equal(key?.state, 'active')
+
+    await publish(recordOf(domain, 'mx'), recordOf(domain, 'dmarc'))
+    const whole = await look(domain)
+    assert.ok(whole.dns_records.every(({ status }) => status === 'verified'))
+    assert.equal(whole.verified_at, verified.verified_at, 'it is verified since then')
+    assert.equal(whole.updated_at, domain.updated_at, 'no look changes the configuration')
+    assert.equal((await admin.get(pathOf(domain))).headers.get('etag'), '"1"')
+  })
+
+  test('is looked at less and less often while nothing comes, and not before it is due', async () => {
+    const on = await startStage(world)
+    const domain = await on.makeRegistered('service')
+    let offset = 0
+    for (let failed = 0; failed < 11; failed++) {
+      const deps = await on.later(`${offset} seconds`)
+      const before = (await on.show(domain)).last_checked_at
+      await checkDomain(deps, domain.project_id, domain.id)
+      const after = await on.show(domain)
+      assert.notEqual(after.last_checked_at, before, `look ${failed} is due`)
+      const { next_look_seconds, checks_failed } = await on.standing(domain)
+      assertAbout(next_look_seconds, Math.min(2 ** failed * minute, 6 * hour))
+      assert.equal(checks_failed, failed + 1)
+      assert.equal(await checkDue(deps, 100), 0, 'nothing is due right after a look')
+      await checkDomain(deps, domain.project_id, domain.id)
+      assert.deepEqual(await on.show(domain), after)
+      offset += Math.ceil(next_look_seconds ?? 0)
+    }
+    const nearlyThen = await on.later(`${offset - minute} seconds`)
+    assert.equal(await checkDue(nearlyThen, 100), 0)
+    assert.equal(await checkDue(await on.later(`${offset} seconds`), 100), 1)
+  })
+
+  test('that nothing comes of has failed after 14 days, and after 30 is looked at only when asked', async () => {
+    const on = await startStage(world)
+    const domain = await on.makeRegistered('service')
+    assert.equal((await on.look(domain, await on.later('13 days 23 hours'))).status, 'pending')
+    assert.equal((await on.look(domain, await on.later('14 days 1 minute'))).status, 'failed')
+    assertAbout((await on.standing(domain)).next_look_seconds, day)
+    const late = await on.later('31 days')
+    assert.equal((await on.look(domain, late)).status, 'failed')
+    assert.equal((await on.standing(domain)).next_look_seconds, null)
+    assert.equal(await checkDue(await on.later('300 days'), 100), 0)
+
+    await publish(...domain.dns_records)
+    assert.equal((await on.admin.post(`${pathOf(domain)}/verify`)).status, 200)
+    await checkDomain(await on.later('300 days'), domain.project_id, domain.id)
+    const verified = await on.show(domain)
+    assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
+  })
+
+  test('stays verified for three days without a record, then fails, and comes back with it', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('service', on)
+    assert.deepEqual((await on.standing(domain)).is_failing, false)
+    assertAbout((await on.standing(domain)).next_look_seconds, day)
+
+    const ownership = recordOf(domain, 'ownership')
+    await withdraw(ownership)
+    const missing = await on.look(domain)
+    assert.deepEqual([missing.status, missing.verified_at], ['verified', domain.verified_at])
+    assert.equal(seen(missing)['ownership'], 'failed')
+    assert.match(missing.last_check_error ?? '', /_postern\.\S+ is not there\./)
+    assert.equal((await on.standing(domain)).is_failing, true)
+    assertAbout((await on.standing(domain)).next_look_seconds, hour)
+
+    const stillThere = await on.look(domain, await on.later('2 days 23 hours'))
+    assert.deepEqual([stillThere.status, stillThere.verified_at], ['verified', domain.verified_at])
+    assertAbout((await on.standing(domain)).next_look_seconds, hour)
+
+    const failed = await on.look(domain, await on.later('3 days 1 minute'))
+    assert.deepEqual([failed.status, failed.verified_at], ['failed', null])
+    assertAbout((await on.standing(domain)).next_look_seconds, day)
+
+    await publish(ownership)
+    const back = await on.look(domain, await on.later('5 days'))
+    assert.deepEqual([back.status, back.last_check_error], ['verified', null])
+    assert.ok(back.verified_at && domain.verified_at && back.verified_at > domain.verified_at)
+    assert.deepEqual(await on.standing(domain), {
+      ...(await on.standing(domain)),
+      checks_failed: 0,
+      is_failing: false,
+    })
+  })
+
+  test('counts the three days anew when the record was there in between', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('service', on)
+    const ownership = recordOf(domain, 'ownership')
+    await withdraw(ownership)
+    await on.look(domain)
+    await publish(ownership)
+    assert.equal((await on.look(domain, await on.later('2 days'))).last_check_error, null)
+    await withdraw(ownership)
+    await on.look(domain, await on.later('2 days 1 hour'))
+    assert.equal((await on.look(domain, await on.later('4 days'))).status, 'verified')
+    assert.equal((await on.look(domain, await on.later('5 days 2 hours'))).status, 'failed')
+  })
+
+  test('is not moved by a DNS that cannot tell for less than 14 days, and then is verified no more', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('service', on)
+    const waiting = await on.makeRegistered('service')
+    await on.look(waiting)
+    await dns.breakZone('.')
+    try {
+      for (const offset of ['1 minute', '4 days', '13 days 23 hours']) {
+        const deps = await on.later(offset)
+        const { status, dns_records, last_check_error } = await on.look(domain, deps)
+        assert.deepEqual([status, dns_records], ['verified', domain.dns_records])
+        assert.match(last_check_error ?? '', /could not be looked up: .*SERVFAIL/)
+        assert.equal((await on.standing(domain)).is_failing, false)
+        assertAbout((await on.standing(domain)).next_look_seconds, hour)
+        assert.equal((await on.look(waiting, deps)).status, 'pending')
+      }
+      const deps = await on.later('14 days 2 minutes')
+      const { status, verified_at, dns_records } = await on.look(domain, deps)
+      assert.deepEqual([status, verified_at, dns_records], ['failed', null, domain.dns_records])
+      assertAbout((await on.standing(domain)).next_look_seconds, day)
+      assert.equal((await on.look(waiting, deps)).status, 'pending')
+    } finally {
+      await publish()
+    }
+    const back = await on.look(domain, await on.later('41 days'))
+    assert.deepEqual([back.status, back.last_check_error], ['verified', null])
+  })
+
+  test('counts the 14 days anew when DNS answered in between', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('service', on)
+    await dns.breakZone('.')
+    await on.look(domain)
+    await publish()
+    await on.look(domain, await on.later('10 days'))
+    await dns.breakZone('.')
+    try {
+      await on.look(domain, await on.later('11 days'))
+      assert.equal((await on.look(domain, await on.later('24 days 23 hours'))).status, 'verified')
+      assert.equal((await on.look(domain, await on.later('25 days 1 hour'))).status, 'failed')
+    } finally {
+      await publish()
+    }
+  })
+
+  test('is not moved by a DNS that does not answer', async () => {
+    const domain = await makeVerified()
+    await dns.pause()
+    try {
+      const { status, dns_records, last_check_error } = await look(domain)
+      assert.deepEqual([status, dns_records], ['verified', domain.dns_records])
+      assert.match(last_check_error ?? '', /no DNS server answered in time/)
+      assert.equal((await standing(domain)).is_failing, false)
+    } finally {
+      dns.resume()
+    }
+    assert.equal((await look(domain)).last_check_error, null)
+  })
+})
+
+describe('a DKIM key that is rotated', () => {
+  test('signs from the moment DNS shows it; the old one is destroyed and asked for no more', async () => {
+    const before = await makeVerified()
+    const { resource } = (await admin.post(`${pathOf(before)}/rotate`, { reason: 'Yearly' })).body
+    const [present, fresh] = recordsOf(resource, 'dkim')
+    assert.ok(present && fresh)
+
+    const waiting = await look(before)
+    assert.deepEqual([waiting.status, waiting.last_check_error], ['verified', null])
+    assert.equal(waiting.identity.selector, before.identity.selector)
+    assert.deepEqual(
+      recordsOf(waiting, 'dkim').map(({ status }) => status),
+      ['verified', 'pending'],
+    )
+    assertAbout((await standing(before)).next_look_seconds, hour)
+    assert.deepEqual(
+      (await rows.keys(before.identity.id)).map(({ state }) => state),
+      ['active', 'pending'],
+    )
+
+    await publish(fresh)
+    const after = await look(before)
+    assert.deepEqual([after.status, after.last_check_error], ['verified', null])
+    assert.equal(after.identity.selector, fresh.name.split('.')[0])
+    assert.deepEqual(recordsOf(after, 'dkim'), [{ ...fresh, status: 'verified' }])
+    assert.deepEqual(
+      (await rows.keys(before.identity.id)).map(({ state, sealed }) => [state, sealed !== null]),
+      [
+        ['retired', false],
+        ['active', true],
+      ],
+    )
+    assertAbout((await standing(before)).next_look_seconds, day)
+
+    await withdraw(present)
+    assert.equal((await look(before)).last_check_error, null, 'the old record may go')
+    assert.equal(after.verified_at, before.verified_at)
+  })
+
+  test('takes over also when the old record was taken away at once', async () => {
+    const before = await makeVerified()
+    const { resource } = (await admin.post(`${pathOf(before)}/rotate`, { reason: 'Leaked' })).body
+    const [present, fresh] = recordsOf(resource, 'dkim')
+    assert.ok(present && fresh)
+    await withdraw(present)
+    await publish(fresh)
+    const after = await look(before)
+    assert.deepEqual([after.status, after.last_check_error], ['verified', null])
+    assert.deepEqual(recordsOf(after, 'dkim'), [{ ...fresh, status: 'verified' }])
+  })
+
+  test('leaves a domain that was never verified to be verified by the new one alone', async () => {
+    const domain = await makeRegistered('service')
+    await publish(...domain.dns_records)
+    const { resource } = (await admin.post(`${pathOf(domain)}/rotate`, { reason: 'Before it began' })).body
+    const pending = await look(domain)
+    assert.deepEqual([pending.status, seen(pending)['dkim']], ['pending', 'pending'])
+    await publish(recordOf(resource, 'dkim'))
+    assert.equal((await look(domain)).status, 'verified')
+  })
+})
+
+describe('a domain of SES', () => {
+  test('has its three CNAME records once it is registered, and is verified by them, by its owner and by SES', async () => {
+    const domain = await makeRegistered('ses')
+    const aliases = recordsOf(domain, 'dkim')
+    assert.deepEqual(
+      aliases.map(({ type, name, value }) => [type, name, value]),
+      ses
+        .tokens(domain.name)
+        .map((token) => ['CNAME', `${token}._domainkey.${domain.name}`, `${token}.dkim.amazonses.com`]),
+    )
+    assert.ok(domain.identity.registered_at)
+    await publish(...aliases)
+    assert.match((await look(domain)).last_check_error ?? '', /_postern\.\S+ is not there\. SES has not seen/)
+
+    ses.setDkim(domain.name, 'SUCCESS')
+    const unowned = await look(domain)
+    assert.deepEqual(
+      [unowned.status, unowned.dns_records.filter(({ status }) => status === 'verified').length],
+      ['pending', 3],
+    )
+
+    ses.setDkim(domain.name, 'PENDING')
+    await publish(recordOf(domain, 'ownership'))
+    const unseen = await look(domain)
+    assert.deepEqual(
+      [unseen.status, unseen.last_check_error],
+      ['pending', 'SES has not seen the DKIM records yet. Its last check: HOST_NOT_FOUND.'],
+    )
+
+    await ses.checkDns(domain.name, stage.api.context.dns)
+    const verified = await look(domain)
+    assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
+  })
+
+  test('falls after the grace when SES takes its word back, and not while SES is silent', async () => {
+    const on = await startStage(world)
+    const domain = await makeVerified('ses', on)
+    ses.failNext('get', 'unavailable', 4)
+    for (const offset of ['1 day', '9 days']) {
+      const silent = await on.look(domain, await on.later(offset))
+      assert.equal(silent.status, 'verified')
+      assert.match(silent.last_check_error ?? '', /^The provider could not be asked/)
+      assert.equal((await on.standing(domain)).is_failing, false)
+    }
+    ses.setDkim(domain.name, 'TEMPORARY_FAILURE')
+    assert.equal((await on.look(domain, await on.later('10 days'))).status, 'verified')
+    assert.equal((await on.look(domain, await on.later('13 days 1 hour'))).status, 'failed')
+  })
+
+  test('that SES has lost is registered anew, and shows the records that SES now wants', async () => {
+    const domain = await makeVerified('ses')
+    const old = recordsOf(domain, 'dkim')
+    await deleteAtSes(domain.name)
+    const lost = await look(domain)
+    assert.deepEqual([lost.status, lost.identity.state], ['verified', 'registering'])
+    assert.match(lost.last_check_error ?? '', /SES does not have it\./)
+
+    const again = await settle(domain)
+    assert.deepEqual([again.identity.state, ses.has(domain.name)], ['registered', true])
+    assert.equal(again.identity.id, domain.identity.id)
+    const fresh = recordsOf(again, 'dkim')
+    assert.deepEqual(
+      fresh.map(({ value }) => value),
+      ses.tokens(domain.name).map((token) => `${token}.dkim.amazonses.com`),
+    )
+    assert.equal(fresh.filter(({ name }) => old.some((record) => record.name === name)).length, 0)
+
+    await withdraw(...old)
+    await publish(...fresh)
+    ses.setDkim(domain.name, 'SUCCESS')
+    assert.deepEqual((await look(domain)).last_check_error, null)
+  })
+
+  test('that SES has lost is registered anew for every project that has the name', async () => {
+    const one = await makeVerified('ses')
+    const other = await makeRegistered('ses', one.name)
+    assert.deepEqual(
+      recordsOf(one, 'dkim').map(({ value }) => value),
+      recordsOf(other, 'dkim').map(({ value }) => value),
+    )
+    await deleteAtSes(one.name)
+    await look(one)
+    await settle(one)
+    const wanted = ses.tokens(one.name).map((token) => `${token}.dkim.amazonses.com`)
+    for (const domain of [one, other]) {
+      const { identity, dns_records } = await show(domain)
+      assert.deepEqual(
+        recordsOf({ dns_records }, 'dkim').map(({ value }) => value),
+        wanted,
+      )
+      assert.equal(identity.state, 'registered')
+    }
+  })
+
+  test('that is not registered yet is neither moved nor asked for', async () => {
+    const project = await stage.makeProject()
+    const domain = await stage.makeDomain(project.id)
+    await publish(...domain.dns_records)
+    const calls = ses.calls.length
+    const looked = await look(domain)
+    assert.equal(looked.status, 'pending')
+    assert.equal(looked.last_check_error, 'The provider has not registered the domain yet.')
+    assert.equal(ses.calls.length, calls)
+  })
+
+  async function deleteAtSes(name: string): Promise<void> {
+    await stage.api.context.providers.ses?.deregister(name)
+    assert.equal(ses.has(name), false)
+  }
+})
+
+test('nothing went wrong that was only logged', () => assert.deepEqual(stage.errors(), []))

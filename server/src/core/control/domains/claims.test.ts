@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  type Domain,
+  recordOf,
+  recordsOf,
+  type Stage,
+  startStage,
+  startWorld,
+} from '../../../testing/harness/verification-harness.ts'
+import { checkDomain, checkDue } from './check.ts'
+
+/** Two projects that want one name, or a name below another's. */
+const world = await startWorld()
+const { ses, publish, withdraw } = world
+const stage = await startStage(world)
+const { database, deps, look, show, settle, makeRegistered } = stage
+
+const holders = (name: string, on: Stage = stage) =>
+  on.database.query<{ id: string }>(
+    `select id from control.domains where name = $1 and status = 'verified'`,
+    [name],
+  )
+
+/** Registered with SES, its DKIM records published and seen by SES; nobody has proved to own it. */
+async function makePair(name: string, on: Stage = stage): Promise<[Domain, Domain]> {
+  const one = await on.makeRegistered('ses', name)
+  const other = await on.makeRegistered('ses', name)
+  await publish(...recordsOf(one, 'dkim'))
+  ses.setDkim(name, 'SUCCESS')
+  return [one, other]
+}
+
+describe('a name that two projects want', () => {
+  test("is nobody's without an ownership record, whatever the provider says", async () => {
+    const pair = await makePair('nobody.example.com')
+    for (const domain of pair) {
+      const { status, last_check_error } = await look(domain)
+      assert.equal(status, 'pending')
+      assert.equal(last_check_error, 'The TXT record _postern.nobody.example.com is not there.')
+    }
+  })
+
+  test("is his whose ownership record is there, and the other's is not moved by it", async () => {
+    const [one, other] = await makePair('his.example.com')
+    await publish(recordOf(other, 'ownership'))
+    assert.equal((await look(one)).status, 'pending')
+    assert.equal((await look(other)).status, 'verified')
+    const { status, last_check_error } = await look(one)
+    assert.deepEqual(
+      [status, last_check_error],
+      ['pending', 'The TXT record _postern.his.example.com is not there.'],
+    )
+  })
+
+  test('has one holder when both publish: whoever was seen first', async () => {
+    const [one, other] = await makePair('both.example.com')
+    await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
+    assert.equal((await look(one)).status, 'verified')
+    const second = await look(other)
+    assert.deepEqual(
+      [second.status, second.last_check_error],
+      ['pending', 'Another project holds both.example.com as verified.'],
+    )
+    assert.equal(recordOf(second, 'ownership').status, 'verified')
+    assert.equal((await look(one)).status, 'verified', 'and goes on to be')
+  })
+
+  test('passes on when its holder lets it go by an edit, or by deletion', async () => {
+    for (const letGo of [
+      (domain: Domain) => stage.admin.patch(stage.pathOf(domain), { name: 'elsewhere.example.com' }),
+      (domain: Domain) => stage.admin.delete(stage.pathOf(domain), { reason: 'Given up' }),
+    ]) {
+      const name = `passed${Math.random().toString(16).slice(2)}.example.com`
+      const [one, other] = await makePair(name)
+      await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
+      await look(one)
+      assert.equal((await look(other)).status, 'pending')
+      assert.ok((await letGo(one)).status < 300)
+      await settle(other)
+      assert.equal(ses.has(name), true, 'SES keeps it for the other')
+      assert.equal((await look(other)).status, 'verified')
+    }
+  })
+
+  test('passes on when the record of its holder is gone for three days', async () => {
+    const on = await startStage(world)
+    const [one, other] = await makePair('fallen.example.com', on)
+    await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
+    await on.look(one)
+    await on.look(other)
+    await withdraw(recordOf(one, 'ownership'))
+    for (const offset of ['1 minute', '2 days 23 hours']) {
+      const deps = await on.later(offset)
+      assert.equal((await on.look(one, deps)).status, 'verified')
+      assert.equal((await on.look(other, deps)).status, 'pending')
+    }
+    const deps = await on.later('3 days 2 minutes')
+    assert.equal((await on.look(one, deps)).status, 'failed')
+    assert.equal((await on.look(other, deps)).status, 'verified')
+    await publish(recordOf(one, 'ownership'))
+    const late = await on.look(one, deps)
+    assert.deepEqual(
+      [late.status, late.last_check_error],
+      ['failed', 'Another project holds fallen.example.com as verified.'],
+    )
+    assert.equal((await holders('fallen.example.com', on)).length, 1)
+  })
+
+  test('never has two holders, however the looks at both fall together', async () => {
+    const rounds = 60
+    const pair = await makePair('race.example.com')
+    const ids = pair.map(({ id }) => id)
+    await publish(...pair.map((domain) => recordOf(domain, 'ownership')))
+    const wins = new Map<number, number>()
+    for (let round = 0; round < rounds; round++) {
+      await database.query(
+        `update control.domains set status = 'pending', verified_at = null, failing_since = now(),
+                next_check_at = '-infinity' where id = any ($1)`,
+        [ids],
+      )
+      const order = round % 2 === 0 ? pair : [...pair].reverse()
+      if (round % 3 === 0) await checkDue(deps, 100)
+      else await Promise.all(order.map(({ id, project_id }) => checkDomain(deps, project_id, id)))
+      const found = await holders('race.example.com')
+      assert.equal(found.length, 1, `round ${round} has ${found.length} holders`)
+      const winner = Number(found[0]?.id)
+      wins.set(winner, (wins.get(winner) ?? 0) + 1)
+      const loser = await show(pair.find(({ id }) => id !== winner) ?? assert.fail())
+      assert.equal(loser.last_check_error, 'Another project holds race.example.com as verified.')
+    }
+    assert.equal(wins.size, 2, 'each was first at some time')
+    assert.deepEqual(stage.errors(), [])
+  })
+
+  test('never has two holders while its holder falls and rises', async () => {
+    const rounds = 30
+    const pair = await makePair('swing.example.com')
+    await publish(...pair.map((domain) => recordOf(domain, 'ownership')))
+    const [one, other] = pair
+    await look(one)
+    for (let round = 0; round < rounds; round++) {
+      const edit = stage.admin.patch(stage.pathOf(one), { mta_provider: 'ses' })
+      await Promise.all([edit, look(other), look(one)])
+      assert.ok((await holders('swing.example.com')).length <= 1)
+      const { dns_records } = await settle(one)
+      await publish(recordOf({ dns_records }, 'ownership'))
+      await Promise.all([look(other), look(one)])
+      assert.equal((await holders('swing.example.com')).length, 1)
+      await database.query(
+        `update control.domains set status = 'pending', verified_at = null where id = $1`,
+        [round % 2 === 0 ? other.id : one.id],
+      )
+      await look(one)
+    }
+    assert.deepEqual(stage.errors(), [])
+  })
+})
+
+describe("a name below another project's", () => {
+  test('is not verified by what SES has inherited', async () => {
+    const parent = await makeRegistered('ses', 'parent.example.com')
+    await publish(...parent.dns_records)
+    ses.setDkim(parent.name, 'SUCCESS')
+    assert.equal((await look(parent)).status, 'verified')
+
+    const child = await makeRegistered('ses', 'child.parent.example.com')
+    const report = await stage.api.context.providers.ses?.look(child.name)
+    assert.equal(report?.isVerified, true, 'SES would send')
+    assert.equal((await look(child)).status, 'pending')
+
+    await publish(...recordsOf(child, 'dkim'))
+    const unowned = await look(child)
+    assert.deepEqual(
+      [unowned.status, unowned.last_check_error],
+      ['pending', 'The TXT record _postern.child.parent.example.com is not there.'],
+    )
+    // The record of the parent proves nothing for what is below it, nor does the child's under the parent's name.
+    await publish({ ...recordOf(child, 'ownership'), name: '_postern.parent.example.com' })
+    assert.equal((await look(child)).status, 'pending')
+    await publish(recordOf(child, 'ownership'))
+    assert.equal((await look(child)).status, 'verified', 'both hold their own name')
+    assert.equal((await look(parent)).status, 'verified')
+  })
+
+  test('needs its own DKIM records as well', async () => {
+    const parent = await makeRegistered('ses', 'above.example.com')
+    ses.setDkim(parent.name, 'SUCCESS')
+    const child = await makeRegistered('ses', 'below.above.example.com')
+    await publish(recordOf(child, 'ownership'))
+    const { status, last_check_error } = await look(child)
+    assert.equal(status, 'pending')
+    assert.match(
+      last_check_error ?? '',
+      /^(?:The CNAME record \w+\._domainkey\.below\S+ is not there\. ?){3}/,
+    )
+  })
+})

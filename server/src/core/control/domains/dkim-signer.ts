@@ -1,0 +1,30 @@
+import type { ReadTx } from '../../../platform/db/db.ts'
+import type { Vault } from '../secrets/vault.ts'
+import { findActiveKey } from './dkim-keys.sql.ts'
+
+/** With what mail of an identity is signed. */
+export interface Signer {
+  /** The domain's name when the mail was accepted, whatever it is called now. */
+  name: string
+  /** The private key in PEM. Null where the provider signs. */
+  dkim: { selector: string; privateKey: string } | null
+}
+
+/** Undefined when the identity is gone, or has no key although we sign ourselves: such mail cannot be sent. */
+export async function findSigner(
+  tx: ReadTx,
+  vault: Vault,
+  projectId: number,
+  identityId: number,
+): Promise<Signer | undefined> {
+  const row = await findActiveKey(tx, projectId, identityId)
+  if (!row) return undefined
+  const { name, provider, key_id, selector, encrypted_private_key: sealed } = row
+  if (provider !== 'service') return { name, dkim: null }
+  if (key_id === null || selector === null || sealed === null) return undefined
+  const place = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: key_id }
+  return {
+    name,
+    dkim: { selector, privateKey: await vault.open(tx, projectId, place, sealed) },
+  }
+}

@@ -1,0 +1,289 @@
+import { randomBytes } from 'node:crypto'
+import type { Static } from 'typebox'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import type { JobSender } from '../../../platform/jobs/jobs.ts'
+import type { ProviderPlace } from '../../../providers/sending-identities.ts'
+import { countCap, countText } from '../../shared/counts.ts'
+import type { ProjectRow } from '../projects/projects.ts'
+import type { Vault } from '../secrets/vault.ts'
+import { moveAddressRoutes, type RouteChoice, type RouteMove } from './address-routes.ts'
+import type { DkimPairs, OfferedPair } from './dkim-key-pool.ts'
+import { storeDkimKey } from './dkim-keys.ts'
+import {
+  checkNow,
+  count,
+  countQueued,
+  countRotation,
+  type DomainRow,
+  deleteRecords,
+  find,
+  hasName,
+  insert,
+  insertRecords,
+  list,
+  livingIdentities,
+  lock,
+  reclaim,
+  remove,
+  touch,
+  users,
+  verifiedHolder,
+} from './domains.sql.ts'
+import { insertLiving, lockByDomain, retire } from './identities.sql.ts'
+import { domainName } from './name.ts'
+import { dkimKeyName, dkimKeyRecord, type RecordHosts, wantedRecords } from './records.ts'
+import type { Domain, MtaProviderName } from './wire.ts'
+
+export type { DomainRow, RouteChoice, RouteMove }
+
+/**
+ * Domains. Whoever changes one has the project's lock: so the count of a limit holds, and no route is made or moved
+ * while a name changes.
+ *
+ * Nothing here speaks with a provider. An operation writes what is wanted and a job, in its own transaction; the job
+ * (reconcile-identities.ts) does the rest after the commit.
+ */
+export interface DomainDeps {
+  vault: Vault
+  jobs: JobSender
+  setup: DomainSetup
+  pairs: DkimPairs
+}
+
+/** Of one request: if it makes a key, that was made before anything was locked. */
+export interface KeyedDeps extends DomainDeps {
+  pair: OfferedPair
+}
+
+/** What this installation offers. */
+export interface DomainSetup extends RecordHosts {
+  places: { service: ProviderPlace; ses: ProviderPlace | undefined }
+}
+
+export const domainView = (row: DomainRow): Static<typeof Domain> => ({
+  id: row.id,
+  project_id: row.project_id,
+  name: row.name,
+  mta_provider: row.mta_provider as MtaProviderName,
+  status: row.status as Static<typeof Domain>['status'],
+  identity: {
+    id: row.identity.id,
+    provider: row.identity.provider,
+    state: row.identity.state as Static<typeof Domain>['identity']['state'],
+    selector: row.identity.selector,
+    registered_at: row.identity.registered_at && new Date(row.identity.registered_at).toISOString(),
+  },
+  dns_records: row.dns_records,
+  verified_at: row.verified_at?.toISOString() ?? null,
+  last_checked_at: row.last_checked_at?.toISOString() ?? null,
+  last_check_error: row.last_check_error,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+/** What the audit keeps. */
+export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow) => ({
+  name,
+  mta_provider,
+  status,
+  identity_id: identity.id,
+  selector: identity.selector,
+})
+
+/** `boundTo`: the one domain of the project that the caller may know of; null: all of them. */
+export async function findDomain(
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  boundTo: number | null = null,
+): Promise<DomainRow> {
+  if (boundTo !== null && boundTo !== id) missing(projectId, id)
+  return (await find(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** The project must be locked already. */
+export async function lockDomain(
+  tx: Tx,
+  projectId: number,
+  id: number,
+  boundTo: number | null = null,
+): Promise<DomainRow> {
+  if (boundTo !== null && boundTo !== id) missing(projectId, id)
+  return (await lock(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+export const listDomains = list
+
+export async function createDomain(
+  tx: Tx,
+  deps: KeyedDeps,
+  project: ProjectRow,
+  wanted: { name: string; mta_provider: MtaProviderName },
+): Promise<{ row: DomainRow; count: number; keysToday: number | null }> {
+  const name = domainName(wanted.name)
+  const place = offeredPlace(deps.setup, project, wanted.mta_provider)
+  const claim = { name, mta_provider: wanted.mta_provider, ownership_token: newToken() }
+  const id = await insert(tx, project.id, claim)
+  if (id === undefined) throw taken(name)
+  const keysToday = await registerIdentity(tx, deps, project.id, id, claim, place)
+  return { row: await findDomain(tx, project.id, id), count: await count(tx, project.id), keysToday }
+}
+
+/**
+ * Every edit registers a replacement identity and has everything proved anew, equal values included. The identity
+ * before it retires: nothing new is accepted under it, and what was accepted is still signed with it.
+ */
+export async function editDomain(
+  tx: Tx,
+  deps: KeyedDeps,
+  project: ProjectRow,
+  before: DomainRow,
+  { name: newName, mta_provider, ...choice }: { name?: string; mta_provider?: MtaProviderName } & RouteChoice,
+): Promise<{ row: DomainRow; moves: RouteMove[]; keysToday: number | null }> {
+  if (newName === undefined && mta_provider === undefined) {
+    throw new PosternError('validation_failed', 'Give a new "name", a new "mta_provider", or both.')
+  }
+  const name = newName === undefined ? before.name : domainName(newName)
+  const provider = mta_provider ?? (before.mta_provider as MtaProviderName)
+  const place = offeredPlace(deps.setup, project, provider)
+  if (await hasName(tx, project.id, name, before.id)) throw taken(name)
+  const moves = await moveAddressRoutes(tx, before, name, choice)
+
+  const claim = { name, mta_provider: provider, ownership_token: newToken() }
+  await reclaim(tx, before, claim)
+  await deleteRecords(tx, project.id, before.id)
+  await retireIdentity(tx, deps, before)
+  const keysToday = await registerIdentity(tx, deps, project.id, before.id, claim, place)
+  return { row: await findDomain(tx, project.id, before.id), moves, keysToday }
+}
+
+export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow): Promise<void> {
+  const { routes, keys } = await users(tx, before, maxNamed + 1)
+  if (routes.length + keys.length > 0) {
+    const parts = [
+      ...(routes.length > 0 ? [`routes ${some(routes)}`] : []),
+      ...(keys.length > 0 ? [`API keys ${some(keys)}`] : []),
+    ]
+    throw new PosternError(
+      'in_use',
+      `Domain ${before.id} is named by ${parts.join(' and ')}. Delete them or point them elsewhere first.`,
+    )
+  }
+  await lockByDomain(tx, before.project_id, before.id)
+  await retireIdentity(tx, deps, before)
+  await remove(tx, before)
+}
+
+/** A new key beside the one in use, until DNS shows it. */
+export async function rotateDomainKey(
+  tx: Tx,
+  { vault, pair }: KeyedDeps,
+  before: DomainRow,
+): Promise<{ row: DomainRow; rotationsToday: number; keysToday: number }> {
+  const { project_id, id, name, identity } = before
+  if (identity.provider !== 'service') {
+    throw new PosternError(
+      'validation_failed',
+      'Amazon SES keeps the DKIM keys of this domain and changes them by itself behind the CNAME records.',
+    )
+  }
+  const key = await storeDkimKey(tx, vault, project_id, identity.id, pair.use())
+  if (key.replacedSelector !== undefined) {
+    await deleteRecords(tx, project_id, id, dkimKeyName(name, key.replacedSelector))
+  }
+  await insertRecords(tx, project_id, id, [dkimKeyRecord(name, key)])
+  await touch(tx, before)
+  await checkNow(tx, before)
+  const rotationsToday = await countRotation(tx, before)
+  return { row: await findDomain(tx, project_id, id), rotationsToday, keysToday: key.keysToday }
+}
+
+/** The look itself is a job's: nobody waits for a DNS server with a transaction open. */
+export async function requestCheck(tx: Tx, { jobs }: DomainDeps, before: DomainRow): Promise<DomainRow> {
+  const { project_id, id, name } = before
+  const holder = await verifiedHolder(tx, name, project_id)
+  if (holder) {
+    throw new PosternError(
+      'domain_claimed',
+      `Project ${holder.project_id} holds ${name} as verified (domain ${holder.id}); one project can. ` +
+        'Delete or rename it there first, or have its ownership record removed from DNS.',
+    )
+  }
+  await checkNow(tx, before)
+  await jobs.send(tx, 'domains.check', { project_id, domain_id: id })
+  return findDomain(tx, project_id, id)
+}
+
+/** Another project that has the name as its own; for an administrator to know. */
+export const otherHolder = verifiedHolder
+
+/** The routes and API keys that name it. */
+export const domainUsers = users
+
+/** In the mail plane, and in words: how much mail was accepted under its living identity and has not left yet. */
+export async function queuedUnder(mail: ReadTx, projectId: number, domainId: number): Promise<string> {
+  const identities = await livingIdentities(mail, projectId, domainId)
+  return countText(await countQueued(mail, projectId, identities, countCap + 1))
+}
+
+/** Returns how many DKIM keys the project has made today; null where the provider makes them. */
+async function registerIdentity(
+  tx: Tx,
+  { vault, jobs, setup, pair }: KeyedDeps,
+  projectId: number,
+  domainId: number,
+  { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
+  place: ProviderPlace,
+): Promise<number | null> {
+  const identityId = await insertLiving(tx, projectId, domainId, name, provider, place)
+  const key =
+    provider === 'service' ? await storeDkimKey(tx, vault, projectId, identityId, pair.use()) : undefined
+  await insertRecords(tx, projectId, domainId, wantedRecords({ name, token, key }, setup))
+  await jobs.send(tx, 'identities.settle', { identity_id: identityId })
+  return key?.keysToday ?? null
+}
+
+async function retireIdentity(
+  tx: Tx,
+  { jobs }: DomainDeps,
+  { project_id, identity }: DomainRow,
+): Promise<void> {
+  await retire(tx, project_id, identity.id)
+  await jobs.send(tx, 'identities.settle', { identity_id: identity.id })
+}
+
+function offeredPlace(
+  { places }: DomainSetup,
+  { id, allow_service_mta }: ProjectRow,
+  provider: MtaProviderName,
+): ProviderPlace {
+  if (provider === 'service' && !allow_service_mta) {
+    throw new PosternError(
+      'provider_not_allowed',
+      `Project ${id} may not use the provider "service". Have an administrator set its "allow_service_mta", or choose another provider.`,
+    )
+  }
+  const place = places[provider]
+  if (!place) {
+    throw new PosternError(
+      'provider_not_allowed',
+      `This installation does not offer the provider "${provider}". Choose another, or have the operator set it up.`,
+    )
+  }
+  return place
+}
+
+const newToken = (): string => randomBytes(16).toString('hex')
+
+const maxNamed = 10
+
+const some = (ids: readonly number[]): string =>
+  ids.slice(0, maxNamed).join(', ') + (ids.length > maxNamed ? ' and more' : '')
+
+const taken = (name: string): PosternError =>
+  new PosternError('already_exists', `This project has a domain ${name} already.`)
+
+function missing(projectId: number, id: number): never {
+  throw new PosternError('not_found', `There is no domain ${id} in project ${projectId}.`)
+}

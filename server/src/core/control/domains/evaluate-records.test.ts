@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Lookup } from '../../../platform/net/dns.ts'
+import {
+  type Finding,
+  findingOf,
+  judge,
+  type Observation,
+  type Result,
+  statusAfter,
+} from './evaluate-records.ts'
+import type { DnsRecordView } from './wire.ts'
+
+const found = (...values: string[]): Lookup => ({ kind: 'found', values })
+const absent: Lookup = { kind: 'absent' }
+const failed: Lookup = { kind: 'failed', why: 'the DNS server could not find out (SERVFAIL)' }
+
+const record = (purpose: DnsRecordView['purpose'], type: DnsRecordView['type'], value: string) => ({
+  purpose,
+  type,
+  name: `${purpose}.example.com`,
+  value,
+  status: 'pending' as const,
+})
+const ownership = record('ownership', 'TXT', 'postern-verification=abc')
+const key = record('dkim', 'TXT', 'v=DKIM1; k=rsa; p=AAAA/BBBB+CC==')
+const alias = record('dkim', 'CNAME', 'token.dkim.amazonses.com')
+const returnPath = record('return_path', 'CNAME', 'bounces.postern.test')
+const mx = record('mx', 'MX', '10 mx.postern.test')
+const dmarc = record('dmarc', 'TXT', 'v=DMARC1; p=none')
+
+describe('a look-up', () => {
+  const cases: [record: DnsRecordView, lookup: Lookup, finding: Finding][] = [
+    [ownership, found('postern-verification=abc'), 'there'],
+    [ownership, found('v=spf1 -all', ' postern-verification=abc '), 'there'],
+    [ownership, found('postern-verification=abcd'), 'absent'],
+    [ownership, found('postern-verification=ABC'), 'absent'],
+    [ownership, found('Postern-Verification=abc'), 'absent'],
+    [ownership, absent, 'absent'],
+    [ownership, failed, 'unknown'],
+
+    [key, found('v=DKIM1; k=rsa; p=AAAA/BBBB+CC=='), 'there'],
+    [key, found('p=AAAA/BBBB+CC=='), 'there'],
+    [key, found('k=rsa;p=AAAA/ BBBB\t+CC== ;v=DKIM1;'), 'there'],
+    [key, found('v=DKIM1; k=rsa; t=s; n=note; p=AAAA/BBBB+CC=='), 'there'],
+    [key, found('v=DKIM1; k=rsa; p=AAAA/BBBB+DD=='), 'different'],
+    [key, found('v=DKIM1; k=rsa; p='), 'different'],
+    [key, found('v=DKIM1; k=ed25519; p=AAAA/BBBB+CC=='), 'different'],
+    [key, found('v=DKIM2; k=rsa; p=AAAA/BBBB+CC=='), 'different'],
+    [key, found('AAAA/BBBB+CC=='), 'different'],
+    [key, absent, 'absent'],
+    [key, failed, 'unknown'],
+
+    [alias, found('token.dkim.amazonses.com'), 'there'],
+    [alias, found('TOKEN.dkim.amazonses.com'), 'there'],
+    [alias, found('token.dkim.amazonses.com.example.com'), 'different'],
+    [returnPath, found('bounces.postern.test'), 'there'],
+    [returnPath, found('elsewhere.test'), 'different'],
+    [returnPath, absent, 'absent'],
+
+    [mx, found('10 mx.postern.test'), 'there'],
+    [mx, found('5 mx.elsewhere.test', '50 MX.postern.test'), 'there'],
+    [mx, found('10 mx.elsewhere.test'), 'absent'],
+    [mx, found('0 .'), 'absent'],
+
+    [dmarc, found('v=DMARC1; p=reject; rua=mailto:d@example.com'), 'there'],
+    [dmarc, found('v=DMARC1;p=none'), 'there'],
+    [dmarc, found('V=dmarc1 ; p=none'), 'there'],
+    [dmarc, found('v=DMARC12; p=none'), 'absent'],
+    [dmarc, found('v=spf1 -all'), 'absent'],
+  ]
+  for (const [wanted, lookup, finding] of cases) {
+    const what = lookup.kind === 'found' ? JSON.stringify(lookup.values) : lookup.kind
+    test(`of ${wanted.purpose} ${wanted.type} that gives ${what} finds it ${finding}`, () => {
+      assert.equal(findingOf({ record: wanted, lookup }), finding)
+    })
+  }
+})
+
+describe('the state of a record', () => {
+  const after: Record<Finding, Record<DnsRecordView['status'], DnsRecordView['status']>> = {
+    there: { pending: 'verified', verified: 'verified', failed: 'verified' },
+    absent: { pending: 'pending', verified: 'failed', failed: 'failed' },
+    different: { pending: 'failed', verified: 'failed', failed: 'failed' },
+    unknown: { pending: 'pending', verified: 'verified', failed: 'failed' },
+  }
+  for (const [finding, moves] of Object.entries(after)) {
+    for (const [before, expected] of Object.entries(moves)) {
+      test(`${before} is ${expected} when it is found ${finding}`, () => {
+        assert.equal(statusAfter(finding as Finding, before as DnsRecordView['status']), expected)
+      })
+    }
+  }
+})
+
+describe('a judgement', () => {
+  const nothingToSay = { result: 'complete' as Result, complaint: null }
+  const seen = (wanted: DnsRecordView, lookup: Lookup = found(wanted.value)): Observation => ({
+    record: wanted,
+    lookup,
+  })
+  const all = [seen(ownership), seen(key), seen(returnPath), seen(mx), seen(dmarc)]
+  const but = (wanted: DnsRecordView, lookup: Lookup) =>
+    all.map((observation) => (observation.record === wanted ? { record: wanted, lookup } : observation))
+
+  test('is complete when everything that is needed is there', () => {
+    assert.deepEqual(judge(all, undefined, nothingToSay), {
+      result: 'complete',
+      complaint: null,
+      isUnanswered: false,
+    })
+  })
+
+  test('does not ask for MX and DMARC', () => {
+    const bare = [seen(ownership), seen(key), seen(returnPath), seen(mx, absent), seen(dmarc, failed)]
+    assert.deepEqual(judge(bare, undefined, nothingToSay), {
+      result: 'complete',
+      complaint: null,
+      isUnanswered: false,
+    })
+  })
+
+  for (const wanted of [ownership, key, returnPath]) {
+    test(`is incomplete without ${wanted.purpose}, and names the record`, () => {
+      assert.deepEqual(judge(but(wanted, absent), undefined, nothingToSay), {
+        result: 'incomplete',
+        complaint: `The ${wanted.type} record ${wanted.name} is not there.`,
+        isUnanswered: false,
+      })
+    })
+
+    test(`is unknown when nobody answers for ${wanted.purpose}`, () => {
+      assert.deepEqual(judge(but(wanted, failed), undefined, nothingToSay), {
+        result: 'unknown',
+        complaint: `${wanted.name} could not be looked up: the DNS server could not find out (SERVFAIL).`,
+        isUnanswered: true,
+      })
+    })
+  }
+
+  test('says that a record has another value', () => {
+    assert.match(judge(but(key, found('p=ZZ')), undefined, nothingToSay).complaint ?? '', /another value\.$/)
+  })
+
+  test('is incomplete when one is missing and another not known, and tells both', () => {
+    const { result, complaint } = judge(
+      [seen(ownership, absent), seen(key, failed), seen(returnPath)],
+      undefined,
+      nothingToSay,
+    )
+    assert.equal(result, 'incomplete')
+    assert.match(complaint ?? '', /ownership\.example\.com is not there\. dkim\.example\.com could not be/)
+  })
+
+  const words: [result: Result, expected: Result][] = [
+    ['complete', 'complete'],
+    ['incomplete', 'incomplete'],
+    ['unknown', 'unknown'],
+  ]
+  for (const [result, expected] of words) {
+    test(`with all records there is ${expected} when the provider's word is ${result}`, () => {
+      const complaint = result === 'complete' ? null : 'The provider says so.'
+      assert.deepEqual(judge(all, undefined, { result, complaint }), {
+        result: expected,
+        complaint,
+        isUnanswered: false,
+      })
+    })
+  }
+
+  test('of a provider that is content does not replace a record', () => {
+    assert.equal(judge(but(ownership, absent), undefined, nothingToSay).result, 'incomplete')
+  })
+
+  test('is not held up by a key that waits beside the one in use', () => {
+    const waiting = { ...key, name: 'next.example.com' }
+    for (const lookup of [absent, failed, found('p=ZZ')]) {
+      const observations = [...all, { record: waiting, lookup }]
+      assert.equal(judge(observations, waiting.name, nothingToSay).result, 'complete')
+    }
+  })
+})

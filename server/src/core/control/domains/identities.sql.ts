@@ -1,0 +1,247 @@
+import { type Selectable, sql } from 'kysely'
+import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { ProviderPlace } from '../../../providers/sending-identities.ts'
+import type { MtaProviderName } from './wire.ts'
+
+export type IdentityRow = Selectable<Schema['control.identities']>
+
+/** The domain's living identity from now on; the one before must be retiring already. */
+export async function insertLiving(
+  tx: Tx,
+  projectId: number,
+  domainId: number,
+  name: string,
+  provider: MtaProviderName,
+  { account, region }: ProviderPlace,
+): Promise<number> {
+  const { id } = await tx
+    .insertInto('control.identities')
+    .values({ project_id: projectId, domain_id: domainId, name, provider, account, region })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+export async function retire(tx: Tx, projectId: number, id: number): Promise<void> {
+  await tx
+    .updateTable('control.identities')
+    .set({
+      state: 'retiring',
+      retiring_at: sql<Date>`postern.now()`,
+      settle_at: sql<Date>`postern.now()`,
+      attempts: 0,
+      last_error: null,
+      updated_at: sql<Date>`postern.now()`,
+    })
+    .where('project_id', '=', projectId)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** What is one and the same thing at the provider, whichever project it belongs to. */
+export interface IdentityKey extends ProviderPlace {
+  provider: MtaProviderName
+  name: string
+}
+
+export const findKey = (tx: ReadTx, id: number): Promise<IdentityKey | undefined> =>
+  tx
+    .selectFrom('control.identities')
+    .select(['provider', 'name', 'account', 'region'])
+    .where('id', '=', id)
+    .executeTakeFirst() as Promise<IdentityKey | undefined>
+
+const ofKey = (tx: ReadTx, { provider, name, account, region }: IdentityKey) =>
+  tx
+    .selectFrom('control.identities')
+    .where('name', '=', name)
+    .where('provider', '=', provider)
+    .where(sql<boolean>`account is not distinct from ${account} and region is not distinct from ${region}`)
+    .where('state', '<>', 'retired')
+
+export const listRetiring = (
+  tx: ReadTx,
+  key: IdentityKey,
+): Promise<Pick<IdentityRow, 'id' | 'project_id' | 'name'>[]> =>
+  ofKey(tx, key)
+    .select(['id', 'project_id', 'name'])
+    .where('retiring_at', 'is not', null)
+    .orderBy('id')
+    .execute()
+
+/** As the mail plane knows it. One that it does not know has not come there yet. */
+export async function isRetiring(mail: ReadTx, projectId: number, id: number): Promise<boolean> {
+  const row = await mail
+    .selectFrom('control.identities')
+    .select('retiring_at')
+    .where('project_id', '=', projectId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row !== undefined && row.retiring_at !== null
+}
+
+/** Every one of the key that is not retired, locked, in one order. */
+export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
+  ofKey(tx, key)
+    .selectAll()
+    .select(sql<boolean>`coalesce(leased_until > postern.now(), false)`.as('is_leased'))
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+
+/** Before the identities, as an edit does it: so the two never wait for each other. */
+export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<number[]> {
+  const living = ofKey(tx, key).where('retiring_at', 'is', null)
+  const rows = await tx
+    .selectFrom('control.domains')
+    .select('id')
+    .where('id', 'in', living.select(sql<number>`domain_id`.as('domain_id')))
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** In the order of `lockByKey`: a domain can have had a name several times. */
+export async function lockByDomain(tx: Tx, projectId: number, domainId: number): Promise<void> {
+  await tx
+    .selectFrom('control.identities')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('domain_id', '=', domainId)
+    .where('state', '<>', 'retired')
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+}
+
+export type Unsettled = IdentityRow & { is_leased: boolean }
+
+/** The number of the lease, larger than those of all leases before it: a fencing token. */
+export async function lease(tx: Tx, ids: readonly number[], seconds: number): Promise<number> {
+  const { rows } = await sql<{ no: number }>`select nextval('control.identity_lease_no') as no`.execute(tx)
+  const no = rows[0]?.no ?? 0
+  await update(
+    tx,
+    ids,
+    sql`leased_until = postern.now() + ${seconds} * interval '1 second', lease_no = ${no}`,
+  )
+  return no
+}
+
+/**
+ * Whether the lease of this number is the last one on these. Those that an edit has added since have no number, and belong
+ * to it. When none has it, another worker has taken over, finished, and all that were leased are retired.
+ */
+export const holdsLease = (all: readonly Unsettled[], no: number): boolean =>
+  all.some(({ lease_no }) => lease_no === no) && all.every(({ lease_no }) => lease_no <= no)
+
+// Each of these ends the lease of that number by itself, and writes nothing where a later lease was given. A row that is written twice in a transaction has its references checked anew,
+// which would wait for the domain's lock after the identity's, and so for an edit that waits for the identity.
+
+export const release = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
+  update(tx, ids, sql`leased_until = null`, leaseNo)
+
+export const markRegistered = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'registered', registered_at = coalesce(registered_at, postern.now()), last_error = null,
+        settle_at = null, attempts = 0, leased_until = null`,
+    leaseNo,
+  )
+
+export const markRetired = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null, leased_until = null`,
+    leaseNo,
+  )
+
+export const markFailed = (
+  tx: Tx,
+  ids: readonly number[],
+  leaseNo: number,
+  error: string,
+  delaySeconds: number,
+): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'error', last_error = ${error}, attempts = attempts + 1, leased_until = null,
+        settle_at = postern.now() + ${delaySeconds} * interval '1 second'`,
+    leaseNo,
+  )
+
+/** Mail still waits under them. Without a number: by a worker that has found them not leased. */
+export const postpone = (
+  tx: Tx,
+  ids: readonly number[],
+  delaySeconds: number,
+  leaseNo?: number,
+): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`,
+    leaseNo,
+  )
+
+/** The provider has them no more, though nobody asked for that. Whoever is at it already goes on. */
+export const markLost = (tx: Tx, ids: readonly number[]): Promise<number> =>
+  update(tx, ids, sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
+
+/** What any worker has found out of them is true no more: whoever has a lease on them has lost it. */
+export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
+  update(
+    tx,
+    ids,
+    sql`state = 'registering', settle_at = postern.now(), attempts = 0, leased_until = null,
+        lease_no = nextval('control.identity_lease_no')`,
+  )
+
+/** Returns how many were written. */
+async function update(
+  tx: Tx,
+  ids: readonly number[],
+  assignments: ReturnType<typeof sql>,
+  leaseNo?: number,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const isUnfenced = leaseNo === undefined ? sql`true` : sql`lease_no <= ${leaseNo}`
+  const { numAffectedRows } = await sql`
+    update control.identities set ${assignments}, updated_at = postern.now()
+     where id = any(${ids}) and ${isUnfenced}`.execute(tx)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * In the mail plane. Whoever accepts mail under a name holds this lock, shared, from before it looks whether it may until it has committed.
+ * Once it was to be had alone, nothing accepted under an identity that retired before is still unseen.
+ */
+export async function awaitAcceptance(mail: ReadTx, projectId: number, name: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(mail)
+}
+
+/** Nobody signs with them any more. */
+export async function deleteKeys(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .deleteFrom('control.dkim_keys')
+    .where('identity_id', 'in', [...ids])
+    .execute()
+}
+
+export async function listDue(tx: ReadTx, limit: number): Promise<number[]> {
+  const rows = await tx
+    .selectFrom('control.identities')
+    .select('id')
+    .where('settle_at', '<=', sql<Date>`postern.now()`)
+    // Somebody waits for what is to be registered, and nobody for what retires.
+    .orderBy(sql`retiring_at is not null`)
+    .orderBy('settle_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,94 @@
+import Type, { type Static } from 'typebox'
+import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+
+/**
+ * A mail domain of a project: what its mail is sent from and, by its routes, received at. It has one living
+ * identity with a provider, and DNS records by which it proves itself.
+ */
+export const mtaProviders = ['service', 'ses'] as const
+
+const MtaProvider = oneOf(mtaProviders, {
+  description:
+    "`service`: the operator's own MTAs (needs the project's `allow_service_mta`); `ses`: Amazon SES.",
+})
+
+export const DnsRecord = Type.Object(
+  {
+    purpose: oneOf(['ownership', 'dkim', 'return_path', 'mx', 'dmarc'], {
+      description:
+        '`ownership`, `dkim` and `return_path` are needed; `mx` is only for a domain that receives, `dmarc` is advice.',
+    }),
+    type: oneOf(['TXT', 'CNAME', 'MX']),
+    name: Type.String(),
+    value: Type.String(),
+    status: oneOf(['pending', 'verified', 'failed'], {
+      description: '`pending`: not seen yet. `failed`: something else is there, or it is gone again.',
+    }),
+  },
+  { title: 'DnsRecord', additionalProperties: false },
+)
+
+export const Domain = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    name: Type.String({
+      description: 'In lower case, as it stands in DNS: `xn--…` for an international name.',
+    }),
+    mta_provider: MtaProvider,
+    status: oneOf(['pending', 'verified', 'failed'], {
+      description: 'Only a `verified` domain sends. One project at most holds a name as verified.',
+    }),
+    identity: Type.Object(
+      {
+        id: Type.Integer(),
+        provider: MtaProvider,
+        state: oneOf(['registering', 'registered', 'retiring', 'retired', 'error']),
+        selector: nullable(
+          Type.String({ description: 'Of the DKIM key in use. Null where the provider keeps the keys.' }),
+        ),
+        registered_at: nullable(Timestamp),
+      },
+      { additionalProperties: false },
+    ),
+    dns_records: Type.Array(DnsRecord),
+    verified_at: nullable(Timestamp),
+    last_checked_at: nullable(Timestamp),
+    last_check_error: nullable(Type.String({ description: 'What the last check missed, for a person.' })),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Domain', additionalProperties: false },
+)
+
+export const RotatedDomain = Type.Object(
+  { resource: Domain },
+  { title: 'RotatedDomain', additionalProperties: false },
+)
+
+export const DomainFields = {
+  name: Type.String({ minLength: 1, maxLength: 253, description: 'A name below a public suffix.' }),
+  mta_provider: MtaProvider,
+}
+
+/** By rule: when the name changes, each address route is either kept by its local part or given a new address. */
+export const RouteFields = {
+  preserve_local_parts: Type.Boolean({
+    description: 'Each address route keeps its local part: `info@old.example` becomes `info@new.example`.',
+  }),
+  route_replacements: Type.Array(
+    Type.Object(
+      {
+        route_id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+        address: Type.String({ maxLength: 254 }),
+      },
+      { additionalProperties: false },
+    ),
+    {
+      description: 'A new address, under the new name, for each address route of the domain.',
+    },
+  ),
+}
+
+export type DnsRecordView = Static<typeof DnsRecord>
+export type MtaProviderName = (typeof mtaProviders)[number]

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { workerDeps } from '../../../context/context.ts'
+import { customers } from '../../../testing/fixtures/customers.ts'
+import { endpointConfiguration } from '../../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { testDatabase } from '../../../testing/harness/database.ts'
+import { patienceMs } from '../../../testing/harness/waiting.ts'
+import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
+import { tellControl } from '../../outbox/relay-to-control.ts'
+import { sendNotices } from './disabled-notices.ts'
+
+const inbox = await startMtaInbox()
+const database = await testDatabase()
+const settings = { POSTERN_SYSTEM_MAIL_FROM: 'postern@example.net', POSTERN_MTA_HOSTS: inbox.url }
+const api = await startApi(database, settings)
+const deps = workerDeps(api.context)
+const { ownProject, make } = await customers(api, database)
+
+const round = (of = deps) => sendNotices(of, 100, AbortSignal.timeout(patienceMs))
+const waiting = async () => (await database.query('select from control.endpoint_notices')).length
+const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
+
+/** A project with an endpoint that was switched off a moment ago. */
+async function disabled() {
+  const { owner, project } = await ownProject({ name: 'Web shop' })
+  const { resource } = await make.makeEndpoint(project.id, { name: 'Order events' })
+  const payload = { endpoint_id: resource.id, reason: 'It has taken nothing for five days.' }
+  await database.query(
+    `insert into mail.outbox (project_id, topic, payload) values ($1, 'endpoint.disabled', $2)`,
+    [project.id, JSON.stringify(payload)],
+  )
+  await tellControl({ db: deps.db, mailDb: api.context.cells.all[0].mail })
+  return {
+    owner,
+    email: owner.user.email,
+    path: `/projects/${project.id}/endpoints/${resource.id}`,
+    id: resource.id,
+  }
+}
+
+describe('the owner of an endpoint that was switched off', () => {
+  test('is mailed once what happened, why, and what to do', async () => {
+    const { email, path } = await disabled()
+    await round()
+    await round()
+    const [mail, ...others] = mailsTo(email)
+    assert.deepEqual([mail?.from, others], ['postern@example.net', []])
+    const text = mail?.text.replaceAll('=\r\n', '').replaceAll('=3D', '=') ?? ''
+    for (const part of [
+      'Order events',
+      'Web shop',
+      endpointConfiguration.url,
+      'It has taken nothing for five days.',
+      `http://localhost:8080/v1${path}/replay`,
+    ]) {
+      assert.ok(text.includes(part), `${part} is not in: ${text}`)
+    }
+    assert.equal(await waiting(), 0)
+  })
+
+  test('is mailed later when the MTA is away, and the others all the same', async () => {
+    const first = await disabled()
+    inbox.refuseWith(451)
+    await round()
+    inbox.refuseWith(null)
+    assert.equal(await waiting(), 1)
+    await round()
+    assert.equal(mailsTo(first.email).length, 1)
+    assert.equal(await waiting(), 0)
+  })
+
+  test('is mailed again if the worker died before it had noted that', async () => {
+    const { email } = await disabled()
+    const dead = { ...deps.db, read: deps.db.read.bind(deps.db) }
+    let transactions = 0
+    dead.transaction = async (work) => {
+      if (++transactions > 1) throw new Error('died')
+      return deps.db.transaction(work)
+    }
+    await assert.rejects(round({ ...deps, db: dead }), /died/)
+    await round()
+    assert.equal(mailsTo(email).length, 2)
+  })
+
+  test('is left in peace when it was switched on meanwhile, and when mail is refused for good', async () => {
+    const { owner, email, path } = await disabled()
+    assert.equal((await owner.patch(path, endpointConfiguration)).status, 200)
+    await round()
+    assert.deepEqual([mailsTo(email).length, await waiting()], [0, 0])
+    const refused = await disabled()
+    inbox.refuseWith(550)
+    await round()
+    inbox.refuseWith(null)
+    await round()
+    assert.deepEqual([mailsTo(refused.email).length, await waiting()], [0, 0])
+  })
+
+  test('is not mailed where nothing can be mailed, to an account that is closed, or a week later', async () => {
+    const silent = await startApi(database)
+    const first = await disabled()
+    await round(workerDeps(silent.context))
+    assert.match(silent.logLines.join('\n'), /POSTERN_SYSTEM_MAIL_FROM/)
+    const second = await disabled()
+    await database.query('update control.users set is_active = false where email = $1', [second.email])
+    await round()
+    const third = await disabled()
+    await database.query(`update control.endpoint_notices set created_at = created_at - interval '8 days'`)
+    await round()
+    assert.equal(await waiting(), 0)
+    for (const { email } of [first, second, third]) assert.equal(mailsTo(email).length, 0)
+  })
+
+  test('is told of the second time, too, when that came while the first was mailed', async () => {
+    const { email, id } = await disabled()
+    const racing = {
+      ...deps,
+      systemMail: {
+        async send(mail: Parameters<NonNullable<typeof deps.systemMail>['send']>[0]) {
+          await deps.systemMail?.send(mail)
+          await database.query(
+            `update control.endpoint_notices set created_at = created_at + interval '1 ms' where endpoint_id = $1`,
+            [id],
+          )
+        },
+      },
+    }
+    await round(racing)
+    assert.equal(await waiting(), 1)
+    await round()
+    assert.equal(mailsTo(email).length, 2)
+  })
+})

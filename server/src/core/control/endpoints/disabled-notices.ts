@@ -1,0 +1,37 @@
+import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-notices.ts'
+import { deleteLate, deleteNotice, listNotices, type Notice } from './disabled-notices.sql.ts'
+
+/** Mail to the owner of a project whose endpoint was switched off (health.ts). */
+export const sendNotices = (deps: OwnerNoticeDeps, atMost: number, signal: AbortSignal): Promise<void> =>
+  sendOwnerNotices(
+    {
+      subject: 'an endpoint that was switched off',
+      ...{ list: listNotices, delete: deleteNotice, deleteLate },
+      idsOf: ({ project_id, endpoint_id }) => ({ project_id, endpoint_id }),
+      mailFor(notice: Notice, publicUrl) {
+        const { email, disabled_reason } = notice
+        if (email === null || disabled_reason === null) return null
+        return { to: email, ...textOf({ ...notice, disabled_reason }, publicUrl) }
+      },
+    },
+    deps,
+    atMost,
+    signal,
+  )
+
+function textOf(
+  { project_id, endpoint_id, name, url, project_name, disabled_reason }: Notice & { disabled_reason: string },
+  { origin }: URL,
+): { subject: string; text: string } {
+  const path = `${origin}/v1/projects/${project_id}/endpoints/${endpoint_id}`
+  return {
+    subject: `Endpoint "${name}" was switched off`,
+    text: [
+      `The endpoint "${name}" of your project "${project_name}" was switched off, and receives nothing any more.`,
+      `Its address: ${url}`,
+      `Why: ${disabled_reason}`,
+      `What it answered is listed at ${path}/attempts.`,
+      `When it works again, switch it on: PATCH ${path} with "is_active": true. Events that it missed can then be had again: POST ${path}/replay.`,
+    ].join('\n\n'),
+  }
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import type { NetGuard } from '../../../platform/net/net-guard.ts'
+import { tellMail } from '../../outbox/outbox.ts'
+import { chosenEvents, type EventType } from '../../shared/events.ts'
+import { plainName } from '../../shared/text.ts'
+import type { Vault } from '../secrets/vault.ts'
+import {
+  type EndpointRow,
+  findById,
+  insert,
+  listByProject,
+  listRouteIds,
+  lock,
+  remove,
+  replaceSecret,
+  type Secret,
+  takeId,
+  updateConfiguration,
+} from './endpoints.sql.ts'
+import { isThere } from './health.sql.ts'
+import { endpointUrl } from './url.ts'
+
+export type { EndpointRow }
+
+export interface EndpointDeps {
+  vault: Vault
+  /** Says which addresses may be called. */
+  guard: Pick<NetGuard, 'refusalOf'>
+}
+
+/** What an administrator or a customer decides about an endpoint; always given as a whole. */
+export interface EndpointConfig {
+  name: string
+  url: string
+  events: string[]
+  is_active: boolean
+}
+
+/** An endpoint on the wire. */
+export function endpointView(row: EndpointRow) {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    name: row.name,
+    url: row.url,
+    events: row.events as EventType[],
+    is_active: row.is_active,
+    disabled_reason: row.disabled_reason,
+    secret_hint: row.secret_hint,
+    secret_rotated_at: row.secret_rotated_at?.toISOString() ?? null,
+    last_success_at: row.last_success_at?.toISOString() ?? null,
+    consecutive_failures: row.consecutive_failures,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  }
+}
+
+export async function findEndpoint(tx: ReadTx, projectId: number, id: number): Promise<EndpointRow> {
+  return (await findById(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+export async function requireEndpoint(tx: ReadTx, projectId: number, id: number): Promise<void> {
+  if (!(await isThere(tx, projectId, id))) missing(projectId, id)
+}
+
+/** Whoever changes an endpoint locks it first, and hands what was locked to the functions below. */
+export async function lockEndpoint(tx: Tx, projectId: number, id: number): Promise<EndpointRow> {
+  return (await lock(tx, projectId, id)) ?? missing(projectId, id)
+}
+
+/** Newest first; `beforeId` is the last one of the page before. */
+export const listEndpoints = (
+  tx: ReadTx,
+  projectId: number,
+  { limit, beforeId }: { limit: number; beforeId?: number | undefined },
+): Promise<EndpointRow[]> => listByProject(tx, projectId, limit, beforeId)
+
+/** The secret is given out here and, after a rotation, by `rotateEndpointSecret`; nothing else reveals it. */
+export async function createEndpoint(
+  tx: Tx,
+  { vault, guard }: EndpointDeps,
+  projectId: number,
+  config: EndpointConfig,
+): Promise<{ row: EndpointRow; secret: string }> {
+  const wanted = { ...normalised(config), url: endpointUrl(config.url, guard) }
+  const id = await takeId(tx)
+  const { secret, stored } = await newSecret(tx, vault, projectId, id)
+  return { row: await insert(tx, projectId, id, wanted, stored), secret }
+}
+
+/**
+ * Gives back `before` itself when there is nothing to change. An address that stays as it was is not refused, though the
+ * operator allows it no more: such an endpoint can still be switched off.
+ */
+export async function editEndpoint(
+  tx: Tx,
+  { guard }: Pick<EndpointDeps, 'guard'>,
+  before: EndpointRow,
+  config: EndpointConfig,
+): Promise<EndpointRow> {
+  const { name, url, events, is_active } = before
+  const wanted = { ...normalised(config), url: config.url === url ? url : endpointUrl(config.url, guard) }
+  if (isDeepStrictEqual(wanted, { name, url, events, is_active })) return before
+  // Why it was disabled says nothing any more once a person has switched it on.
+  const disabled_reason = wanted.is_active === is_active ? before.disabled_reason : null
+  const after = await updateConfiguration(tx, before, { ...wanted, disabled_reason })
+  if (after.is_active && !is_active) {
+    await tellMail(tx, after.project_id, 'endpoint.enabled', { endpoint_id: after.id })
+  }
+  return after
+}
+
+/** The old secret is overwritten: from the commit on there is nothing left to sign with it. */
+export async function rotateEndpointSecret(
+  tx: Tx,
+  vault: Vault,
+  before: EndpointRow,
+): Promise<{ row: EndpointRow; secret: string }> {
+  const { secret, stored } = await newSecret(tx, vault, before.project_id, before.id)
+  return { row: await replaceSecret(tx, before, stored), secret }
+}
+
+const maxRoutesNamed = 10
+
+/** The routes that send it inbound mail, as a list in a sentence; undefined when there is none. */
+export async function namedRoutes(tx: ReadTx, { project_id, id }: EndpointRow): Promise<string | undefined> {
+  const routes = await listRouteIds(tx, project_id, id, maxRoutesNamed + 1)
+  if (routes.length === 0) return undefined
+  return `${routes.slice(0, maxRoutesNamed).join(', ')}${routes.length > maxRoutesNamed ? ' and more' : ''}`
+}
+
+/** A route made meanwhile waits for the lock on the endpoint, and then finds it gone. */
+export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void> {
+  const { project_id, id } = before
+  const routes = await namedRoutes(tx, before)
+  if (routes !== undefined) {
+    throw new PosternError(
+      'in_use',
+      `Endpoint ${id} receives the mail of these routes: ${routes}. Point them elsewhere or delete them first.`,
+    )
+  }
+  await remove(tx, project_id, id)
+  await tellMail(tx, project_id, 'endpoint.deleted', { endpoint_id: id })
+}
+
+const normalised = ({ name, events, is_active }: EndpointConfig): Omit<EndpointConfig, 'url'> => ({
+  name: plainName(name, 'name'),
+  events: chosenEvents(events),
+  is_active,
+})
+
+/** In the form of Standard Webhooks, https://www.standardwebhooks.com: receivers' libraries take it as it is. */
+async function newSecret(
+  tx: Tx,
+  vault: Vault,
+  projectId: number,
+  id: number,
+): Promise<{ secret: string; stored: Secret }> {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const place = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
+  const encrypted_secret = await vault.seal(tx, projectId, place, secret)
+  return { secret, stored: { encrypted_secret, secret_hint: secret.slice(-4) } }
+}
+
+function missing(projectId: number, id: number): never {
+  throw new PosternError('not_found', `There is no endpoint ${id} in project ${projectId}.`)
+}
+
+/** What the audit keeps of an endpoint: never more of the secret than its hint. */
+export const endpointConfig = ({ name, url, events, is_active, secret_hint }: EndpointRow) => ({
+  name,
+  url,
+  events,
+  is_active,
+  secret_hint,
+})

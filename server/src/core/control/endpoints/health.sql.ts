@@ -1,0 +1,102 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+
+export interface OfProject {
+  endpoint_id: number
+  project_id: number
+}
+
+export interface Standing extends OfProject {
+  last_success_at: Date | null
+  failures: number
+  /** As text: a moment has microseconds, and a Date has none. */
+  read_at: string
+}
+
+/** As the mail plane. An endpoint that has no queue was never sent anything. */
+export async function standingsOf(tx: ReadTx, endpoints: readonly OfProject[]): Promise<Standing[]> {
+  const { rows } = await sql<Standing>`
+    select asked.endpoint_id, asked.project_id, queues.last_success_at, coalesce(queues.failures, 0) as failures,
+           clock_timestamp()::text as read_at
+      from unnest(${endpoints.map(({ endpoint_id }) => endpoint_id)}::bigint[],
+                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as asked (endpoint_id, project_id)
+      left join mail.endpoint_queues as queues
+        on queues.shard = postern.shard_of(asked.project_id) and queues.endpoint_id = asked.endpoint_id`.execute(
+    tx,
+  )
+  return rows
+}
+
+/**
+ * Which of them are now as told. Not among them: what somebody is editing, who is not waited for, and of which something
+ * later was read.
+ */
+export async function writeStandings(tx: Tx, standings: readonly Standing[]): Promise<number[]> {
+  const all = <Key extends keyof Standing>(key: Key) => standings.map((one) => one[key])
+  const { rows } = await sql<{ endpoint_id: number }>`
+    with free as materialized (
+      select id, project_id from control.endpoints where id = any(${all('endpoint_id')}::bigint[])
+      for key share skip locked
+    )
+    insert into control.endpoint_stats as stats
+      (endpoint_id, project_id, last_success_at, consecutive_failures, counted_at, updated_at)
+    select told.endpoint_id, told.project_id, told.last_success_at, told.failures, told.read_at, postern.now()
+      from unnest(${all('endpoint_id')}::bigint[], ${all('project_id')}::bigint[],
+                  ${all('last_success_at')}::timestamptz[], ${all('failures')}::int[],
+                  ${all('read_at')}::timestamptz[])
+        as told (endpoint_id, project_id, last_success_at, failures, read_at)
+      join free on free.id = told.endpoint_id and free.project_id = told.project_id
+     order by told.endpoint_id
+    on conflict (endpoint_id) do update set
+      last_success_at = excluded.last_success_at, consecutive_failures = excluded.consecutive_failures,
+      counted_at = excluded.counted_at, updated_at = excluded.updated_at
+      where stats.counted_at < excluded.counted_at
+    returning stats.endpoint_id`.execute(tx)
+  return rows.map(({ endpoint_id }) => endpoint_id)
+}
+
+export async function selectExisting(tx: ReadTx, endpoints: readonly OfProject[]): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select endpoints.id
+      from unnest(${endpoints.map(({ endpoint_id }) => endpoint_id)}::bigint[],
+                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as asked (endpoint_id, project_id)
+      join control.endpoints as endpoints
+        on endpoints.id = asked.endpoint_id and endpoints.project_id = asked.project_id`.execute(tx)
+  return rows.map(({ id }) => id)
+}
+
+export async function isThere(tx: ReadTx, projectId: number, id: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from control.endpoints where project_id = ${projectId} and id = ${id}`.execute(tx)
+  return rows.length > 0
+}
+
+/** False when it is gone, or in somebody else's hands. */
+export async function lockFree(tx: Tx, projectId: number, id: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from control.endpoints where project_id = ${projectId} and id = ${id}
+    for no key update skip locked`.execute(tx)
+  return rows.length > 0
+}
+
+/** Undefined when it is off already, or was changed since. */
+export async function switchOff(
+  tx: Tx,
+  projectId: number,
+  id: number,
+  { since, reason }: { since: string; reason: string },
+): Promise<{ name: string; url: string } | undefined> {
+  const { rows } = await sql<{ name: string; url: string }>`
+    update control.endpoints set
+      is_active = false, disabled_reason = ${reason}, version = version + 1, updated_at = postern.now()
+     where project_id = ${projectId} and id = ${id} and is_active and updated_at <= ${since}::timestamptz
+    returning name, url`.execute(tx)
+  return rows[0]
+}
+
+/** A second one, before the first was mailed, is mailed instead of it. */
+export async function insertNotice(tx: Tx, projectId: number, id: number): Promise<void> {
+  await sql`
+    insert into control.endpoint_notices as notices (endpoint_id, project_id) values (${id}, ${projectId})
+    on conflict (endpoint_id) do update set created_at = excluded.created_at`.execute(tx)
+}

@@ -1,0 +1,31 @@
+import { PosternError } from '../../../platform/errors.ts'
+import type { NetGuard } from '../../../platform/net/net-guard.ts'
+
+/**
+ * The address of an endpoint as it is stored: normalised as the WHATWG URL Standard says, so that what is
+ * looked at here is what is connected to later (`0x7f.1` is 127.0.0.1, `ⓔxample.com` is example.com).
+ *
+ * A name that is public today may point into the operator's network tomorrow. Where it leads is therefore
+ * vetted again at every connection (platform/net/net-guard.ts).
+ */
+export function endpointUrl(text: string, guard: Pick<NetGuard, 'refusalOf'>): string {
+  if (text.length > maxLength) throw refused(`must be at most ${maxLength} characters long; shorten it`)
+  // A parser drops line breaks and turns backslashes; nobody means either.
+  if (/[\p{Cc}\s\\]/u.test(text)) throw refused('must not contain white space or backslashes; encode them')
+  if (!/^https:\/\/[^/]/i.test(text)) {
+    throw refused('must be a full address that begins with https://, such as https://example.com/hook')
+  }
+  const url = URL.parse(text)
+  if (!url) throw refused('is not a well-formed address; write it like https://example.com/hook')
+  if (text.includes('#')) throw refused('must not have a fragment; remove the # and what follows')
+  const refusal = guard.refusalOf(url)
+  if (refusal !== undefined) throw new PosternError('validation_failed', `"url" is not allowed. ${refusal}`)
+  if (url.href.length > maxLength) {
+    throw refused(`must be at most ${maxLength} characters long when encoded; shorten it`)
+  }
+  return url.href
+}
+
+const maxLength = 2048
+
+const refused = (why: string): PosternError => new PosternError('validation_failed', `"url" ${why}.`)

@@ -1,0 +1,137 @@
+import Type from 'typebox'
+import { eventTypes } from '../../shared/events.ts'
+import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+
+/** An endpoint as callers see it. */
+export const Endpoint = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    name: Type.String(),
+    url: Type.String(),
+    events: Type.Array(oneOf(eventTypes)),
+    is_active: Type.Boolean(),
+    disabled_reason: nullable(
+      Type.String({ description: 'Why it was switched off, where that was automatic.' }),
+    ),
+    secret_hint: Type.String({ description: 'The last four characters of the secret.' }),
+    secret_rotated_at: nullable(Timestamp),
+    last_success_at: nullable(Timestamp),
+    consecutive_failures: Type.Integer({
+      description: 'How often in a row it was tried and took nothing. It is told within a minute.',
+    }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Endpoint', additionalProperties: false },
+)
+
+export const EndpointWithSecret = Type.Object(
+  {
+    resource: Endpoint,
+    secret: Type.String({
+      description: 'Shown this once only.',
+      examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw5ZkZkkYl2Ew='],
+    }),
+  },
+  { title: 'EndpointWithSecret', additionalProperties: false },
+)
+
+/** Editable, and always given as a whole. */
+export const EndpointFields = {
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  url: Type.String({ maxLength: 2048, description: 'An https address.' }),
+  events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
+  is_active: Type.Boolean(),
+}
+
+/** A new one is active unless told otherwise. */
+export const NewEndpointFields = { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) }
+
+export const endpointExamples = {
+  create: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/postern',
+    events: ['message.delivered', 'message.bounced'],
+  },
+  edit: {
+    name: 'Order events',
+    url: 'https://hooks.example.com/v2',
+    events: ['message.bounced', 'message.complained'],
+    is_active: true,
+  },
+}
+
+/** What was asked for with 202, and is begun within seconds. */
+export const EndpointTest = Type.Object(
+  { endpoint_id: Type.Integer(), event_type: oneOf(['endpoint.test']) },
+  { title: 'EndpointTest', additionalProperties: false },
+)
+
+const EventId = { ...MessageId, description: 'Of one event: its `webhook-id`, a UUID of version 7.' }
+
+const Moment = (description: string) =>
+  Type.String({
+    format: 'date-time',
+    description: `${description} RFC 3339 with its offset.`,
+    examples: ['2026-11-14T00:00:00Z'],
+  })
+
+/** One event, or a stretch of time. */
+export const ReplayFields = {
+  event_id: Type.Optional(EventId),
+  from: Type.Optional(Moment('Events of this time and later.')),
+  to: Type.Optional(Moment('Events before this time, which is past.')),
+  only_undelivered: Type.Optional(
+    Type.Boolean({
+      description: 'With `from` and `to`: leave out what it has taken. True unless told otherwise.',
+    }),
+  ),
+}
+
+export const EndpointReplay = Type.Object(
+  {
+    endpoint_id: Type.Integer(),
+    event_id: nullable(EventId),
+    from: nullable(Timestamp),
+    to: nullable(Timestamp),
+    only_undelivered: nullable(Type.Boolean()),
+  },
+  { title: 'EndpointReplay', additionalProperties: false },
+)
+
+export const replayExample = {
+  from: '2026-01-14T00:00:00Z',
+  to: '2026-01-14T06:00:00Z',
+  only_undelivered: true,
+}
+
+const attemptOutcomes = ['delivered', 'failed', 'given_up', 'gone'] as const
+
+export const attemptFilter = {
+  event_id: Type.Optional(EventId),
+  outcome: Type.Optional(oneOf(attemptOutcomes, { description: 'How the attempt ended.' })),
+}
+
+/** One delivery of one event, tried once. */
+export const DeliveryAttempt = Type.Object(
+  {
+    id: Type.String(),
+    endpoint_id: Type.Integer(),
+    event_id: Type.String({ description: 'The `webhook-id`: the same however often it is tried.' }),
+    event_type: oneOf([...eventTypes, 'endpoint.test']),
+    attempt: Type.Integer({
+      description: 'How often it was tried by then; 0 where it was given up without a try.',
+    }),
+    outcome: oneOf(attemptOutcomes, {
+      description:
+        '`delivered`: answered with 2xx. `failed`: tried again. `given_up`: the last of its time. `gone`: answered with 410, which switches the endpoint off.',
+    }),
+    status: nullable(Type.Integer({ description: 'Of the answer; null where there was none.' })),
+    latency_ms: Type.Integer(),
+    response: nullable(Type.String({ description: 'The first KB of the answer.' })),
+    error: nullable(Type.String({ description: 'Why there was no answer.' })),
+    created_at: Timestamp,
+  },
+  { title: 'DeliveryAttempt', additionalProperties: false },
+)

@@ -1,0 +1,169 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { MemberRow } from './members.sql.ts'
+
+export interface Invitation {
+  member_id: number
+  version: number
+  email: string
+  role: string
+  project_id: number
+  project_name: string
+  ends_at: Date
+}
+
+const waits = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
+  and members.invited_at > postern.now() - control.invitation_lifetime()`
+
+/** Undefined when there is nobody to be told: joined, told, removed, or too late. */
+export async function lockUnsent(
+  tx: Tx,
+  projectId: number,
+  memberId: number,
+): Promise<Invitation | undefined> {
+  const { rows } = await sql<Invitation>`
+    select members.id as member_id, members.version, members.email, members.role, members.project_id,
+           projects.name as project_name, members.invited_at + control.invitation_lifetime() as ends_at
+      from control.members as members
+      join control.projects as projects on projects.id = members.project_id
+     where members.project_id = ${projectId} and members.id = ${memberId} and ${waits}
+       for no key update of members`.execute(tx)
+  return rows[0]
+}
+
+/** The version stays: nobody's configuration has changed. */
+export async function storeHash(tx: Tx, memberId: number, hash: Buffer): Promise<void> {
+  await tx
+    .updateTable('control.members')
+    .set({ invitation_hash: hash })
+    .where('id', '=', memberId)
+    .where('user_id', 'is', null)
+    .execute()
+}
+
+export async function markSent(tx: Tx, memberId: number): Promise<void> {
+  await tx
+    .updateTable('control.members')
+    .set({ invitation_sent_at: sql<Date>`postern.now()` })
+    .where('id', '=', memberId)
+    .execute()
+}
+
+/** Those whose own job has had its time, oldest first. */
+export async function listUnsent(
+  tx: ReadTx,
+  limit: number,
+): Promise<{ project_id: number; member_id: number }[]> {
+  const { rows } = await sql<{ project_id: number; member_id: number }>`
+    select members.project_id, members.id as member_id from control.members as members
+     where ${waits} and members.invited_at < postern.now() - interval '2 minutes'
+     order by members.invited_at limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** Undefined when the token is none, was used or has expired. */
+export async function join(
+  tx: Tx,
+  tokenHash: Buffer,
+  userId: number,
+): Promise<(MemberRow & { is_joined: boolean }) | undefined> {
+  const { rows } = await sql<MemberRow & { is_joined: boolean }>`
+    select * from control.join_project(${tokenHash}, ${userId})`.execute(tx)
+  return rows[0]
+}
+
+/** The same for the account that has the invited address. Undefined when it has no such invitation. */
+export async function joinInvited(
+  tx: Tx,
+  memberId: number,
+  userId: number,
+): Promise<(MemberRow & { is_joined: boolean }) | undefined> {
+  const { rows } = await sql<MemberRow & { is_joined: boolean }>`
+    select * from control.join_invited(${memberId}, ${userId})`.execute(tx)
+  return rows[0]
+}
+
+export interface PendingRow {
+  id: number
+  project_id: number
+  project_name: string
+  role: string
+  invited_at: Date
+  expires_at: Date
+}
+
+/** Those that went to the address of this user, newest first. */
+export async function listPending(
+  tx: ReadTx,
+  email: string,
+  { limit, beforeId }: { limit: number; beforeId: number },
+): Promise<PendingRow[]> {
+  const { rows } = await sql<PendingRow>`
+    select members.id, members.project_id, projects.name as project_name, members.role, members.invited_at,
+           members.invited_at + control.invitation_lifetime() as expires_at
+      from control.members as members
+      join control.projects as projects on projects.id = members.project_id
+     where members.email = ${email} and members.user_id is null and members.id < ${beforeId}
+       and members.invited_at > postern.now() - control.invitation_lifetime()
+     order by members.id desc limit ${limit}`.execute(tx)
+  return rows
+}
+
+export interface InvitationCounts {
+  of_project: number
+  /** 0 for an administrator. */
+  of_user: number
+  of_address: number
+}
+
+/** One more of today. */
+export async function countInvitation(
+  tx: Tx,
+  projectId: number,
+  userId: number | null,
+  email: string,
+): Promise<InvitationCounts> {
+  const { rows } = await sql<InvitationCounts>`
+    select * from control.count_invitation(${projectId}, ${userId}, ${email})`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('a count gave no row')
+  return row
+}
+
+/** Undefined when the token is none, was used or has expired; null when the address has an account. */
+export async function insertInvitedUser(
+  tx: Tx,
+  tokenHash: Buffer,
+  name: string,
+): Promise<number | null | undefined> {
+  const { rows } = await sql<{ user_id: number | null }>`
+    select control.create_invited_user(${tokenHash}, ${name}) as user_id`.execute(tx)
+  return rows[0]?.user_id
+}
+
+export interface ExpiredInvitation {
+  id: number
+  project_id: number
+  email: string
+  role: string
+}
+
+/** Those that could not be accepted any more for 30 days, oldest first. */
+export async function listExpired(tx: ReadTx, limit: number): Promise<ExpiredInvitation[]> {
+  const { rows } = await sql<ExpiredInvitation>`
+    select id, project_id, email, role from control.members
+     where user_id is null and invited_at < postern.now() - control.invitation_lifetime() - interval '30 days'
+     order by invited_at limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** Whether it was still there, and not accepted. */
+export async function removeInvitation(tx: Tx, projectId: number, id: number): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('control.members')
+    .where('project_id', '=', projectId)
+    .where('id', '=', id)
+    .where('user_id', 'is', null)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}

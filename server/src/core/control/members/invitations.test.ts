@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { workerDeps } from '../../../context/context.ts'
+import { assertProblem } from '../../../testing/expectations/problem.ts'
+import { customers } from '../../../testing/fixtures/customers.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { CookieJar } from '../../../testing/harness/cookie-jar.ts'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { patienceMs } from '../../../testing/harness/waiting.ts'
+import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
+import { acceptInvitation, projectLabel, sendDueInvitations, sendInvitation } from './invitations.ts'
+
+const inbox = await startMtaInbox()
+const database = await testDatabase()
+const settings = { POSTERN_SYSTEM_MAIL_FROM: 'postern@example.net', POSTERN_MTA_HOSTS: inbox.url }
+const api = await startApi(database, settings)
+const deps = workerDeps(api.context)
+const { ownProject, stranger, make } = await customers(api, database)
+const { owner, project } = await ownProject({ name: 'Web shop' })
+const path = `/projects/${project.id}/members`
+const password = 'correct horse battery staple'
+
+let invited = 0
+
+/** Invited and, unless told otherwise, mailed. */
+async function invite({ isMailed = true } = {}) {
+  const email = `invited${++invited}@example.org`
+  const { status, body, text } = await owner.post(path, { email, role: 'developer' })
+  assert.equal(status, 201, text)
+  if (!isMailed) return { email, id: body.id as number, token: '' }
+  await sendInvitation(deps, project.id, body.id)
+  return { email, id: body.id as number, token: tokenIn(mailTo(email)) }
+}
+
+const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
+const mailTo = (email: string) => mailsTo(email).at(-1) ?? assert.fail(`no mail went to ${email}`)
+const tokenIn = ({ text }: { text: string }): string =>
+  /inv_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0] ?? assert.fail(`no token in: ${text}`)
+
+const join = (body: object) => new CookieJar(api.url).post('/v1/auth/join', body)
+
+describe('the mail of an invitation', () => {
+  test('names the project, and holds a token of which only the hash is kept', async () => {
+    const { email, id, token } = await invite()
+    const { from, to, text } = mailTo(email)
+    assert.deepEqual([from, to], ['postern@example.net', [email]])
+    const plain = text.replaceAll('=\r\n', '')
+    for (const part of ['"Web shop"', `${project.id}`, 'developer', 'http://localhost:8080/v1/auth/join']) {
+      assert.ok(plain.includes(part), `${part} is not in: ${plain}`)
+    }
+    const [row] = await database.query<{ whole: string; is_hash: boolean }>(
+      `select members::text as whole, invitation_hash = sha256($2::text::bytea) as is_hash
+         from control.members where id = $1`,
+      [id, token],
+    )
+    assert.equal(row?.is_hash, true)
+    assert.ok(!row.whole.includes(token))
+    assert.ok(!api.logLines.join('').includes(token))
+  })
+
+  test('has no text of a tenant that could be a link: the project is a number then, its people are not named', async () => {
+    const phishing = 'Your mailbox is full: renew at https://phish.example/renew now'
+    const { owner: mallory, project: shop } = await ownProject({ name: phishing })
+    await database.query('update control.users set name = $2 where id = $1', [
+      mallory.user.id,
+      'Click evil.example',
+    ])
+    const { body } = await mallory.post(`/projects/${shop.id}/members`, {
+      email: 'victim@example.net',
+      role: 'viewer',
+    })
+    await sendInvitation(deps, shop.id, body.id)
+    const plain = mailTo('victim@example.net').text.replaceAll('=\r\n', '')
+    assert.doesNotMatch(plain, /phish|renew|mailbox|evil|Click/)
+    const addresses = [...plain.matchAll(/https?:\/\/[^\s/,]+/g)].map(([address]) => address)
+    assert.deepEqual([...new Set(addresses)], ['http://localhost:8080'])
+    assert.ok(plain.includes(`project number ${shop.id}`), plain)
+  })
+
+  test('is not sent without end: 30 invitations that are withdrawn again are refused beyond the cap', async () => {
+    const capped = await startApi(database, { ...settings, POSTERN_MAX_INVITATIONS_PER_PROJECT_PER_DAY: '4' })
+    const { ownProject: ownCapped } = await customers(capped, database)
+    const { owner: mallory, project: shop } = await ownCapped()
+    const statuses = []
+    for (let n = 0; n < 30; n++) {
+      const { status, body } = await mallory.post(`/projects/${shop.id}/members`, {
+        email: `withdrawn${n}@example.net`,
+        role: 'viewer',
+      })
+      statuses.push(status)
+      if (status !== 201) continue
+      await sendInvitation(deps, shop.id, body.id)
+      await mallory.delete(`/projects/${shop.id}/members/${body.id}`)
+    }
+    assert.deepEqual(
+      statuses,
+      Array.from({ length: 30 }, (_, n) => (n < 4 ? 201 : 422)),
+    )
+    assert.equal(inbox.mails.filter(({ to }) => to[0]?.startsWith('withdrawn')).length, 4)
+    await database.query(`update control.daily_counts set day = day - 1`)
+    const tomorrow = await mallory.post(`/projects/${shop.id}/members`, {
+      email: 'tomorrow@example.net',
+      role: 'viewer',
+    })
+    assert.equal(tomorrow.status, 201, 'the next day begins at none')
+  })
+
+  test('holds the same token when the job is run again before it was noted as sent', async () => {
+    const { email, id, token } = await invite()
+    await sendInvitation(deps, project.id, id)
+    assert.equal(mailsTo(email).length, 1, 'what was sent is not sent again')
+    await database.query('update control.members set invitation_sent_at = null where id = $1', [id])
+    await sendInvitation(deps, project.id, id)
+    assert.deepEqual(mailsTo(email).map(tokenIn), [token, token])
+  })
+
+  test('is sent by the minute’s round when its job was lost or the MTA was away', async () => {
+    const { email, id } = await invite({ isMailed: false })
+    inbox.refuseWith(451)
+    await assert.rejects(sendInvitation(deps, project.id, id))
+    inbox.refuseWith(null)
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
+    assert.equal(mailsTo(email).length, 0, 'its own job has not had its time yet')
+    await database.query(
+      `update control.members set invited_at = invited_at - interval '1 hour' where id = $1`,
+      [id],
+    )
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
+    assert.equal(mailsTo(email).length, 1)
+    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
+    assert.equal(mailsTo(email).length, 1)
+  })
+
+  test('is given up, with a word in the log, when the MTA refuses it for good', async () => {
+    const { id } = await invite({ isMailed: false })
+    inbox.refuseWith(550)
+    await sendInvitation(deps, project.id, id)
+    inbox.refuseWith(null)
+    assert.match(api.logLines.join('\n'), /refused for good/)
+    await sendInvitation(deps, project.id, id)
+    assert.equal(inbox.mails.filter(({ text }) => text.includes(`invited${invited}@`)).length, 0)
+  })
+
+  test('is not sent where no MTA is set, and the log says so', async () => {
+    const { id } = await invite({ isMailed: false })
+    const silent = await startApi(database)
+    await sendInvitation(workerDeps(silent.context), project.id, id)
+    assert.match(silent.logLines.join('\n'), /POSTERN_SYSTEM_MAIL_FROM/)
+    const [row] = await database.query<{ hash: Buffer | null }>(
+      'select invitation_hash as hash from control.members where id = $1',
+      [id],
+    )
+    assert.equal(row?.hash, null)
+  })
+})
+
+describe('the name of a project in a mail', () => {
+  test('is shown where no mail client can make a link of it', () => {
+    for (const name of ['Web shop', "O'Neill & Sons (2026)", 'Überraschung_GmbH', '株式会社', 'a-b, c+d']) {
+      assert.equal(projectLabel(7, name), `the project "${name}" (number 7)`)
+    }
+    assert.equal(projectLabel(7, 'Ｗｅｂ'), 'the project "Web" (number 7)')
+  })
+
+  test('is left out with addresses, links, phone numbers, look-alike dots and characters that hide', () => {
+    const names = ['evil.example', 'www.evil', 'a@b', 'https://x', 'tel:1', 'a/b', 'a\\b', '[x](y)', '<b>']
+    const tricks = [
+      'evil。example',
+      'evil．example',
+      '⒈evil',
+      'evil․com',
+      'a\u200bb',
+      'a\u202eb',
+      'x"y',
+      'x\ny',
+    ]
+    const others = ['call 555 1234', '+49 30 12345', 'a'.repeat(61), 'why?', '#hash', '℀', '']
+    for (const name of [...names, ...tricks, ...others]) {
+      assert.equal(projectLabel(7, name), 'project number 7', JSON.stringify(name))
+    }
+  })
+})
+
+describe('invitations.accept', () => {
+  test('makes the signed-in user the member, once', async () => {
+    const { id, token } = await invite()
+    const grace = await stranger()
+    const answer = await grace.post('/invitations/accept', { token })
+    assert.equal(answer.status, 200, answer.text)
+    const { user_id, role, name, joined_at } = answer.body
+    assert.deepEqual([answer.body.id, user_id, role, name], [id, grace.user.id, 'developer', grace.user.name])
+    assert.ok(joined_at)
+    assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
+    const another = await stranger()
+    assertProblem(await another.post('/invitations/accept', { token }), 404, 'not_found')
+    assertProblem(await another.get(`/projects/${project.id}`), 404, 'not_found')
+  })
+
+  test('repeated under its Idempotency-Key gets its first answer', async () => {
+    const { token } = await invite()
+    const grace = await stranger()
+    const headers = { 'idempotency-key': 'accept' }
+    const first = await grace.post('/invitations/accept', { token }, headers)
+    const again = await grace.post('/invitations/accept', { token }, headers)
+    assert.deepEqual([again.status, again.text], [200, first.text])
+  })
+
+  test('is refused to somebody who is a member already, and the invitation stays', async () => {
+    const { token } = await invite()
+    assertProblem(await owner.post('/invitations/accept', { token }), 409, 'already_exists')
+    assert.equal((await (await stranger()).post('/invitations/accept', { token })).status, 200)
+  })
+
+  test('is one answer for a made-up, a withdrawn, an expired and a wrongly written token', async () => {
+    const grace = await stranger()
+    const withdrawn = await invite()
+    await owner.delete(`${path}/${withdrawn.id}`)
+    const expired = await invite()
+    await database.query(
+      `update control.members set invited_at = invited_at - interval '14 days' where id = $1`,
+      [expired.id],
+    )
+    const answers = []
+    for (const token of [withdrawn.token, expired.token, `inv_${'A'.repeat(43)}`, 'inv_short', '', 'x']) {
+      answers.push(await grace.post('/invitations/accept', { token }))
+    }
+    for (const answer of answers) {
+      assertProblem(answer, 404, 'not_found')
+      assert.equal(answer.text, answers[0]?.text)
+    }
+  })
+
+  test('of two at once lets one in', async () => {
+    const { token } = await invite()
+    const people = await Promise.all(Array.from({ length: 8 }, stranger))
+    const answers = await Promise.all(people.map((one) => one.post('/invitations/accept', { token })))
+    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [
+      200,
+      ...Array.from({ length: 7 }, () => 404),
+    ])
+  })
+
+  test('lets nobody in whose account is disabled', async () => {
+    const { token } = await invite()
+    const user = await make.makeUser()
+    const database2 = openDatabase(database)
+    await database.query('update control.users set is_active = false where id = $1', [user.id])
+    const { rows } = await database2
+      .asCustomer()
+      .forProject(0)
+      .transaction(async (tx) => ({ rows: await joinAs(tx, token, user.id) }))
+    assert.equal(rows, 'not_found')
+  })
+})
+
+async function joinAs(tx: Parameters<typeof acceptInvitation>[0], token: string, userId: number) {
+  try {
+    await acceptInvitation(tx, token, userId)
+    return 'joined'
+  } catch (error) {
+    return (error as { code?: string }).code
+  }
+}
+
+describe('auth.join', () => {
+  test('makes an account with the invited address, which can sign in, and a member of it', async () => {
+    const { email, id, token } = await invite()
+    const response = await join({ token, name: ' Grace ', password })
+    assert.equal(response.status, 200)
+    const member = (await response.json()) as Record<string, unknown>
+    assert.deepEqual(
+      [member['id'], member['email'], member['name'], member['role']],
+      [id, email, 'Grace', 'developer'],
+    )
+    const browser = new CookieJar(api.url)
+    assert.equal((await browser.post('/v1/auth/sign-in', { email, password })).status, 200)
+    const drawn = (await (await browser.post('/v1/auth/token')).json()) as { token: string }
+    const shown = await fetch(`${api.url}/v1/projects/${project.id}`, {
+      headers: { authorization: `Bearer ${drawn.token}` },
+    })
+    assert.equal(shown.status, 200)
+    const [user] = await database.query<{ email_verified: boolean; role: string }>(
+      'select email_verified, role from control.users where email = $1',
+      [email],
+    )
+    assert.deepEqual(user, { email_verified: true, role: 'user' })
+    assert.equal((await join({ token, name: 'Mallory', password })).status, 404)
+  })
+
+  test('is refused where the address has an account by now, and leaves the invitation', async () => {
+    const { email, token } = await invite()
+    await make.makeUser({ email })
+    assert.equal((await join({ token, name: 'Grace', password })).status, 409)
+    assert.equal((await (await stranger()).post('/invitations/accept', { token })).status, 200)
+  })
+
+  test('asks for a name and a password of twelve characters, and makes nothing without', async () => {
+    const { email, token } = await invite()
+    for (const body of [
+      { token, name: 'Grace', password: 'short' },
+      { token, name: '', password },
+      { token, name: '   ', password },
+      { token, name: 'Gr\0ace', password },
+      { token, password },
+    ]) {
+      assert.equal((await join(body)).status, 422, JSON.stringify(body))
+    }
+    assert.deepEqual(await database.query('select from control.users where email = $1', [email]), [])
+    assert.equal((await join({ token: 'inv_no', name: 'Grace', password })).status, 404)
+  })
+
+  test('is counted against the address of whoever guesses', async () => {
+    const narrow = await startApi(database, { POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '3' })
+    const statuses = []
+    for (let n = 0; n < 5; n++) {
+      const browser = new CookieJar(narrow.url)
+      const response = await browser.post('/v1/auth/join', { token: 'inv_no', name: 'Grace', password })
+      statuses.push(response.status)
+    }
+    assert.deepEqual(statuses, [404, 404, 404, 429, 429])
+  })
+})

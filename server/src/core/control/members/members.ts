@@ -1,0 +1,163 @@
+import type { Static } from 'typebox'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import type { JobSender } from '../../../platform/jobs/jobs.ts'
+import { signInAddress } from '../access/email.ts'
+import {
+  count,
+  find,
+  findByUser,
+  findOwner,
+  findRole,
+  insert,
+  insertInvited,
+  insertOwner,
+  list,
+  lock,
+  type MemberRow,
+  promote,
+  remove,
+  setRole,
+} from './members.sql.ts'
+import type { Member, Role } from './wire.ts'
+
+export type { MemberRow }
+
+export const memberView = (row: MemberRow): Static<typeof Member> => ({
+  id: row.id,
+  project_id: row.project_id,
+  user_id: row.user_id,
+  email: row.email,
+  name: row.name,
+  role: row.role as Role,
+  invited_at: row.invited_at.toISOString(),
+  joined_at: row.joined_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+/** Without the person's name and address, which the audit keeps apart. */
+export const memberConfig = ({ user_id, role }: MemberRow) => ({ user_id, role })
+
+/** For the project's activity: it sets the address aside. */
+export const memberActivity = ({ email, user_id, role }: MemberRow) => ({ email, user_id, role })
+
+export const memberPerson = ({ email, name }: MemberRow) => ({ email, name })
+
+const existing = (row: MemberRow | undefined, projectId: number, id: number): MemberRow => {
+  if (!row) throw new PosternError('not_found', `There is no member ${id} in project ${projectId}.`)
+  return row
+}
+
+export const findMember = async (tx: ReadTx, projectId: number, id: number): Promise<MemberRow> =>
+  existing(await find(tx, projectId, id), projectId, id)
+
+export const lockMember = async (tx: Tx, projectId: number, id: number): Promise<MemberRow> =>
+  existing(await lock(tx, projectId, id), projectId, id)
+
+export const listMembers = list
+
+/** What somebody may do in a project; undefined for who is invited at most. */
+export const memberRole = findRole
+export const countMembers = count
+
+export interface NewMember {
+  email: string
+  role: Role
+  /** The user who is named in the mail. */
+  invitedBy: number
+}
+
+export interface AddedMember {
+  row: MemberRow
+  /** Members of the project, this one included: for the plan's limit. */
+  count: number
+}
+
+/**
+ * What an administrator does: the account with this address becomes a member at once. An address without an account is
+ * invited by mail, after the commit. The project must be locked by the caller.
+ */
+export const createMember = (
+  tx: Tx,
+  jobs: JobSender,
+  projectId: number,
+  member: NewMember,
+): Promise<AddedMember> => add(tx, jobs, projectId, member, insert)
+
+/**
+ * What a customer does: the address is invited by mail, whether or not it has an account. The answer is the same for
+ * both, and nobody becomes a member without accepting (docs/decisions/0023). The project must be locked by the caller.
+ */
+export const inviteMember = (
+  tx: Tx,
+  jobs: JobSender,
+  projectId: number,
+  member: NewMember,
+): Promise<AddedMember> => add(tx, jobs, projectId, member, insertInvited)
+
+async function add(
+  tx: Tx,
+  jobs: JobSender,
+  projectId: number,
+  { email: address, role, invitedBy }: NewMember,
+  insertRow: typeof insert,
+): Promise<AddedMember> {
+  const email = signInAddress(address)
+  if (email === undefined) {
+    throw new PosternError('validation_failed', `"email": this is not an address that can sign in.`)
+  }
+  const row = await insertRow(tx, projectId, email, role, invitedBy)
+  if (!row) {
+    throw new PosternError(
+      'already_exists',
+      `${email} is a member of project ${projectId} already, or invited. Edit that member to change the role.`,
+    )
+  }
+  if (row.user_id === null) {
+    await jobs.send(tx, 'invitations.send', { project_id: projectId, member_id: row.id })
+  }
+  return { row, count: await count(tx, projectId) }
+}
+
+/** The row as it was when the role is the same. */
+export async function editMember(tx: Tx, before: MemberRow, role: Role): Promise<MemberRow> {
+  if (before.role === role) return before
+  refuseOwner(before)
+  if (role === 'owner') {
+    throw new PosternError(
+      'validation_failed',
+      `"role": a project has one owner. To make this member the owner, edit the project's "user_id".`,
+    )
+  }
+  return setRole(tx, before, role)
+}
+
+export async function deleteMember(tx: Tx, before: MemberRow): Promise<void> {
+  refuseOwner(before)
+  await remove(tx, before)
+}
+
+function refuseOwner({ role, project_id }: MemberRow): void {
+  if (role !== 'owner') return
+  throw new PosternError(
+    'last_owner',
+    `This is the owner of project ${project_id}, who stays until an administrator transfers it: by its "user_id".`,
+  )
+}
+
+export interface RoleChange {
+  before: MemberRow | null
+  after: MemberRow
+}
+
+/** Of a new project, or by transfer: the old owner stays as an admin. Tells what became of whom. */
+export async function makeOwner(tx: Tx, projectId: number, userId: number): Promise<RoleChange[]> {
+  const old = await findOwner(tx, projectId)
+  if (old?.user_id === userId) return []
+  // First the old one: there is never more than one owner.
+  const changes: RoleChange[] = old ? [{ before: old, after: await setRole(tx, old, 'admin') }] : []
+  const member = await findByUser(tx, projectId, userId)
+  const after = member ? await promote(tx, member, userId) : await insertOwner(tx, projectId, userId)
+  return [...changes, { before: member ?? null, after }]
+}

@@ -1,0 +1,42 @@
+import Type from 'typebox'
+import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+
+/**
+ * Who works in a project. A person whom a customer adds is invited (no `user_id`) until they accept; an account that an
+ * administrator adds is a member at once. Exactly one member is the owner, the project's `user_id`, and that changes only by
+ * a transfer of the project.
+ */
+export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+/** Ownership is not given out: it moves with the project's `user_id`. */
+export const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
+
+/** An invitation as the invited person sees it. */
+export const PendingInvitation = Type.Object(
+  {
+    id: Type.Integer({ description: 'For `invitations.accept`.' }),
+    project_id: Type.Integer(),
+    project_name: Type.String(),
+    role: oneOf(roles),
+    invited_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { title: 'PendingInvitation', additionalProperties: false },
+)
+
+export const Member = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    user_id: nullable(Type.Integer({ description: 'Null until an invited person joins.' })),
+    email: Type.String(),
+    name: nullable(Type.String()),
+    role: oneOf(roles),
+    invited_at: Timestamp,
+    joined_at: nullable(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Member', additionalProperties: false },
+)

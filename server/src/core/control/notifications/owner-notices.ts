@@ -1,0 +1,53 @@
+import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Logger } from '../../../platform/telemetry/log.ts'
+import { MailRefused, type SystemMail } from './system-mail.ts'
+
+/**
+ * Mails to the owners of projects. A notice is a row that waits until its mail was handed over, so each is mailed at least
+ * once, whichever process dies. Notices that are a week old are deleted unsent.
+ */
+export interface OwnerNoticeDeps {
+  db: Db
+  /** Undefined: nothing can be mailed. */
+  systemMail: SystemMail | undefined
+  publicUrl: URL
+  log: Logger
+}
+
+export interface OwnerNotices<Notice> {
+  /** What the notice is about, for the log: "a domain". */
+  subject: string
+  list(tx: ReadTx, atMost: number): Promise<Notice[]>
+  delete(tx: Tx, notice: Notice): Promise<void>
+  deleteLate(tx: Tx): Promise<void>
+  idsOf(notice: Notice): object
+  /** Null: no longer true, or the owner is not active. */
+  mailFor(notice: Notice, publicUrl: URL): Parameters<SystemMail['send']>[0] | null
+}
+
+/** Those that wait, oldest first, until the signal aborts. */
+export async function sendOwnerNotices<Notice>(
+  notices: OwnerNotices<Notice>,
+  { db, systemMail, publicUrl, log }: OwnerNoticeDeps,
+  atMost: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { subject, idsOf } = notices
+  await db.transaction((tx) => notices.deleteLate(tx))
+  for (const notice of await db.read((tx) => notices.list(tx, atMost))) {
+    if (signal.aborted) return
+    const mail = notices.mailFor(notice, publicUrl)
+    if (mail && !systemMail) {
+      log.warn(idsOf(notice), `the owner of ${subject} is not mailed: see POSTERN_SYSTEM_MAIL_FROM`)
+    }
+    try {
+      if (mail) await systemMail?.send(mail)
+    } catch (error) {
+      const isRefused = error instanceof MailRefused
+      const outcome = isRefused ? 'was refused' : 'failed and is tried again'
+      log.warn({ err: error, ...idsOf(notice) }, `the mail to the owner of ${subject} ${outcome}`)
+      if (!isRefused) continue
+    }
+    await db.transaction((tx) => notices.delete(tx, notice))
+  }
+}

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import { composeMime } from '../../../formats/compose.ts'
+import type { Carrier } from '../../../providers/transport.ts'
+
+/** The service's own mail to people. It goes by the operator's MTAs, as customers' mail does, but through no queue. */
+export interface SystemMail {
+  send(mail: { to: string; subject: string; text: string }): Promise<void>
+}
+
+/** The MTA does not want this mail, now or later. */
+export class MailRefused extends Error {
+  override readonly name = 'MailRefused'
+}
+
+export function createSystemMail(carrier: Carrier, from: string): SystemMail {
+  return {
+    async send({ to, subject, text }) {
+      const id = randomUUID()
+      const raw = await composeMime(
+        {
+          from: { name: null, address: from },
+          to: [{ name: null, address: to }],
+          cc: [],
+          reply_to: [],
+          subject,
+          text,
+          html: null,
+          headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
+          attachments: [],
+        },
+        { messageId: id, domain: from.slice(from.lastIndexOf('@') + 1), date: new Date() },
+      )
+      const handover = await carrier.send({
+        envelope: { from, to },
+        dsn: { envid: id },
+        raw,
+        needsUtf8: false,
+      })
+      if (handover.kind === 'sent') return
+      if (handover.kind === 'refused' && handover.isLasting) throw new MailRefused(handover.reply)
+      throw new Error(handover.kind === 'refused' ? handover.reply : handover.detail)
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import type { Static } from 'typebox'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import { tellMail } from '../../outbox/outbox.ts'
+import { plainName } from '../../shared/text.ts'
+import { makeOwner, type RoleChange } from '../members/members.ts'
+import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
+import { requireActiveUser } from '../users/users.ts'
+import { type HeldMail, type Holdings, holdings, mailHeld } from './project-counts.sql.ts'
+import { exists, find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
+import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
+
+export type { HeldMail, Holdings, ProjectRow }
+
+export const projectView = (row: ProjectRow): Static<typeof Project> => ({
+  id: row.id,
+  user_id: row.user_id,
+  reputation_score: row.reputation_score,
+  bounced: row.bounced,
+  failed: row.failed,
+  complained: row.complained,
+  name: row.name,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+  is_locked: row.is_locked,
+  allow_service_mta: row.allow_service_mta,
+  plan_id: row.plan_id,
+  admin_plan_id: row.admin_plan_id,
+  billing_subscription_id: row.billing_subscription_id,
+  billing_subscription_status: row.billing_subscription_status as SubscriptionStatus | null,
+  billing_product_id: row.billing_product_id,
+  admin_subscription_status: row.admin_subscription_status as SubscriptionStatus | null,
+  plan: planView(row.plan),
+})
+
+/** The configuration alone: what can be changed. */
+export const projectConfig = (row: ProjectRow): ProjectConfig => ({
+  name: row.name,
+  user_id: row.user_id,
+  reputation_score: row.reputation_score,
+  is_locked: row.is_locked,
+  allow_service_mta: row.allow_service_mta,
+  plan_id: row.plan_id,
+  admin_plan_id: row.admin_plan_id,
+  admin_subscription_status: row.admin_subscription_status as SubscriptionStatus | null,
+  billing_subscription_id: row.billing_subscription_id,
+  billing_subscription_status: row.billing_subscription_status as SubscriptionStatus | null,
+  billing_product_id: row.billing_product_id,
+})
+
+/** What the audit keeps: besides the score shown the correction that is stored. */
+export const projectRecord = (row: ProjectRow) => ({ ...projectConfig(row), score_offset: row.score_offset })
+
+/** Also for whoever may not know that there is one. */
+export const missingProject = (id: number): PosternError =>
+  new PosternError('not_found', `There is no project ${id}.`)
+
+const existing = (row: ProjectRow | undefined, id: number): ProjectRow => {
+  if (!row) throw missingProject(id)
+  return row
+}
+
+export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =>
+  existing(await find(tx, id), id)
+export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
+
+/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+export async function requireProject(tx: ReadTx, id: number): Promise<void> {
+  if (!(await exists(tx, id))) throw missingProject(id)
+}
+
+/** For a preview: what a change of the project touches. */
+export const holdingsOf = holdings
+export const heldMailOf = mailHeld
+
+/** Whatever was read before a lock was waited for. */
+export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>
+  (await findProject(tx, id)).plan
+
+export async function createProject(
+  tx: Tx,
+  { name, user_id, plan_id }: { name: string; user_id: number; plan_id: number },
+): Promise<{ row: ProjectRow; members: RoleChange[] }> {
+  await requireActiveUser(tx, user_id, 'user_id')
+  await requireAssignablePlan(tx, plan_id, 'plan_id')
+  const row = await insert(tx, plainName(name, 'name'), user_id, plan_id)
+  return { row, members: await makeOwner(tx, row.id, user_id) }
+}
+
+/** A score at the end of the scale may hide how far beyond it the correction reaches. */
+const movesScore = (
+  { computed_score, score_offset }: ProjectRow,
+  { reputation_score }: Partial<ProjectConfig>,
+) => reputation_score !== undefined && reputation_score - computed_score !== score_offset
+
+/** The row as it was, and nobody moved, when nothing differs. */
+export async function editProject(
+  tx: Tx,
+  before: ProjectRow,
+  change: Partial<ProjectConfig>,
+): Promise<{ row: ProjectRow; changed: (keyof ProjectConfig)[]; members: RoleChange[] }> {
+  const current = projectConfig(before)
+  const wanted = { ...current, ...change }
+  if (change.name !== undefined) wanted.name = plainName(change.name, 'name')
+  const changed = (Object.keys(current) as (keyof ProjectConfig)[]).filter((field) =>
+    field === 'reputation_score' ? movesScore(before, change) : wanted[field] !== current[field],
+  )
+  if (changed.length === 0) return { row: before, changed, members: [] }
+
+  const has = (field: keyof ProjectConfig) => changed.includes(field)
+  if (has('plan_id')) await requireAssignablePlan(tx, wanted.plan_id, 'plan_id')
+  if (has('admin_plan_id') && wanted.admin_plan_id !== null) {
+    await requireAssignablePlan(tx, wanted.admin_plan_id, 'admin_plan_id')
+  }
+  if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
+  if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
+  const row = await update(tx, before.id, wanted)
+  if (has('is_locked')) {
+    const type = row.is_locked ? 'project.locked' : 'project.unlocked'
+    await tellMail(tx, before.id, 'event', { type, data: { id: before.id } })
+  }
+  const members = has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : []
+  return { row, changed, members }
+}

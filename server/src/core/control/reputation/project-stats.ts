@@ -1,0 +1,37 @@
+import type { ReadTx } from '../../../platform/db/db.ts'
+import { type AskedRow, idsOf, type Teller } from '../../outbox/handler.ts'
+import { selectDue, selectKnown, totalsOf, writeStats } from './reputation.sql.ts'
+import { recountOf, scoreOf } from './score.ts'
+
+/** What the mail plane has counted of projects, told to control: their lifetime figures, and the score that follows. */
+export const tellFigures: Teller = async (mailTx, rows) => {
+  const ids = [...new Set(rows.map(({ project_id }) => project_id))]
+  const totals = await totalsOf(mailTx, ids)
+  return async (tx) => {
+    const written = await writeStats(
+      tx,
+      totals.map((one) => ({ ...one, score: scoreOf(one.week), recount: recountOf(one.week) })),
+    )
+    const known = new Set(await selectKnown(tx, ids))
+    const isDone = ({ project_id }: AskedRow) =>
+      // A project that is no more needs to be told nothing.
+      written.includes(project_id) || !known.has(project_id)
+    return { told: written.length, done: idsOf(rows.filter(isDone)) }
+  }
+}
+
+/** Projects of these shards whose score moves with time, although nothing new was counted. */
+export async function dueFigures(
+  tx: ReadTx,
+  atMost: number,
+  shards: readonly number[] | undefined,
+): Promise<AskedRow[]> {
+  const due = await selectDue(tx, atMost, shards)
+  return due.map((project_id) => ({
+    id: null,
+    project_id,
+    topic: 'project.counted',
+    payload: {},
+    created_at: '',
+  }))
+}

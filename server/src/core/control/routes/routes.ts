@@ -1,0 +1,196 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Static } from 'typebox'
+import { addressText, lowerCased, readAddress } from '../../../formats/address.ts'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import { isPublicName } from '../../../platform/net/public-host.ts'
+import {
+  findById,
+  findByMatch,
+  insert,
+  listByProject,
+  lock,
+  type RouteRow,
+  remove,
+  shareDomain,
+  shareEndpoint,
+  update,
+} from './routes.sql.ts'
+import type { Route, RouteConfig } from './wire.ts'
+
+export type { RouteRow }
+
+type View = Static<typeof Route>
+
+/** A route on the wire. */
+export const routeView = (row: RouteRow): View => ({
+  id: row.id,
+  project_id: row.project_id,
+  domain_id: row.domain_id,
+  match: row.match as View['match'],
+  address: row.address,
+  action: row.action as View['action'],
+  endpoint_id: row.endpoint_id,
+  forward_to: row.forward_to,
+  forward_confirmed_at: row.forward_confirmed_at?.toISOString() ?? null,
+  is_active: row.is_active,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+/** What can be changed, which is also what the audit keeps: to whom mail was given must be known afterwards. */
+export const routeConfig = (row: RouteRow): RouteConfig => ({
+  domain_id: row.domain_id,
+  match: row.match as View['match'],
+  address: row.address,
+  action: row.action as View['action'],
+  endpoint_id: row.endpoint_id,
+  forward_to: row.forward_to,
+  is_active: row.is_active,
+})
+
+const existing = (row: RouteRow | undefined, projectId: number, id: number): RouteRow => {
+  if (!row) throw new PosternError('not_found', `There is no route ${id} in project ${projectId}.`)
+  return row
+}
+
+/** `domainId`, here and below: the one domain of the project that the caller may know of; null: all of them. */
+export const findRoute = async (
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  domainId: number | null = null,
+): Promise<RouteRow> => existing(await findById(tx, projectId, id, domainId), projectId, id)
+
+export const lockRoute = async (
+  tx: Tx,
+  projectId: number,
+  id: number,
+  domainId: number | null = null,
+): Promise<RouteRow> => existing(await lock(tx, projectId, id, domainId), projectId, id)
+
+/** Newest first; `beforeId` is the last one of the page before. */
+export const listRoutes = (
+  tx: ReadTx,
+  projectId: number,
+  { limit, beforeId }: { limit: number; beforeId?: number | undefined },
+  domainId: number | null = null,
+): Promise<RouteRow[]> => listByProject(tx, projectId, limit, beforeId, domainId)
+
+/**
+ * The project must be locked by the caller, here and below: that no other route has the same address is looked
+ * up before the write, and a rename of the domain changes its routes.
+ */
+export async function createRoute(
+  tx: Tx,
+  projectId: number,
+  config: RouteConfig,
+  domainId: number | null = null,
+): Promise<RouteRow> {
+  const wanted = await normalised(tx, projectId, config, domainId)
+  await refuseSecond(tx, projectId, wanted)
+  return insert(tx, projectId, wanted)
+}
+
+/** Gives back `before` itself when there is nothing to change. */
+export async function editRoute(
+  tx: Tx,
+  before: RouteRow,
+  config: RouteConfig,
+  domainId: number | null = null,
+): Promise<RouteRow> {
+  const wanted = await normalised(tx, before.project_id, config, domainId)
+  if (isDeepStrictEqual(wanted, routeConfig(before))) return before
+  await refuseSecond(tx, before.project_id, wanted, before.id)
+  return update(tx, before, wanted)
+}
+
+export const deleteRoute = remove
+
+async function normalised(
+  tx: Tx,
+  projectId: number,
+  config: RouteConfig,
+  domainId: number | null,
+): Promise<RouteConfig> {
+  refuseMixture(config)
+  const { domain_id, match, action, endpoint_id, is_active } = config
+  const isOutside = domainId !== null && domainId !== domain_id
+  const domain = isOutside ? undefined : await shareDomain(tx, projectId, domain_id)
+  if (!domain) throw absent('domain_id', 'domain', projectId)
+  const address = config.address === null ? null : routedAddress(config.address, domain)
+  const forward_to = config.forward_to === null ? null : forwardAddress(config.forward_to, domain)
+  if (endpoint_id !== null && !(await shareEndpoint(tx, projectId, endpoint_id))) {
+    throw absent('endpoint_id', 'endpoint', projectId)
+  }
+  return { domain_id, match, address, action, endpoint_id, forward_to, is_active }
+}
+
+/** Each of these fields goes with one value of another, and is null with the rest. */
+function refuseMixture({ match, address, action, endpoint_id, forward_to }: RouteConfig): void {
+  const pairs = [
+    { field: 'address', value: address, chooser: 'match', chosen: match, owner: 'address' },
+    { field: 'endpoint_id', value: endpoint_id, chooser: 'action', chosen: action, owner: 'endpoint' },
+    { field: 'forward_to', value: forward_to, chooser: 'action', chosen: action, owner: 'forward' },
+  ] as const
+  const faults = pairs.flatMap(({ field, value, chooser, chosen, owner }) => {
+    if ((chosen === owner) === (value !== null)) return []
+    return chosen === owner
+      ? [`"${field}" must not be null where "${chooser}" is "${owner}"`]
+      : [`"${field}" must be null where "${chooser}" is "${chosen}"`]
+  })
+  if (faults.length > 0) throw new PosternError('validation_failed', `${faults.join('; ')}.`)
+}
+
+function routedAddress(text: string, domain: { id: number; name: string }): string {
+  const address = wellFormed(text, 'address')
+  if (address.domain !== domain.name) {
+    throw new PosternError(
+      'validation_failed',
+      `"address" must be under ${domain.name}, the name of domain ${domain.id}.`,
+    )
+  }
+  return addressText(lowerCased(address))
+}
+
+/** A longer way back (by another domain, or by somebody else's forwarding) is for the mail's own loop check. */
+function forwardAddress(text: string, domain: { name: string }): string {
+  const address = wellFormed(text, 'forward_to')
+  if (address.domain === domain.name) {
+    throw new PosternError(
+      'validation_failed',
+      `"forward_to" is an address of ${domain.name} itself, so the mail would come back here. Choose one of another domain.`,
+    )
+  }
+  // Where its MX leads is looked at by whoever delivers it: docs/operations/mta.md.
+  if (!isPublicName(address.domain)) {
+    throw new PosternError(
+      'validation_failed',
+      `"forward_to" is at ${address.domain}, a name that has no meaning on the internet. Choose an address of a public domain.`,
+    )
+  }
+  return addressText(address)
+}
+
+function wellFormed(text: string, field: string) {
+  const address = readAddress(text)
+  if ('fault' in address) throw new PosternError('validation_failed', `"${field}" ${address.fault}.`)
+  return address
+}
+
+/** What belongs to another project is told in the same words as what never was. */
+const absent = (field: string, noun: string, projectId: number): PosternError =>
+  new PosternError('validation_failed', `"${field}" is no ${noun} of project ${projectId}.`)
+
+async function refuseSecond(
+  tx: Tx,
+  projectId: number,
+  { domain_id, address }: RouteConfig,
+  except?: number,
+): Promise<void> {
+  const other = await findByMatch(tx, projectId, domain_id, address)
+  if (!other || other.id === except) return
+  const what =
+    address === null ? `Domain ${domain_id} has a catch-all already` : `${address} has a route already`
+  throw new PosternError('already_exists', `${what}: route ${other.id}. Edit that one, or delete it first.`)
+}

@@ -1,0 +1,27 @@
+import Type from 'typebox'
+import { nullable, oneOf } from '../../shared/wire.ts'
+
+export const kinds = ['project', 'domain', 'route', 'user'] as const
+
+export const SearchResult = Type.Object(
+  {
+    type: oneOf(kinds),
+    id: Type.Integer(),
+    project_id: nullable(Type.Integer({ description: 'Null for a user, who belongs to no one project.' })),
+    project_name: nullable(Type.String()),
+    label: Type.String({
+      description: 'The name of a project or domain, the address of a route, the name and address of a user.',
+    }),
+  },
+  { title: 'SearchResult', additionalProperties: false },
+)
+
+export const SearchQuery = {
+  q: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    pattern: '\\S',
+    description: 'Part of a name or address, in capital or small letters, or the number of a project.',
+    examples: ['acme'],
+  }),
+}

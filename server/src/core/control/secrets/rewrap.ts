@@ -1,0 +1,114 @@
+import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import { type Actor, recordAudit } from '../audit/record.ts'
+import { type MasterKeys, unwrapKey, type WrappedKey, wrapKey } from './master-keys.ts'
+import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secrets.sql.ts'
+
+/**
+ * Brings every project's key under the first master key, so that an old one can be dropped. The projects' keys
+ * themselves, and so the secrets under them, stay as they are: whoever seals or opens meanwhile is not disturbed.
+ *
+ * Each batch is a transaction of its own, so a run that is cut short has done a part, and the next one does
+ * the rest. Each has its own audit row.
+ */
+export interface RewrapOutcome {
+  rewrapped: number
+  /** Left as they are, because the master key that wraps them is missing or is not the one it was. */
+  unopened: { count: number; examples: string[] }
+}
+
+export interface RewrapRun {
+  actor: Actor
+  requestId: string
+  onBatch?: (rewrapped: number) => void
+  /** Smaller in tests. */
+  batchSize?: number
+}
+
+// 0.1 to 0.2 s on a busy machine with two cores. Only another run waits for the locks, and gives up after 5 s.
+const defaultBatchSize = 500
+const maxExamples = 10
+
+export async function rewrapProjectKeys(
+  db: Db,
+  masterKeys: MasterKeys,
+  { actor, requestId, onBatch, batchSize = defaultBatchSize }: RewrapRun,
+): Promise<RewrapOutcome> {
+  const [{ id: firstId }] = masterKeys
+  const outcome: RewrapOutcome = { rewrapped: 0, unopened: { count: 0, examples: [] } }
+  let afterProjectId = 0
+  for (let isLast = false; !isLast; ) {
+    const batch = await db.transaction(async (tx) => {
+      const batch = await rewrapBatch(tx, masterKeys, afterProjectId, batchSize)
+      if (batch.rewrapped > 0) {
+        const after = { keys: batch.rewrapped }
+        const change = { resource: 'master_key', id: firstId, before: null, after }
+        const about = { projectId: null, related: [], reason: null, limitException: null, subject: null }
+        await recordAudit(tx, { actor, requestId, operation: 'secrets.rewrap', change, ...about })
+      }
+      return batch
+    })
+    outcome.rewrapped += batch.rewrapped
+    outcome.unopened.count += batch.failures.length
+    outcome.unopened.examples.push(...batch.failures.slice(0, maxExamples - outcome.unopened.examples.length))
+    afterProjectId = batch.lastProjectId
+    isLast = batch.isLast
+    onBatch?.(outcome.rewrapped)
+  }
+  return outcome
+}
+
+async function rewrapBatch(tx: Tx, masterKeys: MasterKeys, afterProjectId: number, size: number) {
+  const [{ id: firstId }] = masterKeys
+  // One more than is done: if it is there, so is a batch after this one.
+  const found = await lockKeysNotUnder(tx, firstId, afterProjectId, size + 1)
+  const batch = found.slice(0, size)
+  const failures: string[] = []
+  const rewrapped = batch.flatMap(({ project_id, ...wrapped }) => {
+    try {
+      const projectKey = unwrapKey(masterKeys, project_id, wrapped)
+      return [{ projectId: project_id, wrappedKey: wrapKey(masterKeys, project_id, projectKey).wrapped_key }]
+    } catch (error) {
+      failures.push((error as Error).message)
+      return []
+    }
+  })
+  if (rewrapped.length > 0) await replaceWrappedKeys(tx, firstId, rewrapped)
+  return {
+    rewrapped: rewrapped.length,
+    failures,
+    lastProjectId: batch.at(-1)?.project_id ?? afterProjectId,
+    isLast: found.length <= size,
+  }
+}
+
+export interface MasterKeyUse {
+  id: string
+  /** How many project keys it wraps. */
+  keys: number
+  /** `first`: wraps new keys. `wrong`: listed under this name is another key than the one that wrapped. */
+  state: 'first' | 'listed' | 'missing' | 'wrong'
+}
+
+/** Every master key that is listed or in use, the listed ones first and in their order. */
+export async function listMasterKeys(tx: ReadTx, masterKeys: MasterKeys): Promise<MasterKeyUse[]> {
+  const used = await countByMasterKey(tx)
+  const [first] = masterKeys
+  const listed = masterKeys.map(({ id }): MasterKeyUse => {
+    const sample = used.find(({ master_key_id }) => master_key_id === id)
+    const state = id === first.id ? 'first' : 'listed'
+    return { id, keys: sample?.keys ?? 0, state: !sample || opens(masterKeys, sample) ? state : 'wrong' }
+  })
+  const missing = used
+    .filter(({ master_key_id }) => masterKeys.every(({ id }) => id !== master_key_id))
+    .map(({ master_key_id, keys }): MasterKeyUse => ({ id: master_key_id, keys, state: 'missing' }))
+  return [...listed, ...missing]
+}
+
+function opens(masterKeys: MasterKeys, { project_id, ...wrapped }: WrappedKey & { project_id: number }) {
+  try {
+    unwrapKey(masterKeys, project_id, wrapped)
+    return true
+  } catch {
+    return false
+  }
+}

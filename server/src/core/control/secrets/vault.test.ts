@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { inspect } from 'node:util'
+import type { ReadTx } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { eventually } from '../../../testing/harness/waiting.ts'
+import type { MasterKey } from './master-keys.ts'
+import { type Place, Vault } from './vault.ts'
+
+const database = await testDatabase()
+const opened = openDatabase(database, { poolSize: 20 })
+const db = opened.as('admin')
+
+const masterKey = (id: string): MasterKey => ({ id, key: randomBytes(32) })
+const one = masterKey('one')
+const two = masterKey('two')
+const vault = new Vault([one, two])
+/** The same keys, each under the other's name. */
+const misnamed = new Vault([
+  { ...one, id: 'two' },
+  { ...two, id: 'one' },
+])
+
+const anyPlace = { table: 'control.endpoints', column: 'encrypted_secret', rowId: 7 }
+
+async function makeProjects(count: number): Promise<number[]> {
+  const rows = await database.query<{ id: string }>(
+    `with person as (insert into control.users (email, name)
+                     values (gen_random_uuid() || '@example.com', 'Owner') returning id),
+          plan as (insert into control.plans (name, description, support_level, max_domains, max_users,
+                                              max_mails_per_day, max_mails_per_month, price)
+                   values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id)
+     insert into control.projects (user_id, name, plan_id)
+     select person.id, 'Project ' || n, plan.id from person, plan, generate_series(1, $1) n returning id`,
+    [count],
+  )
+  return rows.map(({ id }) => Number(id))
+}
+
+interface Sealed {
+  projectId: number
+  place: Place
+  secret: string
+  bytes: Buffer
+}
+
+/** Secrets of every length that occurs, in 3 projects × 3 columns × 4 rows with the same row ids everywhere. */
+async function sealMany(): Promise<Sealed[]> {
+  const projectIds = await makeProjects(3)
+  const columns = [
+    { table: 'control.endpoints', column: 'encrypted_secret' },
+    { table: 'control.endpoints', column: 'url' },
+    { table: 'control.dkim_keys', column: 'encrypted_private_key' },
+  ]
+  const wanted = projectIds.flatMap((projectId) =>
+    columns.flatMap((column, c) =>
+      [1, 2, 11, 111].map((rowId, r) => ({
+        projectId,
+        place: { ...column, rowId },
+        // The same text at the same row everywhere: it must not matter that the contents are alike.
+        secret: ['', 'é', 'x'.repeat(50), randomBytes(400 * c).toString('hex')][r] ?? '',
+      })),
+    ),
+  )
+  return db.transaction(async (tx) => {
+    const all: Sealed[] = []
+    for (const each of wanted) {
+      all.push({ ...each, bytes: await vault.seal(tx, each.projectId, each.place, each.secret) })
+    }
+    return all
+  })
+}
+
+const sealed = await sealMany()
+
+/** Why it does not open, or undefined if it does. */
+async function refusal(tx: ReadTx, projectId: number, place: Place, bytes: Buffer, by = vault) {
+  try {
+    await by.open(tx, projectId, place, bytes)
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof PosternError && error.cause instanceof Error, inspect(error))
+    assert.equal(error.code, 'internal_error')
+    return error.cause.message
+  }
+}
+
+class Tally {
+  readonly #counts = new Map<string, { tried: number; refused: number }>()
+
+  count(kind: string, why: string | undefined): void {
+    const { tried, refused } = this.#counts.get(kind) ?? { tried: 0, refused: 0 }
+    this.#counts.set(kind, { tried: tried + 1, refused: refused + (why === undefined ? 0 : 1) })
+  }
+
+  report(t: TestContext, expected: Record<string, number>): void {
+    for (const [kind, { tried, refused }] of this.#counts)
+      t.diagnostic(`${kind}: ${refused} of ${tried} refused`)
+    for (const [kind, { tried, refused }] of this.#counts) assert.equal(refused, tried, kind)
+    const tried = [...this.#counts].map(([kind, count]) => [kind, count.tried])
+    assert.deepEqual(Object.fromEntries(tried), expected)
+  }
+}
+
+async function requireAllOpen(tx: ReadTx, some = sealed): Promise<void> {
+  for (const { projectId, place, secret, bytes } of some) {
+    assert.equal(await vault.open(tx, projectId, place, bytes), secret)
+  }
+}
+
+test('every secret opens where it was sealed', () => db.read((tx) => requireAllOpen(tx)))
+
+test('the same text sealed twice is not the same bytes, and its length is all that they show', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const [first, second] = await db.transaction(async (tx) => [
+    await vault.seal(tx, projectId, anyPlace, 'whsec_canary'),
+    await vault.seal(tx, projectId, anyPlace, 'whsec_canary'),
+  ])
+  assert.ok(first && second && !first.equals(second))
+  assert.equal(first.length, 29 + 'whsec_canary'.length)
+  assert.ok(!first.includes('canary'))
+})
+
+test('a ciphertext opens in no other row, column or project', async (t) => {
+  const tally = new Tally()
+  await db.read(async (tx) => {
+    for (const from of sealed) {
+      for (const to of sealed) {
+        if (from === to) continue
+        const differs = [
+          from.place.rowId !== to.place.rowId && 'row',
+          (from.place.table !== to.place.table || from.place.column !== to.place.column) && 'column',
+          from.projectId !== to.projectId && 'project',
+        ]
+        const kind = `moved to another ${differs.filter(Boolean).join(' and ')}`
+        tally.count(kind, await refusal(tx, to.projectId, to.place, from.bytes))
+      }
+    }
+  })
+  tally.report(t, {
+    'moved to another row': 108,
+    'moved to another column': 72,
+    'moved to another project': 72,
+    'moved to another row and column': 216,
+    'moved to another row and project': 216,
+    'moved to another column and project': 144,
+    'moved to another row and column and project': 432,
+  })
+})
+
+test('a ciphertext with any bit flipped, cut anywhere or lengthened does not open', async (t) => {
+  const tally = new Tally()
+  const samples = sealed.filter(({ bytes }) => bytes.length < 100).slice(0, 6)
+  await db.read(async (tx) => {
+    for (const { projectId, place, bytes } of samples) {
+      for (let bit = 0; bit < bytes.length * 8; bit++) {
+        const flipped = flip(bytes, bit >> 3, 1 << (bit & 7))
+        tally.count('bit flipped', await refusal(tx, projectId, place, flipped))
+      }
+      for (let length = 0; length < bytes.length; length++) {
+        tally.count('cut short', await refusal(tx, projectId, place, bytes.subarray(0, length)))
+      }
+      for (const more of [Buffer.of(0), Buffer.of(1), bytes]) {
+        tally.count('lengthened', await refusal(tx, projectId, place, Buffer.concat([bytes, more])))
+      }
+    }
+  })
+  const size = Buffer.concat(samples.map(({ bytes }) => bytes)).length
+  tally.report(t, { 'bit flipped': size * 8, 'cut short': size, lengthened: samples.length * 3 })
+})
+
+function flip(bytes: Buffer, at: number, mask: number): Buffer {
+  const flipped = Buffer.from(bytes)
+  flipped[at] = (flipped[at] ?? 0) ^ mask
+  return flipped
+}
+
+interface KeyRow {
+  master_key_id: string
+  wrapped_key: Buffer
+}
+
+const keyOf = async (projectId: number): Promise<KeyRow> => {
+  const [row] = await database.query<KeyRow & Record<string, unknown>>(
+    'select master_key_id, wrapped_key from control.project_keys where project_id = $1',
+    [projectId],
+  )
+  assert.ok(row)
+  return row
+}
+
+const writeKey = (projectId: number, { master_key_id, wrapped_key }: KeyRow) =>
+  database.query(
+    'update control.project_keys set master_key_id = $2, wrapped_key = $3 where project_id = $1',
+    [projectId, master_key_id, wrapped_key],
+  )
+
+test('a wrapped key serves no other project, no other master key and in no altered form', async (t) => {
+  const projectIds = [...new Set(sealed.map(({ projectId }) => projectId))]
+  const tally = new Tally()
+
+  /** Puts `row` in the place of the project's key and tries to open and to seal with it. */
+  const tryKey = async (kind: string, projectId: number, row: KeyRow, some: Sealed[], by = vault) => {
+    const original = await keyOf(projectId)
+    await writeKey(projectId, row)
+    await db.read(async (tx) => {
+      for (const { place, bytes } of some) {
+        tally.count(kind, await refusal(tx, projectId, place, bytes, by))
+      }
+    })
+    await assert.rejects(
+      db.transaction((tx) => by.seal(tx, projectId, anyPlace, 'x')),
+      /cannot be opened/,
+      'nothing is sealed under a key that is not trusted',
+    )
+    await writeKey(projectId, original)
+  }
+
+  for (const projectId of projectIds) {
+    const row = await keyOf(projectId)
+    const own = sealed.filter((each) => each.projectId === projectId)
+    for (const other of projectIds.filter((id) => id !== projectId)) {
+      const theirs = sealed.filter((each) => each.projectId === other)
+      await tryKey("another project's wrapped key", projectId, await keyOf(other), own)
+      await tryKey("another project's wrapped key and secrets", projectId, await keyOf(other), theirs)
+    }
+    const claimed = { ...row, master_key_id: 'two' }
+    await tryKey('another master key claimed', projectId, claimed, own)
+    await tryKey('another key under the same name', projectId, row, own, misnamed)
+    await tryKey('another master key claimed, names swapped', projectId, claimed, own, misnamed)
+    for (let at = 0; at < row.wrapped_key.length; at++) {
+      const [flipped, cut] = [flip(row.wrapped_key, at, 0x10), row.wrapped_key.subarray(0, at)]
+      await tryKey('wrapped key flipped', projectId, { ...row, wrapped_key: flipped }, own.slice(0, 1))
+      await tryKey('wrapped key cut', projectId, { ...row, wrapped_key: cut }, own.slice(0, 1))
+    }
+  }
+  tally.report(t, {
+    "another project's wrapped key": 72,
+    "another project's wrapped key and secrets": 72,
+    'another master key claimed': 36,
+    'another key under the same name': 36,
+    'another master key claimed, names swapped': 36,
+    'wrapped key flipped': 3 * 61,
+    'wrapped key cut': 3 * 61,
+  })
+  await db.read((tx) => requireAllOpen(tx))
+})
+
+test('a failure names the place and holds nothing of the secret', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const bytes = await db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'whsec_canary'))
+  const error = await db
+    .read((tx) => vault.open(tx, projectId, { ...anyPlace, rowId: 8 }, bytes))
+    .catch((error: unknown) => error)
+  const told = inspect(error, { depth: 10, showHidden: true })
+  assert.match(told, new RegExp(`control\\.endpoints/encrypted_secret/${projectId}/8 was altered`))
+  assert.ok(!told.includes('canary') && !told.includes(bytes.toString('hex')), told)
+  assert.ok(!told.includes(one.key.toString('hex').slice(0, 8)))
+})
+
+test('a master key that is not listed is named, with the setting that lacks it', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const bytes = await db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'x'))
+  const why = await db.read((tx) => refusal(tx, projectId, anyPlace, bytes, new Vault([two])))
+  assert.match(why ?? '', /wrapped by the master key "one", which is not in POSTERN_MASTER_KEYS/)
+})
+
+test('a project that never had a secret has no key to open one with', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const { place, bytes } = sealed[0] ?? assert.fail()
+  assert.match((await db.read((tx) => refusal(tx, projectId, place, bytes))) ?? '', /has no key/)
+})
+
+test('twenty first seals of a project at once use one key', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const placeOf = (rowId: number) => ({ table: 'control.endpoints', column: 'encrypted_secret', rowId })
+  const numbers = Array.from({ length: 20 }, (_, index) => index + 1)
+  let arrived = 0
+  const allArrived = Promise.withResolvers<void>()
+  const all = await Promise.all(
+    numbers.map((n) =>
+      db.transaction(async (tx) => {
+        if (++arrived === numbers.length) allArrived.resolve()
+        await allArrived.promise
+        return vault.seal(tx, projectId, placeOf(n), `secret ${n}`)
+      }),
+    ),
+  )
+  const rows = await database.query('select 1 from control.project_keys where project_id = $1', [projectId])
+  assert.equal(rows.length, 1)
+  await db.read(async (tx) => {
+    for (const [index, bytes] of all.entries()) {
+      assert.equal(await vault.open(tx, projectId, placeOf(index + 1), bytes), `secret ${index + 1}`)
+    }
+  })
+})
+
+test('a first seal that is rolled back leaves the key to whoever waited for it', async () => {
+  const [projectId = 0] = await makeProjects(1)
+  const hasSealed = Promise.withResolvers<void>()
+  const maySettle = Promise.withResolvers<void>()
+  const undone = assert.rejects(
+    db.transaction(async (tx) => {
+      await vault.seal(tx, projectId, anyPlace, 'never kept')
+      hasSealed.resolve()
+      await maySettle.promise
+      throw new Error('changed my mind')
+    }),
+    /changed my mind/,
+  )
+  await hasSealed.promise
+  const waiting = db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'kept'))
+  const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await eventually('the second waits for the first', async () => (await database.query(waits)).length > 0)
+  maySettle.resolve()
+  await undone
+  const bytes = await waiting
+  assert.equal(await db.read((tx) => vault.open(tx, projectId, anyPlace, bytes)), 'kept')
+})
+
+test('a customer seals and opens for the project of the transaction alone; the mail plane opens', async () => {
+  const [mine = 0, theirs = 0] = await makeProjects(2)
+  const customer = opened.asCustomer().forProject(mine)
+  const bytes = await customer.transaction((tx) => vault.seal(tx, mine, anyPlace, 'mine'))
+  assert.equal(await customer.read((tx) => vault.open(tx, mine, anyPlace, bytes)), 'mine')
+  assert.equal(await opened.as('mail').read((tx) => vault.open(tx, mine, anyPlace, bytes)), 'mine')
+
+  const foreign = await db.transaction((tx) => vault.seal(tx, theirs, anyPlace, 'theirs'))
+  assert.match((await customer.read((tx) => refusal(tx, theirs, anyPlace, foreign))) ?? '', /has no key/)
+  await assert.rejects(
+    customer.transaction((tx) => vault.seal(tx, theirs, anyPlace, 'planted')),
+    /row-level security/,
+  )
+})

@@ -1,0 +1,193 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { allOf, type Found, foundOf, type Place, partOf, walk } from '../../shared/bounded-scan.ts'
+import { countCap } from '../../shared/counts.ts'
+
+const columns = [
+  'id',
+  'email',
+  'name',
+  'role',
+  'is_active',
+  'two_factor_enabled',
+  'token_generation',
+  'version',
+  'created_at',
+  'updated_at',
+] as const
+
+export interface UserRow {
+  id: number
+  email: string
+  name: string
+  role: string
+  is_active: boolean
+  two_factor_enabled: boolean
+  token_generation: number
+  version: number
+  created_at: Date
+  updated_at: Date
+}
+
+export const find = (tx: ReadTx, id: number): Promise<UserRow | undefined> =>
+  tx.selectFrom('control.users').select(columns).where('id', '=', id).executeTakeFirst()
+
+export const lock = (tx: Tx, id: number): Promise<UserRow | undefined> =>
+  tx.selectFrom('control.users').select(columns).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+
+/** Against being disabled while something is being given to them. */
+export const share = (tx: Tx, id: number): Promise<UserRow | undefined> =>
+  tx.selectFrom('control.users').select(columns).where('id', '=', id).forShare().executeTakeFirst()
+
+export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
+
+/**
+ * In the order of their ids, always before a single user is locked: two administrators who take each other's role
+ * away at once would otherwise both find one left.
+ */
+export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
+  return tx
+    .selectFrom('control.users')
+    .select(['id', 'two_factor_enabled'])
+    .where('role', '=', 'admin')
+    .where('is_active', '=', true)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}
+
+export async function update(
+  tx: Tx,
+  id: number,
+  { role, is_active, ends }: { role: string; is_active: boolean; ends: boolean },
+): Promise<UserRow> {
+  return tx
+    .updateTable('control.users')
+    .set((eb) => ({
+      role,
+      is_active,
+      version: eb('version', '+', 1),
+      updated_at: sql<Date>`postern.now()`,
+      ...(ends
+        ? { token_generation: eb('token_generation', '+', 1), token_generation_at: sql<Date>`postern.now()` }
+        : {}),
+    }))
+    .where('id', '=', id)
+    .returning(columns)
+    .executeTakeFirstOrThrow()
+}
+
+export interface UserProjects {
+  owned: number
+  /** Not counting those that they own. */
+  joined: number
+}
+
+/** Up to the cap each. */
+export async function countProjects(tx: ReadTx, userId: number): Promise<UserProjects> {
+  const { rows } = await sql<UserProjects>`
+    select (select count(*) from (
+              select from control.projects where user_id = ${userId} limit ${sql.lit(countCap + 1)}
+            ) as counted) as owned,
+           (select count(*) from (
+              select from control.members
+               where user_id = ${userId} and role <> 'owner' limit ${sql.lit(countCap + 1)}
+            ) as counted) as joined`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('a count gave no row')
+  return row
+}
+
+export async function countSessions(tx: ReadTx, userId: number): Promise<number> {
+  const { living } = await tx
+    .selectFrom('control.sessions')
+    .select((eb) => eb.fn.countAll<number>().as('living'))
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', sql<Date>`postern.now()`)
+    .executeTakeFirstOrThrow()
+  return living
+}
+
+export async function deleteSessions(tx: Tx, userId: number): Promise<void> {
+  await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
+}
+
+/** What can be asked for; everything left out means any. */
+export interface UserSearch {
+  /** Part of the address or name. */
+  q?: string | undefined
+  role?: string | undefined
+  isActive?: boolean | undefined
+  limit: number
+  beforeId: number | undefined
+}
+
+const listColumns = sql.join(columns.map((column) => sql.ref(`users.${column}`)))
+
+const holds = (q: string) =>
+  sql<boolean>`(users.email like ${partOf(q)} or lower(users.name) like ${partOf(q)})`
+
+const everyFilter = ({ q, role, isActive }: UserSearch): RawBuilder<boolean>[] => [
+  ...(role === undefined ? [] : [sql<boolean>`users.role = ${role}`]),
+  ...(isActive === undefined ? [] : [sql<boolean>`users.is_active = ${isActive}`]),
+  ...(q === undefined ? [] : [holds(q)]),
+]
+
+/** What one stretch of one index holds: administrators, the inactive, or everybody. */
+const stretch = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
+  if (role === 'admin') return [sql<boolean>`users.role = 'admin'`]
+  return isActive === false ? [sql<boolean>`not users.is_active`] : []
+}
+
+const before = ({ beforeId }: UserSearch): RawBuilder<boolean>[] =>
+  beforeId === undefined ? [] : [sql<boolean>`users.id < ${beforeId}`]
+
+const found = ({ limit }: UserSearch, rows: UserRow[], stop: Place | null): Found<UserRow> =>
+  foundOf(rows, limit, ({ id }) => ({ key: null, id }), stop)
+
+/** Looks at up to `bound` users, newest first. */
+export async function look(tx: ReadTx, search: UserSearch, bound: number): Promise<Found<UserRow>> {
+  const parts = walk({
+    columns: listColumns,
+    from: sql`control.users as users`,
+    within: allOf([...stretch(search), ...before(search)]),
+    order: sql`users.id desc`,
+    passes: allOf(everyFilter(search)),
+    bound,
+    limit: search.limit,
+  })
+  const { rows } = await sql<UserRow & { is_stop: boolean }>`
+    with ${parts}
+    select ${listColumns}, false as is_stop from found as users
+    union all select ${listColumns}, true from stop as users
+    order by is_stop, id desc`.execute(tx)
+  const stop = rows.find(({ is_stop }) => is_stop)
+  return found(
+    search,
+    rows.filter(({ is_stop }) => !is_stop).map(({ is_stop: _isStop, ...row }) => row),
+    stop ? { key: null, id: stop.id } : null,
+  )
+}
+
+/** Everybody with this part in address or name, if they are no more than `bound`, looked through for the rest. */
+export async function lookByText(
+  tx: ReadTx,
+  search: UserSearch & { q: string },
+  bound: number,
+): Promise<Found<UserRow> | undefined> {
+  const wanted = allOf([...everyFilter(search), ...before(search)])
+  const { rows } = await sql<UserRow & { is_cut: boolean }>`
+    with few as materialized (
+      select ${listColumns} from control.users as users where ${holds(search.q)} limit ${sql.lit(bound + 1)}
+    )
+    select one.is_cut, page.* from (select count(*) > ${sql.lit(bound)} as is_cut from few) as one left join (
+      select ${listColumns} from few as users where ${wanted} order by users.id desc limit ${sql.lit(search.limit + 1)}
+    ) as page on true order by page.id desc`.execute(tx)
+  if (rows[0]?.is_cut !== false) return undefined
+  const there = rows.filter(({ id }) => id !== null)
+  return found(
+    search,
+    there.map(({ is_cut: _isCut, ...row }) => row),
+    null,
+  )
+}

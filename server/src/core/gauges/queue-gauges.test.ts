@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Db } from '../../platform/db/db.ts'
+import { exposition } from '../../platform/telemetry/metrics.ts'
+import { inDays, senders } from '../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../testing/harness/api.ts'
+import { signedIn } from '../../testing/harness/client.ts'
+import { testDatabase } from '../../testing/harness/database.ts'
+import { patienceMs } from '../../testing/harness/waiting.ts'
+import { Standing } from './queue-gauges.ts'
+
+/** How things stand, with nobody at work on them. */
+const database = await testDatabase()
+const api = await startApi(database)
+const { makeSender } = senders(api, database, await signedIn(api))
+const { db, cells, log } = api.context
+const deps = { db: db.admin, mailDb: cells.all[0].mail, log }
+
+async function shown(name: string): Promise<number | undefined> {
+  const line = (await exposition()).split('\n').find((one) => one.startsWith(`${name} `))
+  return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+/** However slow the machine is: no statement runs out of time, and nothing is read a second time. */
+const patient = { everyMs: 10 * patienceMs, statementMs: patienceMs, patienceMs: 2 * patienceMs }
+
+/** The age of what was dated so many seconds back, after `since` by the database's clock. */
+async function isAge(name: string, seconds: number, since: string): Promise<void> {
+  const value = (await shown(name)) ?? Number.NaN
+  const [row] = await database.query<{ most: number }>(
+    'select $1 + extract(epoch from postern.now() - $2::timestamptz)::float8 as most',
+    [seconds, since],
+  )
+  const most = row?.most ?? Number.NaN
+  assert.ok(value >= seconds && value <= most, `${name} is ${value}, and not from ${seconds} to ${most}`)
+}
+
+describe('how things stand', () => {
+  test('is shown by age and number', async () => {
+    const sender = await makeSender()
+    const held = await makeSender()
+    const [clock] = await database.query<{ now: string }>('select postern.now()::text as now')
+    const since = clock?.now ?? ''
+    const ids = [await sender.send(), await sender.send(), await sender.send(), await sender.send()]
+    await sender.send({ send_at: inDays(1) })
+    await held.send()
+    await database.query(
+      `update mail.dispatch set due_at = postern.now() - interval '1 day' where project_id = $1`,
+      [held.id],
+    )
+    await database.query('insert into control.queue_holds (project_id) values ($1)', [held.id])
+    const [oldest, leased, deferred] = ids
+    const set = (what: string, id = '') =>
+      database.query(`update mail.dispatch set ${what} where message_id = $1`, [id])
+    await set(`due_at = postern.now() - interval '10 minutes'`, oldest)
+    await set(`state = 'leased', leased_until = postern.now() - interval '1 minute'`, leased)
+    await set(`state = 'deferred', due_at = postern.now() - interval '5 minutes'`, deferred)
+    await database.query(
+      `insert into mail.endpoint_queues (endpoint_id, project_id, due_at, failures)
+       values (1, $1, postern.now() - interval '3 minutes', 0), (2, $1, postern.now() - interval '4 minutes', 3),
+              (3, $1, postern.now() + interval '4 minutes', 3)`,
+      [sender.id],
+    )
+    await database.query(
+      `insert into control.outbox (project_id, topic, payload, created_at)
+       values ($1, 'event', '{}', postern.now() - interval '2 minutes')`,
+      [sender.id],
+    )
+
+    await database.query(
+      `insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient, due_at)
+       values ($1, 0, 1, $2, 'sent', false, 'a@example.net', postern.now() - interval '6 minutes')`,
+      [oldest, sender.id],
+    )
+
+    await new Standing(deps, patient).show()
+    assert.deepEqual(
+      api.logLines.filter((line) => line.includes('stand in the database')),
+      [],
+    )
+    await isAge('postern_queue_oldest_ready_seconds{provider="service"}', 600, since)
+    assert.equal(await shown('postern_queue_oldest_ready_seconds{provider="ses"}'), 0)
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
+    assert.equal(await shown('postern_queue_mails{state="leased"}'), 1)
+    assert.equal(await shown('postern_queue_mails{state="deferred"}'), 1)
+    assert.equal(await shown('postern_queue_mails{state="scheduled"}'), 1)
+    await isAge('postern_lease_oldest_seconds', 120, since)
+    await isAge('postern_queue_overdue_seconds', 300, since)
+    await isAge('postern_webhook_lag_seconds{standing="proven"}', 180, since)
+    await isAge('postern_webhook_lag_seconds{standing="failing"}', 240, since)
+    assert.equal(await shown('postern_webhook_endpoints_parked'), 1)
+    await isAge('postern_results_overdue_seconds', 360, since)
+    await isAge('postern_outbox_lag_seconds{told="mail"}', 120, since)
+    assert.ok(((await shown('postern_audit_uncovered_seconds')) ?? 0) > 0)
+    assert.equal(await shown('postern_standing_known'), 1)
+  })
+
+  test('is looked at once in ten seconds, however often it is asked for', async () => {
+    let reads = 0
+    const counting = new Proxy(cells.all[0].mail, {
+      get(target, name: keyof Db) {
+        if (name === 'read') reads++
+        return target[name].bind(target)
+      },
+    })
+    const standing = new Standing({ ...deps, mailDb: counting }, patient)
+    await Promise.all(Array.from({ length: 20 }, () => standing.show()))
+    await standing.show()
+    assert.equal(reads, 1)
+    const later = new Standing({ ...deps, mailDb: counting }, { ...patient, everyMs: 0 })
+    await later.show()
+    await later.show()
+    assert.equal(reads, 3, 'and again when that time is over')
+  })
+
+  test('is not shown as it was when it cannot be known, and is told once', async () => {
+    const away = new Proxy(cells.all[0].mail, {
+      get: () => () => Promise.reject(new Error('the database is away')),
+    })
+    const standing = new Standing({ ...deps, mailDb: away }, { ...patient, everyMs: 0 })
+    const before = api.logLines.length
+    await standing.show()
+    await standing.show()
+    assert.equal(await shown('postern_standing_known'), 0)
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), undefined)
+    assert.equal(await shown('postern_audit_uncovered_seconds'), undefined)
+    assert.equal(api.logLines.slice(before).length, 1)
+    await new Standing(deps, patient).show()
+    assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
+  })
+})

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { inDays, senders } from '../../../testing/fixtures/sending-projects.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { signedIn } from '../../../testing/harness/client.ts'
+import { openDatabase, type TestDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { type Claimed, Queue } from './claims.ts'
+import { dropBodies } from './partitions.ts'
+
+/** How long the content of mail is kept: until it is handed over, and then as long as the operator says. */
+const today = new Date().toISOString().slice(0, 10)
+
+/** From here on it is noon, so many days from today. Holds for connections that are opened afterwards. */
+async function setClock(database: TestDatabase, days: number): Promise<void> {
+  const [{ name, offset } = assert.fail()] = await database.query<{ name: string; offset: string }>(
+    `select current_database() as name,
+            ($1::date + $2 * interval '1 day' + interval '12 hours' - now() at time zone 'UTC')::text as offset`,
+    [today, days],
+  )
+  await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
+}
+
+async function place() {
+  const database = await testDatabase()
+  await setClock(database, 0)
+  const api = await startApi(database)
+  const { makeSender } = senders(api, database, await signedIn(api))
+  return { database, sender: await makeSender() }
+}
+
+/** The mail role, so many days from today. */
+async function inTheFuture(database: TestDatabase, days: number) {
+  await setClock(database, days)
+  return openDatabase(database).as('mail')
+}
+
+const bodiesIn = async (database: TestDatabase, table: string): Promise<string[]> =>
+  (await database.query<{ id: string }>(`select message_id as id from mail.${table} order by 1`)).map(
+    ({ id }) => id,
+  )
+
+const handOver = (database: TestDatabase, id: string) =>
+  database.query('delete from mail.dispatch where message_id = $1', [id])
+
+/** What a worker gets to send, with the content. */
+async function lettersOf(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise<Map<string, string>> {
+  const queue = new Queue(mail)
+  await queue.sweep()
+  await queue.look()
+  const claims = await queue.claim({ free: 100, freeLarge: 100, for: () => 100 })
+  const contentOf = async (claimed: Claimed, content: Buffer | null) =>
+    String(content ?? (await queue.contentOf(claimed)))
+  return new Map(
+    await Promise.all(
+      claims.map(
+        async ({ claimed, letter }) =>
+          [claimed.message_id, await contentOf(claimed, letter.content)] as const,
+      ),
+    ),
+  )
+}
+
+describe('bodies', () => {
+  test('are deleted a day after the day of their mail, but for mail that is still to be sent', async () => {
+    const { database, sender } = await place()
+    const sent = await sender.send()
+    const waiting = await sender.send({ text: 'It waits.' })
+    const large = await sender.send({ text: 'x'.repeat(2 * 1024 * 1024) })
+    const scheduled = await sender.send({ send_at: inDays(10) })
+    await handOver(database, sent)
+
+    let mail = await inTheFuture(database, 1)
+    await dropBodies(mail, 24)
+    assert.equal((await bodiesIn(database, 'bodies')).length, 4, 'too early')
+    mail = await inTheFuture(database, 3)
+    await dropBodies(mail, 72)
+    assert.equal((await bodiesIn(database, 'bodies')).length, 4, 'kept for longer')
+    const done = await dropBodies(mail, 24)
+    assert.equal(done.moved, 3)
+    assert.equal(done.dropped.length, 2, 'the day and the next')
+    assert.deepEqual(await bodiesIn(database, 'bodies'), [])
+    assert.deepEqual(await bodiesIn(database, 'waiting_bodies'), [waiting, large, scheduled].sort())
+    assert.deepEqual(await dropBodies(mail, 24), { moved: 0, dropped: [] }, 'once')
+
+    const letters = await lettersOf(mail)
+    assert.deepEqual([...letters.keys()].sort(), [waiting, large].sort())
+    assert.match(letters.get(waiting) ?? '', /It waits\./)
+    assert.ok((letters.get(large) ?? '').length > 2 * 1024 * 1024)
+    await handOver(database, waiting)
+
+    mail = await inTheFuture(database, 6)
+    await dropBodies(mail, 24)
+    assert.deepEqual(await bodiesIn(database, 'waiting_bodies'), [large, scheduled].sort())
+    await handOver(database, large)
+
+    mail = await inTheFuture(database, 11)
+    await dropBodies(mail, 24)
+    assert.deepEqual([...(await lettersOf(mail)).keys()], [scheduled])
+    await handOver(database, scheduled)
+    mail = await inTheFuture(database, 14)
+    await dropBodies(mail, 24)
+    assert.deepEqual(await bodiesIn(database, 'waiting_bodies'), [])
+    const tables = await database.query(
+      `select from pg_inherits where inhparent = 'mail.waiting_bodies'::regclass`,
+    )
+    assert.equal(tables.length, 0)
+  })
+
+  test('are moved a few in each transaction, by number and by bytes', async () => {
+    const { database, sender } = await place()
+    for (let no = 0; no < 5; no++) await sender.send({ text: 'x'.repeat(1000) })
+    const mail = await inTheFuture(database, 2)
+    interface Step {
+      part: string
+      moved: number
+      dropped: boolean | null
+      last_shard: number
+      last_message: string
+    }
+    let last: Step | undefined
+    const step = async (rowsAtMost: number, bytesAtMost: number) => {
+      const { rows } = await mail.transaction((tx) =>
+        sql<Step>`
+          select * from mail.drop_bodies(24, ${rowsAtMost}, ${bytesAtMost}, ${last?.part ?? null},
+                                         ${last?.last_shard ?? null}::smallint, ${last?.last_message ?? null}::uuid)`.execute(
+          tx,
+        ),
+      )
+      last = rows[0]
+      return last && [last.moved, last.dropped]
+    }
+    // The day before has a partition of its own, in which nothing is.
+    assert.deepEqual(await step(2, 1_000_000), [0, true])
+    assert.deepEqual(await step(2, 1_000_000), [2, false])
+    assert.deepEqual(await step(100, 1), [1, false], 'one at least')
+    assert.deepEqual(await step(2, 1_000_000), [2, false])
+    assert.deepEqual(await step(2, 1_000_000), [0, true])
+    assert.equal(await step(2, 1_000_000), undefined)
+    assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 5)
+    for (const sizes of ['null, 1, 1', '24, null, 1', '24, 1, null', '23, 1, 1'])
+      await assert.rejects(
+        database.query(`select * from mail.drop_bodies(${sizes}, null, null, null)`),
+        /24 to 87840 hours/,
+      )
+  })
+
+  test('of many that wait are looked through once, whatever was moved before', async () => {
+    const { database, sender } = await place()
+    const id = await sender.send()
+    await database.query(
+      `with copy as (
+         insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient, due_at)
+         select postern.uuid7(postern.now()), 0, project_id, identity_id, provider, recipient, due_at
+           from mail.dispatch, generate_series(1, 12000) where message_id = $1
+         returning message_id, project_id)
+       insert into mail.bodies (message_id, project_id, format, content)
+       select message_id, project_id, 'json', '{}' from copy`,
+      [id],
+    )
+    const mail = await inTheFuture(database, 3)
+    const { moved } = await dropBodies(mail, 24)
+    assert.equal(moved, 12_001)
+    assert.deepEqual(await bodiesIn(database, 'bodies'), [])
+    assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 12_001)
+  })
+
+  test('wait while somebody reads their day, and keep nobody else waiting', async () => {
+    const { database, sender } = await place()
+    await handOver(database, await sender.send())
+    const mail = await inTheFuture(database, 3)
+    await mail.transaction(async (reader) => {
+      await sql`select from mail.bodies`.execute(reader)
+      assert.deepEqual((await dropBodies(mail, 24)).dropped, [])
+      await sender.send()
+    })
+    assert.equal((await dropBodies(mail, 24)).dropped.length, 3)
+  })
+})

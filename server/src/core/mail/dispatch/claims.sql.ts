@@ -1,0 +1,145 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { daysOf } from '../../../platform/ids.ts'
+import { isUnbraked, maySendNow } from '../../control/projects/may-send.ts'
+import type { Forwarded } from '../messages/draft.ts'
+import type { LaneKey, Taker } from './lanes.sql.ts'
+
+export interface Claimed {
+  message_id: string
+  recipient_no: number
+  project_id: number
+  shard: number
+  identity_id: number
+  provider: Taker
+  is_large: boolean
+  recipient: string
+  attempt: number
+  first_attempt_at: Date
+  due_at: Date
+  /** By the database's clock. */
+  claimed_at: Date
+}
+
+export interface LaneToClaim extends LaneKey {
+  /** Nothing that is ready is older than this. */
+  watermark: Date
+  /** No more of it than that. */
+  most: number
+}
+
+/**
+ * As many mails of each lane as it may give, `limit` in all, the oldest of each first, leased to the caller.
+ *
+ * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing, nor
+ * do those that the operator holds.
+ * The rows are taken by their place on disk, which the lock keeps true, so that the planner has nothing to choose.
+ */
+export async function claimRows(
+  tx: Tx,
+  lanes: readonly LaneToClaim[],
+  { limit, leaseSeconds }: { limit: number; leaseSeconds: number },
+): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    with lane as materialized (
+      select lane.* from unnest(${lanes.map(({ shard }) => shard)}::smallint[],
+                                ${lanes.map(({ project_id }) => project_id)}::bigint[],
+                                ${lanes.map(({ provider }) => provider)}::text[],
+                                ${lanes.map(({ is_large }) => is_large)}::boolean[],
+                                ${lanes.map(({ watermark }) => watermark)}::timestamptz[],
+                                ${lanes.map(({ most }) => most)}::int[])
+                         with ordinality as lane (shard, project_id, provider, is_large, watermark, most, place)
+        join control.projects as projects on projects.id = lane.project_id
+       where ${maySendNow} and ${isUnbraked}
+    )
+    update mail.dispatch
+       set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
+           first_attempt_at = coalesce(first_attempt_at, postern.now())
+     where ctid = any(array(
+             select ready.ctid from (select * from lane order by place) as lane
+              cross join lateral (
+                select dispatch.ctid from mail.dispatch as dispatch
+                 where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
+                   and dispatch.provider = lane.provider and dispatch.is_large = lane.is_large
+                   and dispatch.state = 'ready' and dispatch.due_at >= lane.watermark
+                 order by dispatch.due_at limit lane.most
+                   for update skip locked) as ready
+              limit ${limit}))
+    returning message_id, recipient_no, project_id, shard, identity_id, provider, is_large, recipient, attempt,
+              first_attempt_at, due_at, postern.now() as claimed_at`.execute(tx)
+  return rows
+}
+
+export interface Letter {
+  message_id: string
+  is_test: boolean
+  size_bytes: number
+  created_at: Date
+  format: 'json' | 'mime'
+  /** Null but for mail that came in and is sent on. */
+  forwarded: Forwarded | null
+  /** Null where nobody records it. */
+  trace: Buffer | null
+  /** Null if the mail is large: then its content is read alone, when it is sent. */
+  content: Buffer | null
+}
+
+/**
+ * What is to be sent, once for each message. Few are not found in the partition of their day, because it has been dropped
+ * since: their bodies were moved before (mail.drop_bodies), and are looked for afterwards.
+ */
+export async function findLetters(tx: ReadTx, claimed: readonly Claimed[]): Promise<Map<string, Letter>> {
+  const messages = [...new Map(claimed.map((one) => [one.message_id, one])).values()]
+  const found = await selectLetters(tx, messages, bodiesOfTheDay)
+  const moved = messages.filter(({ message_id }) => !found.has(message_id))
+  if (moved.length === 0) return found
+  return new Map([...found, ...(await selectLetters(tx, moved, movedBodies))])
+}
+
+interface Days {
+  first: string
+  last: string
+}
+
+const bodiesOfTheDay = ({ first, last }: Days) => sql`
+  select * from mail.bodies where shard = wanted.shard and message_id = wanted.id
+     and message_id between ${first}::uuid and ${last}::uuid limit 1`
+
+const movedBodies = () => sql`
+  select * from mail.waiting_bodies where shard = wanted.shard and message_id = wanted.id limit 1`
+
+/**
+ * The limits of one keep it a look-up by key for each: a day that PostgreSQL has no statistics of yet it would rather read
+ * as a whole.
+ */
+async function selectLetters(
+  tx: ReadTx,
+  messages: readonly Claimed[],
+  bodies: (days: Days) => RawBuilder<unknown>,
+): Promise<Map<string, Letter>> {
+  const days = daysOf(messages.map(({ message_id }) => message_id))
+  const { rows } = await sql<Letter>`
+    select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
+           messages.trace, bodies.format, case when not wanted.is_large then bodies.content end as content
+      from unnest(${messages.map(({ shard }) => shard)}::smallint[],
+                  ${messages.map(({ message_id }) => message_id)}::uuid[],
+                  ${messages.map(({ is_large }) => is_large)}::boolean[]) as wanted (shard, id, is_large)
+      cross join lateral (
+        select * from mail.messages where shard = wanted.shard and id = wanted.id
+           and id between ${days.first}::uuid and ${days.last}::uuid limit 1) as messages
+      cross join lateral (${bodies(days)}) as bodies`.execute(tx)
+  return new Map(rows.map((row) => [row.message_id, row]))
+}
+
+export async function findContent(tx: ReadTx, { shard, message_id }: Claimed): Promise<Buffer> {
+  const contentIn = (table: 'mail.bodies' | 'mail.waiting_bodies') =>
+    tx
+      .selectFrom(table)
+      .select('content')
+      .where('shard', '=', shard)
+      .where('message_id', '=', message_id)
+      .executeTakeFirst()
+  const found = (await contentIn('mail.bodies')) ?? (await contentIn('mail.waiting_bodies'))
+  if (!found) throw new Error(`message ${message_id} has no body`)
+  return found.content
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import type { ReadTx, Tx, UnscopedDb } from '../../../platform/db/db.ts'
+import { ampleByteLimits } from '../../../testing/fixtures/byte-limits.ts'
+import { fixtures } from '../../../testing/fixtures/fixtures.ts'
+import { startApi } from '../../../testing/harness/api.ts'
+import { signedIn } from '../../../testing/harness/client.ts'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { Acceptance } from '../messages/acceptance.ts'
+import { readDraft } from '../messages/draft.ts'
+import { recordEnded } from './attempt-recorder.ts'
+import { claimRows, findLetters } from './claims.sql.ts'
+import { Queue } from './claims.ts'
+import { findLanes } from './lanes.sql.ts'
+
+/** What must not become slower as days and projects become many. bench/README.md tells how much it was. */
+const database = await testDatabase()
+const api = await startApi(database)
+const { makeProject, makeDomain } = fixtures(database, await signedIn(api))
+const mail = openDatabase(database).as('mail')
+
+/** Counts, and passes on. */
+function counted() {
+  const counts = { transactions: 0, glances: 0 }
+  const db: UnscopedDb = {
+    transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      counts.transactions++
+      return mail.transaction(work)
+    },
+    rehearse: (work) => mail.rehearse(work),
+    read: (work) => mail.read(work),
+    glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
+      counts.glances++
+      return mail.glance(query)
+    },
+  }
+  return { counts, queue: new Queue(db) }
+}
+
+async function send(projects: number): Promise<void> {
+  const acceptance = new Acceptance(mail, ['service'], ampleByteLimits)
+  for (let count = 0; count < projects; count++) {
+    const { id } = await makeProject({})
+    const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
+    const draft = readDraft({ from: `a@${name}`, to: ['b@example.net'], subject: 's', text: 't' }, Date.now())
+    await acceptance.accept({ sender: { projectId: id, apiKey: null, userId: 1 }, mails: [draft] })
+  }
+}
+
+/** A statement locks every partition that it was planned for. */
+async function partitionsLocked(tx: ReadTx, table: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(distinct relation)::int as count from pg_locks
+      join pg_inherits on inhrelid = relation and inhparent = ${`mail.${table}`}::regclass
+     where pid = pg_backend_pid()`.execute(tx)
+  return rows[0]?.count ?? Number.NaN
+}
+
+describe('with mail of several projects waiting', () => {
+  test('looking for what is due, was lost, or is too old costs one statement each, and no transaction', async () => {
+    await send(3)
+    const { counts, queue } = counted()
+    await queue.sweep()
+    await queue.expire()
+    assert.deepEqual(counts, { transactions: 0, glances: 2 })
+  })
+
+  test('mail is claimed, read and finished without a thought of other days', async () => {
+    await mail.transaction(async (tx) => {
+      const lanes = await findLanes(tx, { isOpen: true, limit: 10 })
+      const round = lanes.map(({ oldest, ...lane }) => ({ ...lane, watermark: oldest, most: 1 }))
+      const claimed = await claimRows(tx, round, { limit: 10, leaseSeconds: 60 })
+      assert.equal(claimed.length, 3)
+      const letters = await findLetters(tx, claimed)
+      assert.equal(letters.size, 3)
+      assert.equal(await partitionsLocked(tx, 'messages'), 1)
+      assert.equal(await partitionsLocked(tx, 'bodies'), 1)
+      const judged = {
+        outcome: 'sent',
+        status: 'sent',
+        host: 'mta.example',
+        queueId: '4bX',
+        reply: '250 Ok',
+      } as const
+      await recordEnded(
+        tx,
+        claimed.map((one) => ({
+          ...{ claimed: one, status: null, isTest: false },
+          judged: { ...judged, retrySeconds: null },
+        })),
+      )
+      assert.equal(await partitionsLocked(tx, 'attempts'), 1)
+    })
+    const left = await database.query(`select from mail.recipients where status <> 'sent'`)
+    assert.equal(left.length, 0)
+  })
+})

@@ -1,0 +1,123 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { LaneKey } from './lanes.sql.ts'
+
+// Whatever becomes ready is due from now on, not from the time it was put off to: a claim looks for nothing older than
+// what it has seen already.
+
+export interface Sweepable {
+  is_due: boolean
+  is_lost: boolean
+  is_awaited: boolean
+  has_results: boolean
+}
+
+/**
+ * Whether there is anything for each of the statements below, which are many partitions to plan: 10 ms and more for each,
+ * once a second, though mostly there is nothing.
+ */
+export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
+  const { rows } = await sql<Sweepable>`
+    select exists (select from mail.dispatch where state in ('deferred', 'scheduled') and due_at <= postern.now())
+             as is_due,
+           exists (select from mail.dispatch where state = 'leased' and leased_until < postern.now()) as is_lost,
+           exists (select from mail.dispatch where state = 'awaiting' and due_at <= postern.now()) as is_awaited,
+           exists (select from mail.attempt_results where due_at <= postern.now()) as has_results`.execute(tx)
+  const [found] = rows
+  if (!found) throw new Error('exists gave no row')
+  return found
+}
+
+/** Deferred mails whose time has come, and scheduled ones. Returns how many. */
+export async function promoteDue(tx: Tx, limit: number): Promise<number> {
+  const { rows } = await sql<{ is_scheduled: boolean }>`
+    with due as materialized (
+      select ctid, state from mail.dispatch
+       where state in ('deferred', 'scheduled') and due_at <= postern.now()
+       order by due_at limit ${limit} for update skip locked
+    ), started as (
+      update mail.recipients as recipients set status = 'queued', updated_at = postern.now()
+        from mail.dispatch as dispatch
+       where dispatch.ctid = any(array(select ctid from due where state = 'scheduled'))
+         and recipients.shard = dispatch.shard and recipients.message_id = dispatch.message_id
+         and recipients.recipient_no = dispatch.recipient_no and recipients.status = 'scheduled'
+    )
+    update mail.dispatch set state = 'ready', due_at = postern.now()
+     where ctid = any(array(select ctid from due))
+    returning true`.execute(tx)
+  return rows.length
+}
+
+/**
+ * Leased by somebody who is gone. Whether the mail was handed over nobody knows, so it is tried again; but not where an
+ * attempt was written down before the call: that mail is the provider's to tell of.
+ */
+export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: number): Promise<number> {
+  const { rows } = await sql`
+    with lost as materialized (
+      select dispatch.ctid, begun.attempt is not null as is_begun
+        from (select ctid, shard, message_id, recipient_no, attempt from mail.dispatch
+               where state = 'leased' and leased_until < postern.now()
+               order by leased_until limit ${limit} for update skip locked) as dispatch
+        left join lateral (
+          select attempt from mail.attempts
+           where shard = dispatch.shard and message_id = dispatch.message_id
+             and recipient_no = dispatch.recipient_no and attempt = dispatch.attempt) as begun on true
+    )
+    update mail.dispatch as dispatch
+       set (state, due_at) = (
+             select case when is_begun then 'awaiting' else 'ready' end,
+                    postern.now() + case when is_begun then ${awaitedSeconds} else 0 end * interval '1 second'
+               from lost where lost.ctid = dispatch.ctid),
+           leased_until = null
+     where ctid = any(array(select ctid from lost))
+    returning true`.execute(tx)
+  return rows.length
+}
+
+/** What its provider did not report in time. Returns how many. */
+export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit: number }): Promise<number> =>
+  expire(
+    tx,
+    reply,
+    sql`select ctid from mail.dispatch where state = 'awaiting' and due_at <= postern.now()
+         order by due_at limit ${limit} for update skip locked`,
+  )
+
+/** What has been ready for so long and was not claimed: its project is locked or held, or its provider is away. */
+export const expireReady = (
+  tx: Tx,
+  { shard, project_id, provider, is_large }: LaneKey,
+  { days, reply, limit }: { days: number; reply: string; limit: number },
+): Promise<number> =>
+  expire(
+    tx,
+    reply,
+    sql`select ctid from mail.dispatch
+         where shard = ${shard} and project_id = ${project_id} and provider = ${provider} and is_large = ${is_large}
+           and state = 'ready' and due_at < postern.now() - ${days} * interval '1 day'
+         order by due_at limit ${limit} for update skip locked`,
+  )
+
+/** A recipient that the intake has heard of meanwhile keeps its status, and nothing is published. */
+async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise<number> {
+  const { rows: counted } = await sql<{ expired: number }>`
+    with expired as (
+      delete from mail.dispatch where ctid = any(array(${rows}))
+      returning shard, message_id, recipient_no, attempt, project_id, recipient
+    ), changed as (
+      update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
+        from expired
+       where recipients.shard = expired.shard and recipients.message_id = expired.message_id
+         and recipients.recipient_no = expired.recipient_no
+         and recipients.status in ('queued', 'scheduled', 'deferred')
+      returning recipients.message_id, recipients.recipient_no
+    ), result as (
+      insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient,
+                                        diagnostic, due_at)
+      select message_id, recipient_no, attempt, project_id, 'failed', false, recipient, ${reply}, postern.now()
+        from expired join changed using (message_id, recipient_no)
+    )
+    select count(*)::int as expired from expired`.execute(tx)
+  return counted[0]?.expired ?? 0
+}

@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { Chance, seed } from '../../../testing/harness/random.ts'
+import {
+  applyFeedback,
+  type Feedback,
+  type FeedbackKind,
+  forgetSeenFeedback,
+  reportsAtMost,
+} from './feedback.ts'
+
+const database = await testDatabase()
+const db = openDatabase(database, { poolSize: 8 }).as('mail')
+const { makeMail, stateOf, countsOf, suppressed, outbox } = mailRows(database)
+const suppressOn = new Set(['5.1.1', '5.2.1'])
+
+let projects = 1000
+const newProject = () => ++projects
+
+const reportOf = (mail: TestMail, kind: FeedbackKind, changes: Partial<Feedback> = {}): Feedback => ({
+  ...{ shard: mail.shard, messageId: mail.messageId, recipientNo: mail.recipientNo, attempt: 1 },
+  ...{ kind, status: null, diagnostic: null, digest: randomBytes(32) },
+  ...changes,
+})
+
+const apply = (report: Feedback) => db.transaction((tx) => applyFeedback(tx, report, suppressOn))
+
+const typesOf = async (mail: TestMail) => (await stateOf(mail)).events.map(({ type }) => type)
+
+const attemptsOf = (mail: TestMail) =>
+  database.query('select attempt, outcome from mail.attempts where message_id = $1', [mail.messageId])
+
+const kinds = ['delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
+
+describe('feedback', () => {
+  for (const kind of kinds) {
+    test(`"${kind}" moves mail that was sent, with an event and a count, and the same again does nothing`, async () => {
+      const project = newProject()
+      const mail = await makeMail(project)
+      const said = { status: '5.7.1', diagnostic: 'smtp; 550 5.7.1 No' }
+      const report = reportOf(mail, kind, said)
+      assert.equal(await apply(report), 'applied')
+      const after = {
+        ...{ status: kind, reply: said.diagnostic, dispatch: null },
+        events: [{ type: `message.${kind}`, data: { recipient: mail.address, ...said } }],
+      }
+      assert.deepEqual(await stateOf(mail), after)
+      assert.equal(await apply(report), 'repeated')
+      assert.deepEqual(await stateOf(mail), after)
+      assert.deepEqual(await countsOf(project), { [kind]: 1 })
+      assert.equal((await outbox(project)).length, ['bounced', 'failed', 'complained'].includes(kind) ? 1 : 0)
+    })
+  }
+
+  /** Every status × every word, and what it is afterwards. */
+  test('moves a status as the table of recipients says, and no other', async () => {
+    const statuses = ['scheduled', 'queued', 'sent', 'deferred', 'delivered', 'bounced', 'failed']
+    const moved: string[] = []
+    for (const status of [...statuses, 'complained', 'suppressed', 'canceled']) {
+      for (const kind of kinds) {
+        const project = newProject()
+        const mail = await makeMail(project, { status })
+        const outcome = await apply(reportOf(mail, kind))
+        const after = await stateOf(mail)
+        assert.equal(after.status, outcome === 'applied' ? kind : status)
+        assert.equal(after.events.length, outcome === 'applied' ? 1 : 0)
+        assert.deepEqual(await countsOf(project), outcome === 'applied' ? { [kind]: 1 } : {})
+        if (outcome === 'applied') moved.push(`${status} ${kind}`)
+      }
+    }
+    const underway = ['scheduled', 'queued', 'sent', 'deferred']
+    assert.deepEqual(
+      moved.sort(),
+      [
+        ...underway.flatMap((status) => kinds.map((kind) => `${status} ${kind}`)),
+        'delivered bounced',
+        'delivered complained',
+      ]
+        // It was deferred a moment ago.
+        .filter((move) => move !== 'deferred deferred')
+        .sort(),
+    )
+  })
+
+  test('that comes before the worker wrote "sent" ends the work and tells what the worker would have', async () => {
+    for (const dispatch of ['leased', 'ready', 'deferred']) {
+      const project = newProject()
+      const mail = await makeMail(project, { status: 'queued', dispatch })
+      assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
+      const { status, dispatch: left } = await stateOf(mail)
+      assert.deepEqual([status, left], ['delivered', null])
+      assert.deepEqual(await typesOf(mail), ['message.sent', 'message.delivered'])
+      assert.deepEqual(await countsOf(project), { sent: 1, delivered: 1 })
+      assert.deepEqual(await attemptsOf(mail), [{ attempt: 1, outcome: 'sent' }])
+    }
+  })
+
+  test('of an earlier attempt ends a later one, too: the recipient has it already', async () => {
+    const mail = await makeMail(newProject(), { status: 'queued', dispatch: 'leased', attempt: 3 })
+    assert.equal(await apply(reportOf(mail, 'delivered', { attempt: 1 })), 'applied')
+    assert.equal((await stateOf(mail)).dispatch, null)
+  })
+
+  test('about a delay leaves the work to whoever has it', async () => {
+    const project = newProject()
+    const mail = await makeMail(project, { status: 'queued', dispatch: 'leased' })
+    await apply(reportOf(mail, 'deferred'))
+    const { status, dispatch } = await stateOf(mail)
+    assert.deepEqual([status, dispatch], ['deferred', 'leased'])
+    assert.deepEqual(await countsOf(project), { deferred: 1 })
+  })
+
+  test('suppresses the address, in small letters, on the codes of the list and on every complaint', async () => {
+    const project = newProject()
+    const wrong = await makeMail(project, { address: 'No.Body@Example.net' })
+    const full = await makeMail(project, { address: 'full@example.net' })
+    const angry = await makeMail(project, { address: 'Angry@Example.net', status: 'bounced' })
+    await apply(reportOf(wrong, 'bounced', { status: '5.1.1' }))
+    await apply(reportOf(full, 'bounced', { status: '5.2.2' }))
+    await apply(reportOf(angry, 'complained'))
+    // It was accepted, and is not what the list is about: a 5.1.1 that changes nothing.
+    const done = await makeMail(project, { address: 'done@example.net', status: 'failed' })
+    await apply(reportOf(done, 'bounced', { status: '5.1.1' }))
+    assert.deepEqual(await suppressed(project), [
+      { address: 'angry@example.net', reason: 'complaint', message_id: angry.messageId },
+      { address: 'no.body@example.net', reason: 'bounce', message_id: wrong.messageId },
+    ])
+    const again = await makeMail(project, { address: 'no.body@example.net' })
+    await apply(reportOf(again, 'complained'))
+    assert.equal((await suppressed(project))[1]?.reason, 'complaint', 'a complaint replaces any other reason')
+  })
+
+  test('about a message that nobody knows is told apart and leaves nothing behind', async () => {
+    const mail = await makeMail(newProject())
+    const before = await database.query('select count(*) from mail.feedback_seen')
+    for (const stranger of [
+      { messageId: mail.messageId.replace(/.{4}$/, 'ffff') },
+      { recipientNo: 7 },
+      { shard: (mail.shard + 1) % 1024 },
+      { messageId: '00000000-0000-0000-0000-000000000000' },
+    ]) {
+      assert.equal(await apply(reportOf(mail, 'bounced', stranger)), 'unknown')
+    }
+    assert.equal((await stateOf(mail)).status, 'sent')
+    assert.deepEqual(await database.query('select count(*) from mail.feedback_seen'), before)
+  })
+
+  test('whose text PostgreSQL cannot hold is held as well as can be', async () => {
+    const mail = await makeMail(newProject())
+    const diagnostic = `x\0y\udfff${'z'.repeat(100_000)}`
+    assert.equal(await apply(reportOf(mail, 'bounced', { diagnostic })), 'applied')
+    const { reply } = await stateOf(mail)
+    assert.match(reply ?? '', /^x\ufffdy\ufffdz{1000,}$/)
+  })
+
+  test('forgets after two weeks that it was heard', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    await apply(reportOf(mail, 'delivered'))
+    const seen = () => database.query('select from mail.feedback_seen where project_id = $1', [project])
+    await db.transaction(forgetSeenFeedback)
+    assert.equal((await seen()).length, 1)
+    await database.query(
+      `update mail.feedback_seen set seen_at = postern.now() - interval '15 days' where project_id = $1`,
+      [project],
+    )
+    await db.transaction(forgetSeenFeedback)
+    assert.equal((await seen()).length, 0)
+  })
+})
+
+describe('reports about one recipient', () => {
+  const seenOf = (project: number) =>
+    database.query('select from mail.feedback_seen where project_id = $1', [project])
+  const reportsOf = async ({ messageId }: TestMail) =>
+    (await database.query('select reports from mail.recipients where message_id = $1', [messageId]))[0]
+  const age = ({ messageId }: TestMail, by: string) =>
+    database.query(
+      'update mail.recipients set updated_at = updated_at - $2::interval where message_id = $1',
+      [messageId, by],
+    )
+
+  test('of 500 different delays one is an event, and no other leaves a row', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => apply(reportOf(mail, 'deferred'))))
+    assert.equal(outcomes.filter((outcome) => outcome === 'applied').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'coalesced').length, 499)
+    assert.deepEqual(await typesOf(mail), ['message.deferred'])
+    assert.deepEqual(await countsOf(project), { deferred: 1 })
+    assert.equal((await seenOf(project)).length, 1)
+    assert.deepEqual(await reportsOf(mail), { reports: 1 })
+  })
+
+  test('a delay is an event again after six hours, and a last word at any time', async () => {
+    const mail = await makeMail(newProject())
+    await apply(reportOf(mail, 'deferred'))
+    await age(mail, '5 hours 59 minutes')
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'coalesced')
+    await age(mail, '1 minute')
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'applied')
+    assert.equal(await apply(reportOf(mail, 'bounced')), 'applied')
+    assert.deepEqual(await typesOf(mail), ['message.deferred', 'message.deferred', 'message.bounced'])
+  })
+
+  test('a delay of mail that may be with an MTA settles that, though it is no event', async () => {
+    const project = newProject()
+    const mail = await makeMail(project, { status: 'deferred', dispatch: 'leased' })
+    await database.query(
+      `insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, outcome, started_at)
+       values ($1, 0, 1, $2, 'service', 'unknown', postern.now())`,
+      [mail.messageId, project],
+    )
+    assert.equal(await apply(reportOf(mail, 'deferred')), 'overtaken')
+    assert.equal((await stateOf(mail)).dispatch, null)
+    assert.deepEqual(await typesOf(mail), ['message.sent'])
+  })
+
+  test('are taken up to a number, however many come at once', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    const many = Array.from({ length: reportsAtMost + 60 }, () => reportOf(mail, 'delivered'))
+    const outcomes = await Promise.all(many.map(apply))
+    assert.equal(outcomes.filter((outcome) => outcome === 'limited').length, 60)
+    assert.equal((await seenOf(project)).length, reportsAtMost)
+    assert.deepEqual(await reportsOf(mail), { reports: reportsAtMost })
+    assert.equal(await apply(reportOf(mail, 'bounced', { status: '5.1.1' })), 'limited')
+    assert.equal((await stateOf(mail)).status, 'delivered')
+    assert.deepEqual(await suppressed(project), [])
+    assert.equal(await apply(reportOf(await makeMail(project), 'bounced')), 'applied', 'of another one')
+  })
+
+  test('are not taken two weeks after its last change; complaints are', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    await age(mail, '13 days 23 hours')
+    assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
+    await age(mail, '14 days 1 minute')
+    for (const kind of ['delivered', 'deferred', 'bounced', 'failed'] as const) {
+      assert.equal(await apply(reportOf(mail, kind)), 'expired', kind)
+    }
+    assert.equal((await stateOf(mail)).status, 'delivered')
+    assert.equal(await apply(reportOf(mail, 'complained')), 'applied')
+    assert.equal((await suppressed(project)).length, 1)
+  })
+
+  test('are taken while its mail waits, however long ago its status has changed', async () => {
+    const mail = await makeMail(newProject(), { status: 'deferred', dispatch: 'leased' })
+    await age(mail, '20 days')
+    assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
+  })
+})
+
+describe('feedback, much of it at once', () => {
+  test('the same report 100 times is one event', async () => {
+    const project = newProject()
+    const mail = await makeMail(project, { status: 'queued', dispatch: 'leased' })
+    const report = reportOf(mail, 'bounced', { status: '5.1.1' })
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => apply(report)))
+    assert.equal(outcomes.filter((outcome) => outcome === 'applied').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'repeated').length, 99)
+    assert.deepEqual(await typesOf(mail), ['message.sent', 'message.bounced'])
+    assert.deepEqual(await countsOf(project), { sent: 1, bounced: 1 })
+    assert.equal((await outbox(project)).length, 1)
+    assert.equal((await suppressed(project)).length, 1)
+  })
+
+  test(`in any order ends as some order of them would, with counts that fit the events (seed ${seed})`, async () => {
+    const chance = new Chance(seed)
+    const project = newProject()
+    const mails = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        makeMail(project, n % 2 === 0 ? { status: 'queued', dispatch: 'leased' } : {}),
+      ),
+    )
+    const reports = mails.flatMap((mail) =>
+      Array.from({ length: 1 + chance.below(4) }, () => reportOf(mail, chance.pick([...kinds]))),
+    )
+    const twice = [...reports, ...reports].sort(() => chance.below(3) - 1)
+    await Promise.all(twice.map(apply))
+    for (const mail of mails) {
+      const { status, dispatch } = await stateOf(mail)
+      const told = await typesOf(mail)
+      assert.ok(told.includes(`message.${status}`) || told.length === 0, told.join())
+      const isOver = !['queued', 'sent', 'deferred'].includes(status)
+      if (isOver) assert.equal(dispatch, null)
+      assert.ok(told.filter((type) => type === 'message.sent').length <= 1)
+    }
+    const events = await database.query<{ kind: string; count: number }>(
+      `select substr(type, 9) as kind, count(*)::int from mail.events where project_id = $1 group by 1`,
+      [project],
+    )
+    assert.deepEqual(
+      await countsOf(project),
+      Object.fromEntries(events.map(({ kind, count }) => [kind, count])),
+    )
+  })
+})

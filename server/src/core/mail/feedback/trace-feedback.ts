@@ -1,0 +1,25 @@
+import type { Db } from '../../../platform/db/db.ts'
+import { follow, isTracing, readStoredTrace, SpanKind } from '../../../platform/telemetry/tracing.ts'
+import { findTrace } from './feedback.sql.ts'
+import type { Feedback, Outcome } from './feedback.ts'
+
+/** Tells the trace of a mail what was heard of it, after that was written down. What goes wrong here is nobody's concern. */
+export async function traceFeedback(
+  db: Db,
+  feedback: Feedback,
+  { outcome, began }: { outcome: Outcome; began: Date },
+): Promise<void> {
+  if (!isTracing()) return
+  const stored = await db.read((tx) => findTrace(tx, feedback)).catch(() => null)
+  follow(readStoredTrace(stored), 'feedback', {
+    kind: SpanKind.CONSUMER,
+    startTime: began,
+    attributes: {
+      'postern.message_id': feedback.messageId,
+      'postern.recipient_no': feedback.recipientNo,
+      'postern.feedback': feedback.kind,
+      'postern.outcome': outcome,
+      ...(feedback.status !== null && { 'smtp.enhanced_status': feedback.status }),
+    },
+  })?.end()
+}

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../../platform/db/db.ts'
+import type { EventType } from '../../shared/events.ts'
+
+export interface NewEvent {
+  projectId: number
+  /** `endpoint.test` is for the tested endpoint; no endpoint subscribes to it. */
+  type: EventType | 'endpoint.test'
+  messageId: string | null
+  recipientNo: number | null
+  data: object
+  /** An endpoint of the project that receives the event even if it does not subscribe to its type. */
+  endpointId?: number
+  /** The mail that came in (mail.inbound_bodies) whose `event_data` belongs to the data of the event. */
+  inboundBodyId?: string
+}
+
+/**
+ * Events of one message keep their order: ids of the same millisecond have none, so a second event gets the next
+ * millisecond. All have the time of the transaction.
+ *
+ * An event costs the transaction two rows at most, however many endpoints its project has: the deliveries are made later
+ * (core/mail/webhooks/fan-out.ts).
+ */
+export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
+  await sql`
+    with fresh as materialized (
+      select postern.uuid7(postern.now() + interval '1 ms' *
+               (row_number() over (partition by message_id order by no) - 1)) as id,
+             project_id, type, message_id, recipient_no, data, endpoint_id, inbound_body_id
+      from unnest(${events.map(({ projectId }) => projectId)}::bigint[],
+                  ${events.map(({ type }) => type)}::text[],
+                  ${events.map(({ messageId }) => messageId)}::uuid[],
+                  ${events.map(({ recipientNo }) => recipientNo)}::smallint[],
+                  ${events.map(({ data }) => JSON.stringify(data))}::jsonb[],
+                  ${events.map(({ endpointId }) => endpointId ?? null)}::bigint[],
+                  ${events.map(({ inboundBodyId }) => inboundBodyId ?? null)}::uuid[])
+        with ordinality
+          as fresh (project_id, type, message_id, recipient_no, data, endpoint_id, inbound_body_id, no)
+    ), event as (
+      insert into mail.events (id, project_id, type, message_id, recipient_no, data, inbound_body_id)
+      select id, project_id, type, message_id, recipient_no, data, inbound_body_id from fresh
+    )
+    insert into mail.fan_outs (event_id, project_id, type, endpoint_id)
+    select id, project_id, type, endpoint_id from fresh
+     where project_id = any(array(
+             select wanted.id from (select distinct project_id as id from fresh) as wanted
+              where exists (select from control.endpoints as endpoints
+                             where endpoints.project_id = wanted.id and endpoints.is_active)))`.execute(tx)
+}

@@ -1,0 +1,203 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { maySendNow } from '../../control/projects/may-send.ts'
+import { allOf, walk } from '../../shared/bounded-scan.ts'
+import type { RecipientStatus } from './wire.ts'
+
+export interface RecipientRow {
+  address: string
+  kind: 'to' | 'cc' | 'bcc'
+  status: Exclude<RecipientStatus, 'held'>
+  reply: string | null
+  updated_at: string
+}
+
+export interface MessageRow {
+  id: string
+  project_id: number
+  from_address: string
+  subject: string
+  tags: string[]
+  metadata: Record<string, string>
+  size_bytes: number
+  is_test: boolean
+  api_key_id: number | null
+  user_id: number | null
+  send_at: Date | null
+  created_at: Date
+  recipients: RecipientRow[]
+}
+
+const columns = sql`
+  messages.id, messages.project_id, messages.from_address, messages.subject, messages.tags, messages.metadata,
+  messages.size_bytes, messages.is_test, messages.api_key_id, messages.user_id, messages.send_at, messages.created_at,
+  (select json_agg(json_build_object('address', address, 'kind', kind, 'status', status, 'reply', reply,
+                                     'updated_at', updated_at) order by recipient_no)
+     from mail.recipients where shard = messages.shard and message_id = messages.id) as recipients`
+
+const ofProject = (projectId: number) =>
+  sql<boolean>`messages.shard = postern.shard_of(${projectId}) and messages.project_id = ${projectId}`
+
+/** `domainId`: only if it was accepted under an identity of that domain. */
+export async function findById(
+  tx: ReadTx,
+  projectId: number,
+  id: string,
+  domainId: number | null,
+): Promise<MessageRow | undefined> {
+  const ofDomain =
+    domainId === null
+      ? sql`true`
+      : sql`exists (select from control.identities as identities
+                     where identities.id = messages.identity_id and identities.project_id = ${projectId}
+                       and identities.domain_id = ${domainId})`
+  const { rows } = await sql<MessageRow>`
+    select ${columns} from mail.messages as messages
+     where ${ofProject(projectId)} and messages.id = ${id} and ${ofDomain}`.execute(tx)
+  return rows[0]
+}
+
+/** All that a domain ever had, as each edit gives it another: what its mail was accepted under. */
+export async function identitiesOf(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select id from control.identities where project_id = ${projectId} and domain_id = ${domainId}`.execute(tx)
+  return rows.map(({ id }) => id)
+}
+
+export interface MessageFilter {
+  recipient?: string | undefined
+  status?: Exclude<RecipientStatus, 'held'> | undefined
+  tag?: string | undefined
+}
+
+/** `identityIds`: of the domain that the caller is bound to. */
+type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
+
+/** Of messages that a page looks at; see core/shared/bounded-scan.ts. */
+const lookedAt = 2_000
+
+/** Newest first. `next` is where the next page goes on, which may be where this one stopped looking. */
+export async function listByProject(
+  tx: ReadTx,
+  projectId: number,
+  { recipient, status, tag, identityIds }: Narrowing,
+  { limit, beforeId }: { limit: number; beforeId?: string | undefined },
+): Promise<{ rows: MessageRow[]; next: string | null }> {
+  const before = sql`${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`
+  const found =
+    recipient === undefined
+      ? walk({
+          columns: sql`messages.id`,
+          from: sql`mail.messages as messages`,
+          within: sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`,
+          order: sql`messages.id desc`,
+          passes: passing(sql`messages.shard`, sql`messages.id`, { status, tag, identityIds }),
+          ...{ bound: lookedAt, limit },
+        })
+      : walk({
+          columns: sql`named.message_id as id`,
+          from: sql`mail.recipients as named`,
+          within: sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
+            and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`,
+          order: sql`named.message_id desc`,
+          passes: passing(sql`named.shard`, sql`named.message_id`, { status, tag, identityIds }),
+          ...{ bound: lookedAt, limit },
+        })
+  const { rows } = await sql<MessageRow & { stop: string | null }>`
+    with ${found}
+    select messages.*, null as stop from found
+     -- The limit keeps it a look-up by key for each: joined, all mail of the project may be read for one page.
+     cross join lateral (
+       select ${columns} from mail.messages as messages
+        where messages.shard = postern.shard_of(${projectId}) and messages.id = found.id limit 1) as messages
+    union all
+    select stop.id, ${sql.lit(projectId)}, '', '', '{}', '{}', 0, false, null, null, null, postern.now(), null, stop.id::text
+      from stop
+    order by 1 desc`.execute(tx)
+  const messages = rows.filter(({ stop }) => stop === null)
+  const shown = messages.slice(0, limit)
+  const stop = rows.find((row) => row.stop !== null)?.stop ?? null
+  return { rows: shown, next: messages.length > limit ? (shown.at(-1)?.id ?? null) : stop }
+}
+
+/**
+ * Look-ups by key, one for each message that is looked at. As a join or an `exists`, PostgreSQL may rather read all mail
+ * of everybody into a hash.
+ */
+const passing = (
+  shard: RawBuilder<unknown>,
+  id: RawBuilder<unknown>,
+  { status, tag, identityIds }: Narrowing,
+): RawBuilder<boolean> =>
+  allOf([
+    ...(status === undefined
+      ? []
+      : [
+          sql<boolean>`coalesce((select true from mail.recipients as own
+             where own.shard = ${shard} and own.message_id = ${id} and own.status = ${status} limit 1), false)`,
+        ]),
+    ...(tag === undefined
+      ? []
+      : [
+          sql<boolean>`coalesce((select ${tag} = any(own.tags) from mail.messages as own
+             where own.shard = ${shard} and own.id = ${id}), false)`,
+        ]),
+    ...(identityIds === undefined
+      ? []
+      : [
+          sql<boolean>`coalesce((select own.identity_id = any(${identityIds}::bigint[]) from mail.messages as own
+             where own.shard = ${shard} and own.id = ${id}), false)`,
+        ]),
+  ])
+
+export interface EventRow {
+  id: string
+  type: string
+  recipient: string | null
+  data: Record<string, unknown>
+  created_at: Date
+}
+
+/** Of one message, in the order in which they came to be. A recipient has a handful. */
+export async function listEvents(tx: ReadTx, projectId: number, messageId: string): Promise<EventRow[]> {
+  const { rows } = await sql<EventRow>`
+    select events.id, events.type, recipients.address as recipient, events.data, events.created_at
+      from mail.events as events
+      left join mail.recipients as recipients
+        on recipients.shard = events.shard and recipients.message_id = events.message_id
+       and recipients.recipient_no = events.recipient_no
+     where events.shard = postern.shard_of(${projectId}) and events.project_id = ${projectId}
+       and events.message_id = ${messageId}
+       -- An event is never older than its message: earlier partitions need not be looked at.
+       and events.id >= postern.uuid7_floor(to_timestamp(
+             ('x' || translate(left(${messageId}::text, 13), '-', ''))::bit(48)::bigint / 1000.0))
+     -- Those of one transaction have one time: what concerns the whole message comes before what became of its parts.
+     order by events.created_at, events.recipient_no nulls first, events.id limit 1000`.execute(tx)
+  return rows
+}
+
+/** Whether a project may send at this moment. */
+export async function isClosed(tx: ReadTx, projectId: number): Promise<boolean> {
+  const { rows } = await sql<{ is_closed: boolean }>`
+    select not ${maySendNow} as is_closed from control.projects as projects where id = ${projectId}`.execute(
+    tx,
+  )
+  return rows[0]?.is_closed ?? true
+}
+
+/** Those that are still scheduled are not sent. Returns how many. */
+export async function cancelScheduled(tx: Tx, projectId: number, messageId: string): Promise<number> {
+  const { rows } = await sql`
+    with gone as (
+      delete from mail.dispatch
+       where shard = postern.shard_of(${projectId}) and message_id = ${messageId} and project_id = ${projectId}
+         and state = 'scheduled'
+      returning shard, message_id, recipient_no
+    )
+    update mail.recipients as recipients set status = 'canceled', updated_at = postern.now()
+      from gone
+     where recipients.shard = gone.shard and recipients.message_id = gone.message_id
+       and recipients.recipient_no = gone.recipient_no
+    returning true`.execute(tx)
+  return rows.length
+}

@@ -1,0 +1,163 @@
+import Type, { type Static } from 'typebox'
+import { eventTypes } from '../../shared/events.ts'
+import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+
+/** Mail as it stands on the wire. */
+
+const Mailbox = Type.String({
+  maxLength: 1000,
+  description: 'An address, or a name with an address in angle brackets.',
+  examples: ['Ada <ada@example.com>'],
+})
+
+const Attachment = Type.Object(
+  {
+    filename: Type.String({ minLength: 1, maxLength: 255 }),
+    content: Type.String({ description: 'Base64.' }),
+    content_type: Type.Optional(
+      Type.String({ maxLength: 255, description: 'By default application/octet-stream.' }),
+    ),
+    content_id: Type.Optional(
+      nullable(
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          description: 'For an image that `html` shows as cid:….',
+        }),
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const MessageParams = Type.Object({ id: MessageId }, { additionalProperties: false })
+
+export const messageFields = {
+  from: Mailbox,
+  to: Type.Array(Mailbox, { maxItems: 1000 }),
+  cc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
+  bcc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
+  reply_to: Type.Optional(Type.Array(Mailbox, { maxItems: 10 })),
+  subject: Type.String({ maxLength: 998 }),
+  text: Type.Optional(nullable(Type.String())),
+  html: Type.Optional(nullable(Type.String())),
+  headers: Type.Optional(
+    Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 2000 }), {
+      description:
+        'Further header fields. A List-Unsubscribe with an https address is made one-click (RFC 8058).',
+    }),
+  ),
+  attachments: Type.Optional(Type.Array(Attachment, { maxItems: 100 })),
+  tags: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), { maxItems: 10, uniqueItems: true }),
+  ),
+  metadata: Type.Optional(
+    Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 500 }), {
+      maxProperties: 20,
+      description: 'Yours; given back with the message and its events.',
+    }),
+  ),
+  send_at: Type.Optional(
+    nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'At most 30 days ahead. It counts against the quota of the day on which it is accepted.',
+      }),
+    ),
+  ),
+}
+
+export const MessageRequest = Type.Object(messageFields, {
+  title: 'MessageRequest',
+  additionalProperties: false,
+})
+export type MessageRequest = Static<typeof MessageRequest>
+
+export const messageExample = {
+  from: 'Acme <hello@acme.example>',
+  to: ['Grace <grace@example.com>'],
+  subject: 'Your order',
+  text: 'It is on its way.',
+}
+
+export const recipientStatuses = [
+  'scheduled',
+  'queued',
+  'held',
+  'sent',
+  'deferred',
+  'delivered',
+  'bounced',
+  'failed',
+  'complained',
+  'suppressed',
+  'canceled',
+] as const
+export type RecipientStatus = (typeof recipientStatuses)[number]
+
+const Status = oneOf(recipientStatuses, {
+  description: 'Of a message: of the recipient whose mail is least far.',
+})
+
+export const Accepted = Type.Object(
+  { id: MessageId, status: Status, created_at: Timestamp },
+  { title: 'AcceptedMessage', additionalProperties: false },
+)
+export type Accepted = Static<typeof Accepted>
+
+export const Message = Type.Object(
+  {
+    id: MessageId,
+    project_id: Type.Integer(),
+    status: Status,
+    from: Type.String(),
+    subject: Type.String(),
+    recipients: Type.Array(
+      Type.Object(
+        {
+          address: Type.String(),
+          kind: oneOf(['to', 'cc', 'bcc']),
+          status: Status,
+          reply: nullable(Type.String({ description: 'The last thing that a mail server said about it.' })),
+          updated_at: Timestamp,
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    tags: Type.Array(Type.String()),
+    metadata: Type.Record(Type.String(), Type.String()),
+    size_bytes: Type.Integer(),
+    is_test: Type.Boolean(),
+    api_key_id: nullable(Type.Integer()),
+    user_id: nullable(Type.Integer()),
+    send_at: nullable(Timestamp),
+    created_at: Timestamp,
+  },
+  { title: 'Message', additionalProperties: false },
+)
+
+/** For lists of messages, of customers and of administrators. */
+export const messageFilter = {
+  recipient: Type.Optional(Type.String({ maxLength: 320, description: 'The whole address, in any case.' })),
+  status: Type.Optional(
+    oneOf(
+      recipientStatuses.filter((status) => status !== 'held'),
+      {
+        description: 'Messages with a recipient of this status.',
+      },
+    ),
+  ),
+  tag: Type.Optional(Type.String({ maxLength: 64, description: 'One of its tags.' })),
+}
+
+export const MessageEvent = Type.Object(
+  {
+    id: Type.String(),
+    type: oneOf(eventTypes),
+    message_id: MessageId,
+    recipient: nullable(Type.String()),
+    data: Type.Record(Type.String(), Type.Unknown()),
+    created_at: Timestamp,
+  },
+  { title: 'MessageEvent', additionalProperties: false },
+)

@@ -1,0 +1,106 @@
+import { type Selectable, sql } from 'kysely'
+import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+
+export type SuppressionRow = Pick<
+  Selectable<Schema['mail.suppressions']>,
+  'address' | 'reason' | 'message_id' | 'created_at'
+>
+
+const columns = sql`address, reason, message_id, created_at`
+const ofProject = (projectId: number) => sql<boolean>`
+  shard = postern.shard_of(${projectId}) and project_id = ${projectId}`
+
+/** In the order of the primary key. */
+export async function listByProject(
+  tx: ReadTx,
+  projectId: number,
+  limit: number,
+  after: string | undefined,
+): Promise<SuppressionRow[]> {
+  const { rows } = await sql<SuppressionRow>`
+    select ${columns} from mail.suppressions
+    where ${ofProject(projectId)} ${after === undefined ? sql`` : sql`and address > ${after}`}
+    order by address limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** The database's own small letters: in JavaScript's, some letters of other scripts come out differently. */
+export async function insert(tx: Tx, projectId: number, address: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    insert into mail.suppressions (project_id, address, reason)
+    values (${projectId}, lower(${address}), 'manual') on conflict do nothing`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+/** Held to the end of the transaction. */
+export async function lockManual(tx: Tx, projectId: number): Promise<void> {
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended('mail.suppressions ' || ${projectId}::bigint, 0))`.execute(
+    tx,
+  )
+}
+
+export async function countManual(tx: ReadTx, projectId: number, atMost: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (
+      select from mail.suppressions where ${ofProject(projectId)} and reason = 'manual' limit ${atMost}) as few`.execute(
+    tx,
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** An address that is suppressed already keeps its reason, unless its owner has complained now. */
+export async function insertAutomatic(
+  tx: Tx,
+  projectId: number,
+  address: string,
+  reason: 'bounce' | 'complaint',
+  messageId: string,
+): Promise<void> {
+  await sql`
+    insert into mail.suppressions (project_id, address, reason, message_id)
+    values (${projectId}, lower(${address}), ${reason}, ${messageId})
+    on conflict ${
+      reason === 'complaint'
+        ? sql`(shard, project_id, address) do update set reason = excluded.reason, message_id = excluded.message_id
+              where suppressions.reason <> 'complaint'`
+        : sql`do nothing`
+    }`.execute(tx)
+}
+
+export async function find(
+  tx: ReadTx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow | undefined> {
+  const { rows } = await sql<SuppressionRow>`
+    select ${columns} from mail.suppressions
+    where ${ofProject(projectId)} and address = lower(${address})`.execute(tx)
+  return rows[0]
+}
+
+/** But for one whose owner complained. */
+export async function remove(
+  tx: Tx,
+  projectId: number,
+  address: string,
+): Promise<SuppressionRow | undefined> {
+  const { rows } = await sql<SuppressionRow>`
+    delete from mail.suppressions
+    where ${ofProject(projectId)} and address = lower(${address}) and reason <> 'complaint'
+    returning ${columns}`.execute(tx)
+  return rows[0]
+}
+
+/** Nothing if the address was suppressed again since, or its owner has complained since: the row is the same one then. */
+export async function removeSeen(
+  tx: Tx,
+  projectId: number,
+  address: string,
+  { reason, createdAt }: { reason: string; createdAt: Date },
+): Promise<void> {
+  await sql`
+    delete from mail.suppressions
+    where ${ofProject(projectId)} and address = ${address} and reason = ${reason}
+      and date_trunc('milliseconds', created_at) = ${createdAt}`.execute(tx)
+}

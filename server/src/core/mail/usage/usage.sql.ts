@@ -1,0 +1,90 @@
+import { sql } from 'kysely'
+import type { ReadTx } from '../../../platform/db/db.ts'
+import type { DailyLimits } from '../../control/caps/caps.ts'
+
+interface Period {
+  starts_on: string
+  accepted: number
+}
+
+interface Periods {
+  day: Period
+  month: Period
+  /** Of today. */
+  daily: DailyLimits
+}
+
+interface Limits {
+  day: number
+  month: number
+}
+
+/** Of the plan in force; undefined where there is no such project. */
+export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits | undefined> {
+  const { rows } = await sql<Limits>`
+    select plans.max_mails_per_day as day, plans.max_mails_per_month as month
+      from control.projects as projects
+      join control.plans as plans on plans.id = coalesce(projects.admin_plan_id, projects.plan_id)
+     where projects.id = ${projectId}`.execute(tx)
+  return rows[0]
+}
+
+/** Mails accepted today and this month, both in UTC; a period without mail has no row. */
+export async function findPeriods(tx: ReadTx, projectId: number): Promise<Periods> {
+  const { rows } = await sql<
+    Period & { period: string; stored_bytes: number; inbound_bytes: number; forwarded: number }
+  >`
+    select current.period, current.starts_on::text, coalesce(usage.accepted, 0) as accepted,
+           coalesce(usage.stored_bytes, 0) as stored_bytes, coalesce(usage.inbound_bytes, 0) as inbound_bytes,
+           coalesce(usage.forwarded, 0) as forwarded
+      from (select period, date_trunc(period, postern.now() at time zone 'UTC')::date as starts_on
+              from unnest(array['day', 'month']) as period) as current
+      left join mail.usage as usage
+        on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
+       and usage.period = current.period and usage.starts_on = current.starts_on`.execute(tx)
+  const of = (wanted: string) => {
+    const row = rows.find(({ period }) => period === wanted)
+    if (!row) throw new Error('a period is missing')
+    return row
+  }
+  const shown = ({ starts_on, accepted }: Period): Period => ({ starts_on, accepted })
+  const [day, month] = [of('day'), of('month')]
+  return {
+    day: shown(day),
+    month: shown(month),
+    daily: {
+      max_bytes_per_day: day.stored_bytes,
+      max_inbound_bytes_per_day: day.inbound_bytes,
+      max_forwards_per_day: day.forwarded,
+    },
+  }
+}
+
+export interface DayRow {
+  day: string
+  accepted: number
+  sent: number
+  delivered: number
+  deferred: number
+  bounced: number
+  failed: number
+  complained: number
+  suppressed: number
+}
+
+export async function findDays(tx: ReadTx, projectId: number, days: number): Promise<DayRow[]> {
+  const { rows } = await sql<DayRow>`
+    select days.day::text, coalesce(usage.accepted, 0) as accepted, coalesce(daily.sent, 0) as sent,
+           coalesce(daily.delivered, 0) as delivered, coalesce(daily.deferred, 0) as deferred,
+           coalesce(daily.bounced, 0) as bounced, coalesce(daily.failed, 0) as failed,
+           coalesce(daily.complained, 0) as complained, coalesce(daily.suppressed, 0) as suppressed
+      from (select (postern.now() at time zone 'UTC')::date - ago as day
+              from generate_series(0, ${days}::int - 1) as ago) as days
+      left join mail.usage as usage
+        on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
+       and usage.period = 'day' and usage.starts_on = days.day
+      left join mail.daily as daily
+        on daily.shard = postern.shard_of(${projectId}) and daily.project_id = ${projectId} and daily.day = days.day
+     order by days.day desc`.execute(tx)
+  return rows
+}

@@ -1,0 +1,81 @@
+import Type, { type Static } from 'typebox'
+import type { ReadTx } from '../../../platform/db/db.ts'
+import { type Caps, countAll, type DailyLimits } from '../../control/caps/caps.ts'
+import { missingProject, planInForce } from '../../control/projects/projects.ts'
+import { countManual } from '../suppressions/suppressions.ts'
+import { findDays, findLimits, findPeriods } from './usage.sql.ts'
+
+/** What a project has used of its limits, and what became of its mail in the last days. */
+const Period = Type.Object(
+  { starts_on: Type.String({ format: 'date' }), accepted: Type.Integer(), limit: Type.Integer() },
+  { additionalProperties: false },
+)
+const count = Type.Integer()
+
+const Limit = Type.Object(
+  { name: Type.String({ description: 'Such as `max_endpoints`.' }), used: count, allowed: count },
+  { additionalProperties: false },
+)
+
+export const Usage = Type.Object(
+  {
+    day: Period,
+    month: Period,
+    limits: Type.Array(Limit, {
+      description:
+        'What the project has, and how many of it are allowed: by the plan in force, or by a cap of the installation.',
+    }),
+    days: Type.Array(
+      Type.Object(
+        {
+          day: Type.String({ format: 'date', description: 'UTC.' }),
+          accepted: count,
+          sent: count,
+          delivered: count,
+          deferred: count,
+          bounced: count,
+          failed: count,
+          complained: count,
+          suppressed: count,
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'The last 30 days, today first; days without mail are there, too.' },
+    ),
+  },
+  { title: 'Usage', additionalProperties: false },
+)
+
+const shownDays = 30
+
+/** The part that is read where the project's mail is. */
+export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number; daily: DailyLimits }
+
+export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): Promise<MailUsage> {
+  const limits = await findLimits(tx, projectId)
+  if (!limits) throw missingProject(projectId)
+  const { day, month, daily } = await findPeriods(tx, projectId)
+  return {
+    day: { ...day, limit: limits.day },
+    month: { ...month, limit: limits.month },
+    days: await findDays(tx, projectId, shownDays),
+    suppressions: await countManual(tx, projectId, caps.max_suppressions + 1),
+    daily,
+  }
+}
+
+/** `tx` is of control. */
+export async function showUsage(
+  tx: ReadTx,
+  projectId: number,
+  caps: Caps,
+  { day, month, days, suppressions, daily }: MailUsage,
+): Promise<Static<typeof Usage>> {
+  const { max_domains, max_users } = await planInForce(tx, projectId)
+  const used = { ...(await countAll(tx, projectId)), max_suppressions: suppressions, ...daily }
+  const allowed = { ...caps, max_domains, max_users }
+  const limits = (Object.keys(used) as (keyof typeof used)[]).map((name) => ({
+    ...{ name, used: used[name], allowed: allowed[name] },
+  }))
+  return { day, month, limits, days }
+}

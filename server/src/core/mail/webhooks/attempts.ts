@@ -1,0 +1,37 @@
+import type { Static } from 'typebox'
+import type { ReadTx } from '../../../platform/db/db.ts'
+import { madeAt } from '../../../platform/ids.ts'
+import { requireEndpoint } from '../../control/endpoints/endpoints.ts'
+import type { DeliveryAttempt } from '../../control/endpoints/wire.ts'
+import { namedPage, namedPageOf } from '../../shared/pages.ts'
+import { type AttemptRow, listByEndpoint } from './attempts.sql.ts'
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** In the mail plane. A page of what was tried to deliver to an endpoint, newest first. */
+export async function listEndpointAttempts(
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+  query: { event_id?: string; outcome?: AttemptRow['outcome']; limit?: number; cursor?: string },
+): Promise<{ data: Static<typeof DeliveryAttempt>[]; next_cursor: string | null }> {
+  await requireEndpoint(tx, projectId, id)
+  const { limit, last } = namedPageOf(query, uuid)
+  const search = { limit, beforeId: last, eventId: query.event_id, outcome: query.outcome }
+  const { rows, next } = await listByEndpoint(tx, projectId, id, search)
+  return namedPage(rows.map(attemptView), next)
+}
+
+const attemptView = (row: AttemptRow): Static<typeof DeliveryAttempt> => ({
+  id: row.id,
+  endpoint_id: row.endpoint_id,
+  event_id: row.event_id,
+  event_type: row.event_type as Static<typeof DeliveryAttempt>['event_type'],
+  attempt: row.attempt,
+  outcome: row.outcome,
+  status: row.status,
+  latency_ms: row.latency_ms,
+  response: row.response,
+  error: row.error,
+  created_at: madeAt(row.id).toISOString(),
+})

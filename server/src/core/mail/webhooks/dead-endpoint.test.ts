@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { Database } from '../../../platform/db/db.ts'
+import { testDatabase } from '../../../testing/harness/database.ts'
+import { Chance, seed } from '../../../testing/harness/random.ts'
+import { eventually } from '../../../testing/harness/waiting.ts'
+import { type TestEndpoint, webhookStage } from '../../../testing/harness/webhook-harness.ts'
+import { writeEvents } from '../messages/events.ts'
+
+/**
+ * An endpoint that is dead for three days, and then alive. Time is the database's, moved from one thing that happens to
+ * the next; the worker and the receiver are real. What was to be is told by a table of its own, not by the schedule's code.
+ *
+ * `npm run prove:endpoint` does so with more lives and events.
+ */
+const lives = Number(process.env['POSTERN_TEST_LIVES'] ?? 1)
+const events = Number(process.env['POSTERN_TEST_EVENTS'] ?? 24)
+const [hour, deadHours, keptHours] = [3_600_000, 72, 28]
+const delaysS = [5, 30, 300, 1_800, 7_200, 18_000, 36_000]
+const longestS = 36_000
+
+const database = await testDatabase()
+const stage = await webhookStage(database)
+const { receiver } = stage
+const name = new URL(database.url).pathname.slice(1)
+
+type Mail = ReturnType<Database['as']>
+
+/** With connections of its own: a session keeps the clock that it began with. */
+async function at<T>(moment: number, work: (mail: Mail, client: pg.Client) => Promise<T>): Promise<T> {
+  const [ahead] = await database.query<{ seconds: string }>(
+    'select extract(epoch from to_timestamp($1 / 1000.0) - clock_timestamp()) as seconds',
+    [moment],
+  )
+  await database.query(`alter database ${name} set postern.clock_offset = '${ahead?.seconds} seconds'`)
+  const opened = new Database({ url: database.url, applicationName: 'later', poolSize: 4, onError: () => {} })
+  const client = new pg.Client({ connectionString: database.superuserUrl })
+  await client.connect()
+  try {
+    return await work(opened.as('mail'), client)
+  } finally {
+    await client.end()
+    await opened.close()
+  }
+}
+
+/** Busy: it is due, or somebody has it, or an event has just come. */
+async function stateOf(
+  client: pg.Client,
+  { id }: TestEndpoint,
+): Promise<{ isBusy: boolean; dueAt: number | null }> {
+  const { rows } = await client.query<{ is_busy: boolean; due_at: number | null }>(
+    `select (extract(epoch from due_at) * 1000)::float8 as due_at,
+            leased_until is not null or due_at <= postern.now()
+              or exists (select from mail.wakes) or exists (select from mail.fan_outs) as is_busy
+       from (select 1) as one left join mail.endpoint_queues on endpoint_id = $1`,
+    [id],
+  )
+  return { isBusy: rows[0]?.is_busy ?? false, dueAt: rows[0]?.due_at ?? null }
+}
+
+/** The life of a worker, by the database's clock, in ms. What a slow machine adds lies between its beginning and its end. */
+interface Step {
+  /** For what was to happen then; it begins later if the step before took longer than that. */
+  due: number
+  from: number
+  to: number
+}
+
+/** A worker lives at this moment for as long as there is something to do. */
+function workAt(moment: number, endpoint: TestEndpoint, first?: (mail: Mail) => Promise<void>) {
+  return at(moment, async (mail, client) => {
+    await first?.(mail)
+    const usual = { requestTimeoutMs: undefined, retryDelayMs: undefined }
+    const worker = stage.startWorker({ db: mail, random: () => chance.next(), ...usual })
+    const { dueAt } = await eventually('the worker has come to rest', async () => {
+      const state = await stateOf(client, endpoint)
+      return !state.isBusy && state
+    })
+    await worker.stop()
+    const { rows } = await client.query<{ now: number }>(
+      'select (extract(epoch from postern.now()) * 1000)::float8 as now',
+    )
+    return { dueAt, to: rows[0]?.now ?? assert.fail() }
+  })
+}
+
+const chance = new Chance(seed)
+
+/** Says what became of it all. */
+async function live() {
+  await receiver.down()
+  const endpoint = await stage.makeEndpoint(await stage.makeProject())
+  const start = Date.now()
+  const moments = Array.from({ length: events }, () => start + chance.next() * (deadHours + 4) * hour)
+  const waiting = [start, ...moments].toSorted((a, b) => a - b)
+  const steps: Step[] = []
+  let isAlive = false
+  let due: number | null = null
+  for (;;) {
+    const next = Math.min(waiting[0] ?? Number.POSITIVE_INFINITY, due ?? Number.POSITIVE_INFINITY)
+    if (next === Number.POSITIVE_INFINITY) break
+    if (!isAlive && next >= start + deadHours * hour) {
+      await receiver.up()
+      isAlive = true
+    }
+    const isEvent = waiting[0] === next
+    if (isEvent) waiting.shift()
+    const event = { type: 'message.delivered', messageId: null, recipientNo: null, data: {} } as const
+    const tell = (mail: Mail) =>
+      mail.transaction((tx) => writeEvents(tx, [{ ...event, projectId: endpoint.project_id }]))
+    const from = Math.max(next, steps.at(-1)?.to ?? 0)
+    const { dueAt, to } = await workAt(from, endpoint, isEvent ? tell : undefined)
+    steps.push({ due: next, from, to })
+    due = dueAt
+  }
+  return { endpoint, start, ...(await judge(endpoint, start, steps)) }
+}
+
+async function judge(endpoint: TestEndpoint, start: number, steps: readonly Step[]) {
+  const moment = `(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint)::float8`
+  const attempts = await database.query<{
+    at: number
+    event_id: string
+    outcome: string
+    latency_ms: number
+    attempt: number
+    error: string | null
+  }>(
+    `select ${moment} as at, event_id, outcome, latency_ms, attempt, error from mail.delivery_attempts
+      where endpoint_id = $1 order by id`,
+    [endpoint.id],
+  )
+  const told = await database.query<{ id: string; at: number }>(
+    `select id, ${moment} as at from mail.events where project_id = $1`,
+    [endpoint.project_id],
+  )
+  const revived = start + deadHours * hour
+  // An id has whole milliseconds.
+  const stepAt = (moment: number): Step =>
+    steps.findLast(({ from }) => Math.floor(from) <= moment) ?? assert.fail(`no worker lived at ${moment}`)
+  // What was given up without a try has no time of its own.
+  const tried = attempts.filter(
+    ({ outcome, error }) => outcome !== 'given_up' || !/took nothing/.test(error ?? ''),
+  )
+  const probes = tried.filter(({ at }) => at < revived)
+  const gaps = probes.slice(1).map(({ at }, no) => ({
+    wantedMs: 1000 * (delaysS[no] ?? longestS),
+    gotMs: at - (probes[no]?.at ?? 0) - (probes[no]?.latency_ms ?? 0),
+    dueMs: stepAt(at).due - stepAt(probes[no]?.at ?? 0).to,
+  }))
+  for (const { wantedMs, gotMs, dueMs } of gaps) {
+    assert.ok(gotMs >= wantedMs * 0.9 - 50, `tried after ${gotMs} ms, wanted ${wantedMs}`)
+    assert.ok(dueMs <= wantedMs * 1.1, `due after ${dueMs} ms, wanted ${wantedMs}`)
+  }
+  const back = tried.find(({ at }) => at >= revived) ?? assert.fail('it was not tried again')
+  const last = probes.at(-1) ?? assert.fail()
+  assert.ok(
+    stepAt(back.at).due - stepAt(last.at).to <= longestS * 1100,
+    'and not later than the schedule says',
+  )
+  const ends = attempts.filter(({ outcome }) => outcome !== 'failed')
+  const outcomes = new Map(ends.map(({ event_id, outcome }) => [event_id, outcome]))
+  assert.equal(ends.length, told.length, 'each has one end')
+  const within = told.filter((event) => event.at + keptHours * hour > back.at)
+  const lost = within.filter(({ id }) => outcomes.get(id) !== 'delivered')
+  assert.deepEqual(lost, [], 'whatever is within its time arrives')
+  const late = told.filter((event) => event.at + keptHours * hour <= back.at)
+  assert.deepEqual(
+    late.filter(({ id }) => outcomes.get(id) !== 'given_up'),
+    [],
+    'and nothing else',
+  )
+  const arrived = receiver.got
+    .filter(({ path }) => path === endpoint.path)
+    .map(({ headers }) => headers['webhook-id'])
+  assert.deepEqual(new Set(arrived), new Set(within.map(({ id }) => id)))
+  assert.equal(arrived.length, within.length, 'each once')
+  const strays = gaps.map(({ wantedMs, gotMs }) => gotMs / wantedMs)
+  return { told: told.length, probes: probes.length, delivered: within.length, givenUp: late.length, strays }
+}
+
+test(`an endpoint dead for ${deadHours} hours is tried on schedule, and has all that is within its time (seed ${seed})`, async (t) => {
+  // Partitions of the days to come are there; those of ids that old are, too.
+  const tally = { lives: 0, told: 0, probes: 0, delivered: 0, givenUp: 0 }
+  const strays: number[] = []
+  for (; tally.lives < lives; tally.lives++) {
+    const life = await live()
+    for (const key of ['told', 'probes', 'delivered', 'givenUp'] as const) tally[key] += life[key]
+    strays.push(...life.strays.slice(2))
+    assert.ok(life.delivered > 0 && life.givenUp > 0, JSON.stringify(life))
+  }
+  const stray = { least: Math.min(...strays).toFixed(3), most: Math.max(...strays).toFixed(3) }
+  t.diagnostic(JSON.stringify({ seed, ...tally, delayByPlanFromThirdOn: stray, lostWithinTime: 0 }))
+  assert.deepEqual(stage.troubles, [])
+})

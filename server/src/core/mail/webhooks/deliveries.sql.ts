@@ -1,0 +1,235 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { daysOf } from '../../../platform/ids.ts'
+import { type Leased, mayBeOld } from './endpoint-queues.sql.ts'
+
+/** How far a round has come: deliveries are sent in this order, each once. */
+export interface Cursor {
+  /** As text: a moment has microseconds, and a Date has none. */
+  due_at: string
+  event_id: string
+}
+
+export interface Wanted extends Leased {
+  after: Cursor | undefined
+  most: number
+}
+
+export interface Due extends Cursor {
+  /** Of which question this is an answer. */
+  place: number
+  shard: number
+  project_id: number
+  /** Made so far. */
+  attempt: number
+  /** Until it is given up. */
+  left_ms: number
+}
+
+/** Of several queues at once, the next deliveries that are due. */
+export async function findDue(tx: ReadTx, wanted: readonly Wanted[]): Promise<Due[]> {
+  const { rows } = await sql<Due>`
+    select wanted.place::int - 1 as place, due.*,
+           (extract(epoch from due.gives_up_at - postern.now()) * 1000)::float8 as left_ms
+      from unnest(${wanted.map(({ shard }) => shard)}::smallint[],
+                  ${wanted.map(({ endpoint_id }) => endpoint_id)}::bigint[],
+                  ${wanted.map(({ after }) => after?.due_at ?? '-infinity')}::timestamptz[],
+                  ${wanted.map(({ after }) => after?.event_id ?? firstId)}::uuid[],
+                  ${wanted.map(({ most }) => most)}::int[])
+             with ordinality as wanted (shard, endpoint_id, after_due_at, after_id, most, place)
+     cross join lateral (
+       select shard, project_id, event_id, attempt, due_at::text as due_at, gives_up_at
+         from mail.deliveries as deliveries
+        where deliveries.shard = wanted.shard and deliveries.endpoint_id = wanted.endpoint_id
+          and (deliveries.due_at, deliveries.event_id) > (wanted.after_due_at, wanted.after_id)
+          and deliveries.due_at <= postern.now()
+        order by deliveries.due_at, deliveries.event_id limit wanted.most) as due
+     order by wanted.place, due.due_at, due.event_id`.execute(tx)
+  return rows
+}
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+export interface EventRow {
+  id: string
+  type: string
+  message_id: string | null
+  created_at: Date
+  /** Null where it is longer than was asked for. */
+  data: string | null
+  size: number
+  /** The rest of the data is with this mail that came in. */
+  inbound_body_id: string | null
+}
+
+type Key = { shard: number; id: string }
+
+/** By their keys; what is long is only told to be so. See findLetters (core/mail/dispatch) for the days and the limits of one. */
+export async function findEvents(
+  tx: ReadTx,
+  keys: readonly Key[],
+  maxBytes: number,
+): Promise<Map<string, EventRow>> {
+  if (keys.length === 0) return new Map()
+  const { first, last } = daysOf(keys.map(({ id }) => id))
+  const { rows } = await sql<EventRow>`
+    select events.id, events.type, events.message_id, events.created_at, events.inbound_body_id, said.size,
+           case when said.size <= ${maxBytes} then said.data end as data
+      from unnest(${keys.map(({ shard }) => shard)}::smallint[], ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)
+     cross join lateral (
+       select * from mail.events where shard = key.shard and id = key.id
+          and id between ${first}::uuid and ${last}::uuid limit 1) as events
+     cross join lateral (
+       select events.data::text as data, octet_length(events.data::text) as size offset 0) as said`.execute(
+    tx,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Of mails that came in, by their keys: how long what endpoints are told of them is. */
+export async function findInboundSizes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, number>> {
+  const { first, last } = daysOf(keys.map(({ id }) => id))
+  const { rows } = await sql<{ id: string; size: number }>`
+    select bodies.id, bodies.size
+      from (select distinct * from unnest(${keys.map(({ shard }) => shard)}::smallint[],
+                                          ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)) as key
+     cross join lateral (
+       select id, octet_length(event_data) as size from mail.inbound_bodies where shard = key.shard and id = key.id
+          and id between ${first}::uuid and ${last}::uuid limit 1) as bodies`.execute(tx)
+  return new Map(rows.map(({ id, size }) => [id, size]))
+}
+
+export async function findInboundData(tx: ReadTx, { shard, id }: Key): Promise<Buffer | undefined> {
+  const { first, last } = daysOf([id])
+  const { rows } = await sql<{ event_data: Buffer | null }>`
+    select event_data from mail.inbound_bodies where shard = ${shard} and id = ${id}
+       and id between ${first}::uuid and ${last}::uuid`.execute(tx)
+  return rows[0]?.event_data ?? undefined
+}
+
+export interface MessageNotes {
+  id: string
+  tags: string[]
+  metadata: object
+  trace: Buffer | null
+}
+
+/** What the customer said of the messages that events are about. */
+export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, MessageNotes>> {
+  if (keys.length === 0) return new Map()
+  const { first, last } = daysOf(keys.map(({ id }) => id))
+  const { rows } = await sql<MessageNotes>`
+    select messages.id, messages.tags, messages.metadata, messages.trace
+      from (select distinct * from unnest(${keys.map(({ shard }) => shard)}::smallint[],
+                                          ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)) as key
+     cross join lateral (
+       select id, tags, metadata, trace from mail.messages where shard = key.shard and id = key.id
+          and id between ${first}::uuid and ${last}::uuid limit 1) as messages`.execute(tx)
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** What became of an attempt, as it is written down. */
+export interface Result {
+  event_id: string
+  event_type: string
+  /** Which one it was, from 1 on. */
+  attempt: number
+  /** `needless`: there is no such event any more, and nothing to tell. */
+  outcome: 'delivered' | 'failed' | 'given_up' | 'gone' | 'needless'
+  status: number | null
+  latencyMs: number
+  response: string | null
+  error: string | null
+  /** Null: there is nothing more to do. */
+  retryMs: number | null
+  /** By the process's steady clock. */
+  startedAt: number
+}
+
+/** Of the statement, and not, as postern.now(), of a transaction that may have begun a while before. */
+const thisMoment = sql`(clock_timestamp() + (postern.now() - now()))`
+
+/** Of queues that the transaction has locked. */
+export async function writeResults(
+  tx: Tx,
+  results: readonly { queue: Leased; result: Result }[],
+): Promise<void> {
+  const each = <T>(value: (result: Result, queue: Leased) => T): T[] =>
+    results.map(({ queue, result }) => value(result, queue))
+  const now = performance.now()
+  await sql`
+    with result as materialized (
+      select * from unnest(
+        ${each((_, { shard }) => shard)}::smallint[], ${each((_, { endpoint_id }) => endpoint_id)}::bigint[],
+        ${each((_, { project_id }) => project_id)}::bigint[], ${each(({ event_id }) => event_id)}::uuid[],
+        ${each(({ event_type }) => event_type)}::text[], ${each(({ attempt }) => attempt)}::int[],
+        ${each(({ outcome }) => outcome)}::text[], ${each(({ status }) => status)}::smallint[],
+        ${each(({ latencyMs }) => latencyMs)}::int[], ${each(({ response }) => response)}::text[],
+        ${each(({ error }) => error)}::text[], ${each(({ retryMs }) => retryMs)}::float8[],
+        ${each(({ startedAt }) => now - startedAt)}::float8[])
+        as result (shard, endpoint_id, project_id, event_id, event_type, attempt, outcome, status, latency_ms, response,
+                   error, retry_ms, ago_ms)
+    ), held as materialized (
+      select deliveries.ctid, result.retry_ms, result.attempt from result
+        cross join lateral (
+          select ctid from mail.deliveries as deliveries
+           where deliveries.shard = result.shard and deliveries.endpoint_id = result.endpoint_id
+             and deliveries.event_id = result.event_id
+             for update) as deliveries
+    ), gone as (
+      delete from mail.deliveries where ctid = any(array(select ctid from held where retry_ms is null))
+    ), again as (
+      update mail.deliveries as deliveries
+         set attempt = held.attempt, due_at = postern.now() + held.retry_ms * interval '1 ms'
+        from held
+       where deliveries.ctid = held.ctid and held.retry_ms is not null
+    )
+    insert into mail.delivery_attempts (id, endpoint_id, event_id, project_id, event_type, attempt, outcome, status,
+                                        latency_ms, response, error)
+    select postern.uuid7(${thisMoment} - ago_ms * interval '1 ms'), endpoint_id, event_id, project_id, event_type,
+           attempt, outcome, status, latency_ms, response, error
+      from result where outcome <> 'needless'`.execute(tx)
+}
+
+const neverTaken = 'The endpoint took nothing for 28 hours, and this event was given up.'
+
+/** What has waited for longer than it is kept, of one queue: deleted, and told of with an attempt that was none. */
+export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: number): Promise<number> {
+  const { rows } = await sql<{ given_up: number }>`
+    with old as materialized (
+      select event_id from mail.deliveries
+       where shard = ${shard} and endpoint_id = ${endpoint_id}
+         and ${mayBeOld} and gives_up_at <= postern.now()
+       order by event_id limit ${atMost}
+    ), gone as (
+      delete from mail.deliveries
+       where shard = ${shard} and endpoint_id = ${endpoint_id} and event_id = any(array(select event_id from old))
+      returning event_id, project_id, attempt
+    ), noted as (
+      insert into mail.delivery_attempts (id, endpoint_id, event_id, project_id, event_type, attempt, outcome,
+                                          latency_ms, error)
+      select postern.uuid7(postern.now()), ${endpoint_id}, gone.event_id, gone.project_id, events.type, gone.attempt,
+             'given_up', 0, ${neverTaken}
+        from gone
+       cross join lateral (
+         select type from mail.events where shard = ${shard} and id = gone.event_id limit 1) as events
+    )
+    select count(*)::int as given_up from gone`.execute(tx)
+  return rows[0]?.given_up ?? 0
+}
+
+/** Everything that waits for an endpoint, a part at a time. Returns how many there were. */
+export async function dropDeliveries(
+  tx: Tx,
+  { shard, endpoint_id }: Leased,
+  atMost: number,
+): Promise<number> {
+  const { rows } = await sql<{ dropped: number }>`
+    with dropped as (
+      delete from mail.deliveries where ctid = any(array(
+        select ctid from mail.deliveries where shard = ${shard} and endpoint_id = ${endpoint_id} limit ${atMost}))
+      returning event_id
+    )
+    select count(*)::int as dropped from dropped`.execute(tx)
+  return rows[0]?.dropped ?? 0
+}

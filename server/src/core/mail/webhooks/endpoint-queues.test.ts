@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { fanOutAll } from '../../../testing/harness/fan-out.ts'
+import { blockedBy } from '../../../testing/harness/lock-queue.ts'
+import { assertDated, webhookStage } from '../../../testing/harness/webhook-harness.ts'
+import { writeEvents } from '../messages/events.ts'
+import { writeReports } from './delivery-results.ts'
+import { EndpointQueues } from './endpoint-queues.ts'
+
+/** Queues by themselves: what a lease is worth, and that no wake-up is lost. */
+const database = await testDatabase()
+const stage = await webhookStage(database)
+const { mail, receiver, makeProject, makeEndpoint, tell } = stage
+const queues = new EndpointQueues(mail)
+
+const upTo = (most: number) => ({ proven: { most, notOf: [] }, unproven: { most, notOf: [] } })
+
+async function claim() {
+  await queues.wake()
+  return queues.claim(upTo(100))
+}
+
+async function claimOf({ id }: { id: number }) {
+  return (await claim()).find(({ endpoint_id }) => endpoint_id === id) ?? assert.fail(`${id} is not due`)
+}
+
+const release = (queue: Awaited<ReturnType<typeof claim>>[number], restMs = 0) => ({
+  ...{ queue, results: [], hasTaken: false },
+  release: { hasFailed: restMs > 0, restMs },
+})
+
+describe('a lease', () => {
+  test('is given to one of many that claim at once', async () => {
+    for (let no = 0; no < 20; no++) {
+      const endpoint = await makeEndpoint(await makeProject())
+      await tell(endpoint.project_id)
+    }
+    await queues.wake()
+    const claims = (await Promise.all(Array.from({ length: 8 }, () => queues.claim(upTo(10))))).flat()
+    assert.equal(claims.length, 20)
+    assert.equal(new Set(claims.map(({ endpoint_id }) => endpoint_id)).size, 20)
+    assert.deepEqual(await claim(), [])
+    await mail.transaction((tx) =>
+      writeReports(
+        tx,
+        claims.map((queue) => release(queue, 3_600_000)),
+      ),
+    )
+  })
+
+  test('that ran out is somebody else’s, and whoever had it writes nothing any more', async () => {
+    const endpoint = await makeEndpoint(await makeProject())
+    const [id = ''] = await tell(endpoint.project_id)
+    const first = await claimOf(endpoint)
+    assert.deepEqual(await claim(), [])
+    await stage.pass(endpoint, '61 seconds')
+    const second = await claimOf(endpoint)
+    assert.equal(second.lease, first.lease + 1)
+    const result = {
+      ...{
+        event_id: id,
+        event_type: 'message.delivered',
+        attempt: 1,
+        outcome: 'delivered' as const,
+        status: 200,
+      },
+      ...{ latencyMs: 1, response: '', error: null, retryMs: null, startedAt: 0 },
+    }
+    await mail.transaction((tx) => writeReports(tx, [{ queue: first, results: [result], hasTaken: true }]))
+    assert.equal(await stage.waitingFor(endpoint), 1)
+    assert.deepEqual(await stage.attemptsOf(endpoint), [])
+    await mail.transaction((tx) => writeReports(tx, [{ queue: second, results: [result], hasTaken: true }]))
+    assert.equal(await stage.waitingFor(endpoint), 0)
+    await mail.transaction((tx) => writeReports(tx, [release(second)]))
+    assert.ok((await stage.queueOf(endpoint)).is_idle)
+  })
+})
+
+describe('a wake-up', () => {
+  test('that comes while the queue is given back is not lost', async () => {
+    const endpoint = await makeEndpoint(await makeProject())
+    await tell(endpoint.project_id)
+    const queue = await claimOf(endpoint)
+    await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
+    // The event commits, and its wake is taken, after the release has begun and before it has looked.
+    const other = openDatabase(database).as('mail')
+    await mail.transaction(async (tx) => {
+      // A snapshot of a statement that saw nothing waiting; what follows must look again.
+      await tx
+        .selectFrom('mail.deliveries')
+        .select('event_id')
+        .where('endpoint_id', '=', endpoint.id)
+        .execute()
+      await other.transaction((their) =>
+        writeEvents(their, [
+          {
+            projectId: endpoint.project_id,
+            type: 'message.delivered',
+            messageId: null,
+            recipientNo: null,
+            data: {},
+          },
+        ]),
+      )
+      await fanOutAll(other, database)
+      await new EndpointQueues(other).wake()
+      await writeReports(tx, [release(queue)])
+    })
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
+  })
+
+  test('waits for whoever is giving the queue back, and then makes it due', async () => {
+    const endpoint = await makeEndpoint(await makeProject())
+    await tell(endpoint.project_id)
+    const queue = await claimOf(endpoint)
+    await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
+    let woken: Promise<unknown> | undefined
+    await mail.transaction(async (tx) => {
+      await writeReports(tx, [release(queue)])
+      await tell(endpoint.project_id)
+      woken = new EndpointQueues(openDatabase(database).as('mail')).wake()
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await blockedBy(database, rows[0]?.pid ?? 0)
+    })
+    await woken
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
+  })
+
+  test('leaves an endpoint that failed to its rest', async () => {
+    const endpoint = await makeEndpoint(await makeProject())
+    await tell(endpoint.project_id)
+    const queue = await claimOf(endpoint)
+    const before = await stage.now()
+    await mail.transaction((tx) => writeReports(tx, [release(queue, 3_600_000)]))
+    const after = await stage.now()
+    await tell(endpoint.project_id)
+    assert.deepEqual(
+      (await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id),
+      [],
+    )
+    assertDated((await stage.queueOf(endpoint)).due_at, 3_600_000, before, after)
+  })
+
+  test('ends a wait for what is not due yet', async () => {
+    const endpoint = await makeEndpoint(await makeProject())
+    await tell(endpoint.project_id)
+    const queue = await claimOf(endpoint)
+    const [delivery] = await database.query<{ due_at: Date }>(
+      `update mail.deliveries set due_at = postern.now() + interval '1 hour' where endpoint_id = $1 returning due_at`,
+      [endpoint.id],
+    )
+    await mail.transaction((tx) => writeReports(tx, [release(queue)]))
+    assert.deepEqual((await stage.queueOf(endpoint)).due_at, delivery?.due_at)
+    await tell(endpoint.project_id)
+    assert.equal((await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id).length, 1)
+  })
+
+  test('is never lost while two workers race with whoever writes events', async () => {
+    const endpoints = []
+    for (let no = 0; no < 4; no++) endpoints.push(await makeEndpoint(await makeProject()))
+    const workers = [stage.startWorker(), stage.startWorker({ db: openDatabase(database).as('mail') })]
+    const rounds = 60
+    for (let round = 0; round < rounds; round++) {
+      await Promise.all(endpoints.map(({ project_id }) => tell(project_id)))
+      // About as long as a round with one delivery takes, so that events meet every part of it.
+      await sleep((round % 12) * 3)
+    }
+    for (const endpoint of endpoints) {
+      const got = await receiver.until(rounds, endpoint.path)
+      assert.equal(new Set(got.map(({ headers }) => headers['webhook-id'])).size, rounds)
+      await stage.untilQuiet(endpoint)
+      assert.equal(await stage.waitingFor(endpoint), 0)
+      assert.equal(
+        receiver.got.filter(({ path }) => path === endpoint.path).length,
+        rounds,
+        'and none came twice',
+      )
+    }
+    for (const worker of workers) await worker.stop()
+    assert.deepEqual(stage.troubles, [])
+  })
+})

@@ -1,0 +1,48 @@
+import type { UnscopedDb } from '../../../platform/db/db.ts'
+import { fanOutNext, findProjects, type ProjectKey, tryLockProject } from './fan-out.sql.ts'
+
+/**
+ * Makes deliveries from events, after the transactions that write events and apart from them: a project with many
+ * endpoints delays its own webhooks, and nothing else.
+ *
+ * Projects take turns (round-robin). Each turn is a transaction of its own with a bounded number of rows, and a turn that
+ * fails costs no other project its turn.
+ */
+export const fanOutLimits = { events: 100, endpoints: 50 }
+const projectsAtOnce = 50
+
+export class FanOut {
+  readonly #db: UnscopedDb
+  readonly #onError: (error: unknown, projectId: number) => void
+  /** The project that had the last turn. */
+  #last: ProjectKey | undefined
+
+  constructor(db: UnscopedDb, onError: (error: unknown, projectId: number) => void) {
+    this.#db = db
+    this.#onError = onError
+  }
+
+  /** Gives the next projects a turn each. Returns how many events were moved on. */
+  async step(): Promise<number> {
+    const projects = await this.#nextProjects()
+    this.#last = projects.at(-1)
+    let events = 0
+    for (const project of projects) {
+      try {
+        events += await this.#db.transaction(async (tx) =>
+          (await tryLockProject(tx, project)) ? fanOutNext(tx, project, fanOutLimits) : 0,
+        )
+      } catch (error) {
+        this.#onError(error, project.project_id)
+      }
+    }
+    return events
+  }
+
+  async #nextProjects(): Promise<ProjectKey[]> {
+    const after = this.#last
+    const next = await this.#db.glance((tx) => findProjects(tx, after, projectsAtOnce))
+    if (next.length > 0 || after === undefined) return next
+    return this.#db.glance((tx) => findProjects(tx, undefined, projectsAtOnce))
+  }
+}

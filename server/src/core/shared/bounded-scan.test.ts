@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import type { ReadTx } from '../../platform/db/db.ts'
+import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
+import { hasTrigram, partOf } from './bounded-scan.ts'
+
+const database = await testDatabase()
+const db = openDatabase(database).as('admin')
+const projects = 100
+
+interface Scan {
+  'Actual Rows': number
+  Plans?: Scan[]
+}
+
+/** How many rows the index of trigrams gives for a part that no name has: all of them, if it has no trigram. */
+async function given(tx: ReadTx, q: string): Promise<number> {
+  const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Scan }] }>`
+    explain (analyze, format json) select from control.projects where lower(name) like ${partOf(q)}`.execute(
+    tx,
+  )
+  const index = rows[0]?.['QUERY PLAN'][0].Plan.Plans?.[0]
+  return index?.['Actual Rows'] ?? assert.fail(`no index was asked for "${q}"`)
+}
+
+test('an index of trigrams is asked only for what has one', async () => {
+  await database.query(`
+    insert into control.users (email, name) values ('owner@example.com', 'Olive');
+    insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
+                               max_mails_per_month, price) values ('Plan', '', 'email', 1, 1, 1, 1, 1);
+    insert into control.projects (user_id, name, plan_id) select 1, 'Any ' || n, 1 from generate_series(1, ${projects}) as n`)
+  await db.read(async (tx) => {
+    await sql`set local enable_seqscan = off; set local enable_indexscan = off`.execute(tx)
+    for (const q of ['qux', '-q', 'qx-', 'a-b', 'Жук', '京都市', 'x@y', '  q', '%q', 'été', 'q_x', 'q7.']) {
+      assert.deepEqual([hasTrigram(q), await given(tx, q)], [true, 0], q)
+    }
+    for (const q of [
+      '---',
+      '€€€',
+      '%%%',
+      '___',
+      'q',
+      'qx',
+      'q-',
+      '- -',
+      '\\\\\\',
+      '🦊🦊🦊',
+      'q -',
+      'z.',
+      '½½½',
+    ]) {
+      assert.deepEqual([hasTrigram(q), await given(tx, q)], [false, projects], q)
+    }
+  })
+})

@@ -1,0 +1,33 @@
+import { PosternError } from '../../platform/errors.ts'
+
+/** Everything that Postern tells an endpoint about. Names are noun first, and never change their meaning. */
+export const eventTypes = [
+  'message.accepted',
+  'message.sent',
+  'message.delivered',
+  'message.deferred',
+  'message.bounced',
+  'message.failed',
+  'message.complained',
+  'message.suppressed',
+  'inbound.received',
+  'domain.verified',
+  'domain.failed',
+  'endpoint.disabled',
+  'project.locked',
+  'project.unlocked',
+] as const
+
+export type EventType = (typeof eventTypes)[number]
+
+/** In the order of the catalogue and each once, so that the same choice is always the same list. */
+export function chosenEvents(names: readonly string[]): EventType[] {
+  const unknown = names.find((name) => !eventTypes.some((type) => type === name))
+  if (unknown !== undefined) {
+    throw new PosternError(
+      'validation_failed',
+      `"events" holds "${unknown.slice(0, 100)}", which is not an event. Choose from: ${eventTypes.join(', ')}.`,
+    )
+  }
+  return eventTypes.filter((type) => names.includes(type))
+}

@@ -1,0 +1,183 @@
+import Type, { type TSchema } from 'typebox'
+import { PosternError } from '../../platform/errors.ts'
+import type { Found, Place } from './bounded-scan.ts'
+
+/**
+ * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. The cursor is the place of the last row seen, so
+ * that a page costs the same however far down it is: `after:<id>`, and in a list that was asked for another order than
+ * its usual one `after:<id>:<sort>:<key>`, the key being what that row was sorted by.
+ */
+export const PageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 unless told otherwise.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 200, description: '`next_cursor` of the page before.' })),
+}
+
+const next = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+const listWith = <Item extends TSchema, Next extends TSchema>(item: Item, next_cursor: Next) =>
+  Type.Object({ data: Type.Array(item), next_cursor }, { additionalProperties: false })
+
+export const listOf = <Item extends TSchema>(item: Item) => listWith(item, next('Null on the last page.'))
+
+/** Of a list that looks at a bounded number of rows for a page. */
+export const searchOf = <Item extends TSchema>(item: Item) =>
+  listWith(
+    item,
+    next(
+      'Null on the last page, and there alone: a page may be short, or empty, where what is asked for is rare. Go on until this is null.',
+    ),
+  )
+
+const defaultLimit = 50
+
+interface Page {
+  limit: number
+  /** Of the last row of the page before; undefined on the first. */
+  lastId: number | undefined
+}
+
+export function pageOf({ limit = defaultLimit, cursor }: { limit?: number; cursor?: string }): Page {
+  if (cursor === undefined) return { limit, lastId: undefined }
+  const { id, sort } = cursorParts(cursor)
+  if (sort !== undefined) throw foreignCursor()
+  return { limit, lastId: id }
+}
+
+/** One row more than fits tells whether there is another page. */
+export async function listed<Row extends { id: number }, Item>(
+  { limit }: Page,
+  fetch: (limit: number) => Promise<Row[]>,
+  view: (row: Row) => Item,
+): Promise<{ data: Item[]; next_cursor: string | null }> {
+  const rows = await fetch(limit + 1)
+  const data = rows.slice(0, limit)
+  const last = rows.length > limit ? data.at(-1) : undefined
+  return { data: data.map(view), next_cursor: last ? cursorOf({ id: last.id, key: null }) : null }
+}
+
+export interface Range {
+  limit: number
+  beforeId: number
+}
+
+/** A list by id, newest first, of which `fetch` gives so many before an id. */
+export function newestFirst<Row extends { id: number }, Item>(
+  query: { limit?: number; cursor?: string },
+  fetch: (range: Range) => Promise<Row[]>,
+  view: (row: Row) => Item,
+): Promise<{ data: Item[]; next_cursor: string | null }> {
+  const page = pageOf(query)
+  const beforeId = page.lastId ?? Number.MAX_SAFE_INTEGER
+  return listed(page, (limit) => fetch({ limit, beforeId }), view)
+}
+
+/** The orders of a list, the usual one first, which must be by id; and how the key in a cursor is read, if there is one. */
+export type Sorts<Sort extends string> = Record<Sort, ReadKey | null>
+type ReadKey = (text: string) => Place['key'] | undefined
+
+export const textKey: ReadKey = (text) => (text.includes('\0') ? undefined : text)
+
+export const integerKey =
+  (most: number): ReadKey =>
+  (text) =>
+    /^(0|[1-9]\d{0,15})$/.test(text) && Number(text) <= most ? Number(text) : undefined
+
+export const sortedPageQuery = <Sort extends string>(sorts: Sorts<Sort>, description: string) => ({
+  limit: PageQuery.limit,
+  cursor: Type.Optional(
+    Type.String({
+      // A name of a hundred characters, of up to four bytes each.
+      maxLength: 1000,
+      description: '`next_cursor` of the page before, which had the same `sort`.',
+    }),
+  ),
+  sort: Type.Optional(Type.Enum(Object.keys(sorts) as Sort[], { type: 'string', description })),
+})
+
+interface SortedPage<Sort extends string> {
+  limit: number
+  sort: Sort
+  /** Undefined on the first page. */
+  after: Place | undefined
+}
+
+export function sortedPageOf<Sort extends string>(
+  { limit = defaultLimit, cursor, sort }: { limit?: number; cursor?: string; sort?: Sort },
+  sorts: Sorts<Sort>,
+): SortedPage<Sort> {
+  const usual = usualOf(sorts)
+  const wanted = sort ?? usual
+  if (cursor === undefined) return { limit, sort: wanted, after: undefined }
+  const parts = cursorParts(cursor)
+  const given = (parts.sort ?? usual) as Sort
+  if (parts.sort === usual || !Object.hasOwn(sorts, given)) throw foreignCursor()
+  const readKey = sorts[given] ?? ((text) => (text === '' ? null : undefined))
+  const key = readKey(parts.key ?? '')
+  if (key === undefined) throw foreignCursor()
+  if (given !== wanted) {
+    throw new PosternError(
+      'invalid_parameter',
+      `"cursor" is of a list sorted by "${given}". Send that as "sort" again, or begin without a cursor.`,
+    )
+  }
+  return { limit, sort: wanted, after: { id: parts.id, key } }
+}
+
+/** What a search found, as a page; `sort` where it is not the list's usual one. */
+export const foundPage = <Row, Item>(
+  { rows, next }: Found<Row>,
+  view: (row: Row) => Item,
+  sort?: string,
+): { data: Item[]; next_cursor: string | null } => ({
+  data: rows.map(view),
+  next_cursor: next && cursorOf(next, sort),
+})
+
+export const foundSortedPage = <Row, Item, Sort extends string>(
+  found: Found<Row>,
+  view: (row: Row) => Item,
+  { sort }: SortedPage<Sort>,
+  sorts: Sorts<Sort>,
+) => foundPage(found, view, sort === usualOf(sorts) ? undefined : sort)
+
+const usualOf = <Sort extends string>(sorts: Sorts<Sort>): Sort => Object.keys(sorts)[0] as Sort
+
+const cursorOf = ({ id, key }: Place, sort?: string): string =>
+  Buffer.from(sort === undefined ? `after:${id}` : `after:${id}:${sort}:${key ?? ''}`).toString('base64url')
+
+interface CursorParts {
+  id: number
+  sort: string | undefined
+  key: string | undefined
+}
+
+function cursorParts(cursor: string): CursorParts {
+  const text = Buffer.from(cursor, 'base64url').toString()
+  const [, digits = '', sort, key] = /^after:(0|[1-9]\d{0,15})(?::(-?[a-z_]+):(.*))?$/s.exec(text) ?? []
+  const id = Number(digits)
+  // Decoding forgives much; what we gave out has one spelling.
+  if (digits === '' || !Number.isSafeInteger(id) || Buffer.from(text).toString('base64url') !== cursor) {
+    throw foreignCursor()
+  }
+  return { id, sort, key }
+}
+
+/** Of a list whose rows have a text for a name, by which it is sorted: a UUID, an address. */
+export function namedPageOf(
+  { limit = defaultLimit, cursor }: { limit?: number; cursor?: string },
+  form: RegExp,
+): { limit: number; last: string | undefined } {
+  if (cursor === undefined) return { limit, last: undefined }
+  const text = Buffer.from(cursor, 'base64url').toString()
+  const last = text.startsWith('after:') ? text.slice('after:'.length) : ''
+  if (!form.test(last) || Buffer.from(text).toString('base64url') !== cursor) throw foreignCursor()
+  return { limit, last }
+}
+
+export const namedPage = <Item>(data: Item[], next: string | null) => ({
+  data,
+  next_cursor: next === null ? null : Buffer.from(`after:${next}`).toString('base64url'),
+})
+
+const foreignCursor = (): PosternError =>
+  new PosternError('invalid_parameter', '"cursor" is not one that this list gave out.')

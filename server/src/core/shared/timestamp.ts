@@ -1,0 +1,19 @@
+import { PosternError } from '../../platform/errors.ts'
+
+const rfc3339 = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/i
+
+/** A time that a caller writes. JavaScript would take the 30th of February for the 2nd of March, and knows no leap second. */
+export function momentOf(text: string, field: string): Date {
+  const [, day = '', time = ''] = rfc3339.exec(text) ?? []
+  const [moment, asWritten] = [new Date(text), new Date(`${day}T${time}Z`)]
+  const isReal =
+    !Number.isNaN(moment.getTime()) &&
+    !Number.isNaN(asWritten.getTime()) &&
+    asWritten.toISOString().startsWith(`${day}T${time}`) &&
+    moment.getUTCFullYear() <= 9999
+  if (isReal) return moment
+  throw new PosternError(
+    'validation_failed',
+    `"${field}" is no time we know. Write it with its offset, such as 2027-01-01T00:00:00Z.`,
+  )
+}

@@ -1,0 +1,20 @@
+import Type, { type TSchema } from 'typebox'
+
+/** Shapes that many resources share, as they stand on the wire. */
+export const Timestamp = Type.String({
+  format: 'date-time',
+  description: 'RFC 3339, UTC, with milliseconds.',
+  examples: ['2026-11-14T09:30:00.000Z'],
+})
+
+/** Absent values are null, never a missing key. */
+export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+
+export const oneOf = <Values extends string[]>(values: readonly [...Values], options: object = {}) =>
+  Type.Enum(values, { type: 'string', ...options })
+
+export const MessageId = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
+  description: 'A UUID of version 7.',
+  examples: ['01939f0e-7b1a-7c3e-9d2f-0123456789ab'],
+})

@@ -1,0 +1,70 @@
+import pg from 'pg'
+import type { Config } from '../config/config.ts'
+import type { BetterAuth } from '../core/control/access/better-auth.ts'
+import type { Cell } from '../platform/db/cells.ts'
+import type { Db, UnscopedDb } from '../platform/db/db.ts'
+import { compareMigrations } from '../platform/db/migrate.ts'
+import type { Resolver } from '../platform/net/dns.ts'
+import { type Finding, failure, type Ground, messageOf } from './check.ts'
+
+export interface GroundDeps {
+  settings: Config
+  dns: Resolver
+  db: UnscopedDb
+  cells: readonly Cell[]
+  identity: Db
+  auth: BetterAuth
+  /** What an operator does about a failure of the database; undefined where nobody knows. */
+  remedyOf(error: unknown): string | undefined
+}
+
+const connectMs = 5_000
+const queryMs = 15_000
+
+/** Opens what can be opened, and keeps in mind why the rest cannot. */
+export async function openGround(deps: GroundDeps): Promise<{ ground: Ground; close(): Promise<void> }> {
+  const { settings, dns, db, cells, identity, auth } = deps
+  const pool = new pg.Pool({
+    connectionString: settings.databaseUrl,
+    application_name: 'postern doctor',
+    max: 2,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: queryMs,
+  })
+  pool.on('error', () => {})
+  const login = {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
+      (await pool.query<Row>(text, values)).rows,
+  }
+  const missing: Ground['missing'] = {}
+  const loginFault = await faultOf(() => login.query('select 1'))
+  if (loginFault) missing.login = unreachable(settings, loginFault.error, deps)
+  const tablesFault = loginFault ?? (await faultOf(() => db.glance(compareMigrations)))
+  if (tablesFault) missing.tables = missing.login ?? unusable(tablesFault.error, deps)
+  return { ground: { settings, dns, login, db, cells, identity, auth, missing }, close: () => pool.end() }
+}
+
+async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {
+  return work().then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+}
+
+const unreachable = (settings: Config, error: unknown, { remedyOf }: GroundDeps): Finding =>
+  failure(
+    `The database at ${placeOf(settings.databaseUrl)} cannot be used: ${messageOf(error)}.`,
+    remedyOf(error) ?? 'Look at POSTERN_DATABASE_URL, at the network between, and at the log of PostgreSQL.',
+  )
+
+const unusable = (error: unknown, { remedyOf }: GroundDeps): Finding =>
+  failure(
+    `The tables cannot be read: ${messageOf(error)}.`,
+    remedyOf(error) ?? 'Run `postern migrate`, and connect to PostgreSQL without a pooler between.',
+  )
+
+/** Without the password. */
+export function placeOf(databaseUrl: string): string {
+  const { protocol, username, host, pathname } = new URL(databaseUrl)
+  return `${protocol}//${username}@${host}${pathname}`
+}

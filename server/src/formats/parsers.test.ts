@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { readJwt } from '../core/control/access/strict-jwt.ts'
+import { isWellFormed, newSecret } from '../core/control/api-keys/secret.ts'
+import { hearDelivery, hearSesEvent } from '../core/mail/feedback/classify.ts'
+import { makeLink, readLink } from '../core/mail/inbound/link.ts'
+import { certificatePathOf, readSnsMessage, regionOfTopic } from '../providers/sns.ts'
+import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
+import * as reports from '../testing/fixtures/mta-reports.ts'
+import { Quickness } from '../testing/harness/parser-timing.ts'
+import { Chance, seed } from '../testing/harness/random.ts'
+import { type SesEventType, sesEvent } from '../testing/peers/ses-events.ts'
+import { readAddress, readInternationalAddress } from './address.ts'
+import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
+import { broughtBounds, takeApart, unfolded } from './header.ts'
+import { readIncomingReport } from './incoming-report.ts'
+import { linesFault } from './line-limits.ts'
+import { readMailbox } from './mailbox.ts'
+import { parseMail } from './parse-mail.ts'
+import { readSesEvent } from './ses-event.ts'
+import { makeSrs, readSrs } from './srs.ts'
+import { readSubmitted } from './submitted.ts'
+import { shownFields, traceFault } from './trace.ts'
+import { makeVerp, readVerp } from './verp.ts'
+
+/**
+ * Everything that reads what strangers send, held against inputs that were made from good ones: none crashes. What each
+ * parser reads right is in its own tests. `npm run prove:parsers` reads a million, and fails where one takes more than
+ * 50 ms of the processor.
+ */
+interface Parser {
+  samples: readonly Buffer[]
+  /** Made to take long, of any size that reaches it. */
+  ponderous: readonly Buffer[]
+  /** Whether it was one: so that it is known that not only refusals were tried. */
+  read(input: Buffer): boolean | Promise<boolean>
+}
+
+const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 20_000)
+
+const buffers = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text))
+const repeated = (pieces: readonly string[], times: number): Buffer[] =>
+  buffers(pieces.map((piece) => piece.repeat(times)))
+
+const folder = new URL('../testing/fixtures/mail-reports/', import.meta.url)
+const mails = [
+  ...readdirSync(folder).map((name) =>
+    Buffer.from(readFileSync(new URL(name, folder), 'latin1').replaceAll('\n', '\r\n'), 'latin1'),
+  ),
+  ...Object.values(reports).filter((report) => Buffer.isBuffer(report)),
+]
+const keys = [randomBytes(32), randomBytes(32)] as const
+const token = makeVerp(keys, {
+  ...{ shard: 7, messageId: '0190a5b2-7c1d-7e3f-8a4b-5c6d7e8f9a0b' },
+  ...{ recipientNo: 3, attempt: 2 },
+})
+const now = new Date('2026-11-15T12:00:00Z')
+const link = makeLink(keys, { shard: 7, bodyId: '0190a5b2-7c1d-7e3f-8a4b-5c6d7e8f9a0b', attachment: 1 }, now)
+const rewritten = ['ada@example.com', `${makeSrs(keys, 'a@b.example', now)}@first.example`].map(
+  (sender) => makeSrs(keys, sender, now) ?? '',
+)
+const addresses = [
+  'ada@example.com',
+  'ada.b+c@sub.example.co.uk',
+  'jörg@bücher.example',
+  '"a b"@x.example',
+  'a@[::1]',
+]
+const mailboxes = [
+  ...addresses,
+  'Ada <ada@example.com>',
+  '"Ada, L." <ada@example.com>',
+  '=?utf-8?q?=C3=A4?= <a@b.example>',
+]
+const eventTypes: SesEventType[] = [
+  'Send',
+  'Delivery',
+  'Bounce',
+  'Complaint',
+  'DeliveryDelay',
+  'Reject',
+  'Open',
+]
+const sesEvents = eventTypes.map((type) =>
+  sesEvent(
+    {
+      ...{ sesId: '0100', to: 'bob@example.org', from: 'ada@example.com' },
+      ...{ tags: { postern_mail: [token] }, configurationSet: 'postern' },
+    },
+    type,
+  ),
+)
+const snsMessages = ['Notification', 'SubscriptionConfirmation'].map((Type, n) =>
+  JSON.stringify({
+    Type,
+    ...{ MessageId: '1', TopicArn: 'arn:aws:sns:eu-west-1:111122223333:postern', Token: 'token' },
+    ...{ Message: sesEvents[n], Timestamp: '2026-11-14T09:30:00.000Z', SubscribeURL: 'https://x.example/' },
+    SigningCertURL: 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem',
+    ...{ SignatureVersion: '2', Signature: 'QUJD' },
+  }),
+)
+const jwt = [
+  '{"alg":"EdDSA","kid":"1","typ":"JWT"}',
+  '{"iss":"https://a.example","sub":"1","exp":1}',
+  'signature',
+]
+  .map((part) => Buffer.from(part).toString('base64url'))
+  .join('.')
+// What Fastify lets through to them: bodies of a megabyte, headers of 16 KiB.
+const largeJson = repeated(['[', '{"a":', '"', '\\u0000', '[{},', '{"Type":"Notification",'], 100_000)
+const longLines = repeated(
+  ['a', '@', '.', 'a.', '<', '"', '\\', '(', 'ü', '=?', '.a', ' ', ';', '\t'],
+  16_000,
+)
+
+const parsers: Record<string, Parser> = {
+  dsn: {
+    samples: mails,
+    ponderous: ponderousMails,
+    async read(raw) {
+      const { dsn } = await readIncomingReport(raw)
+      return dsn !== undefined && hearDelivery(dsn.recipients, 'bob@example.org') !== undefined
+    },
+  },
+  arf: {
+    samples: mails.filter((mail) => mail.includes('feedback-report')),
+    ponderous: ponderousMails,
+    read: async (raw) => (await readIncomingReport(raw)).complaint !== undefined,
+  },
+  submitted: {
+    samples: mails,
+    ponderous: ponderousMails,
+    read: (raw) =>
+      !('fault' in readSubmitted(raw, { allowsUtf8: true, host: 'mail.example.com', at: new Date(0) })),
+  },
+  header: {
+    samples: mails,
+    ponderous: ponderousMails,
+    read(raw) {
+      const parts = linesFault(raw) === undefined ? takeApart(raw, broughtBounds) : { fault: 'lines' }
+      if ('fault' in parts) return false
+      for (const field of parts.fields) unfolded(field)
+      return true
+    },
+  },
+  'trace of a mail': {
+    samples: mails,
+    ponderous: ponderousMails,
+    read(raw) {
+      shownFields(raw)
+      return traceFault(raw, ['ada@example.com']) === undefined
+    },
+  },
+  'mail that came in': {
+    samples: mails,
+    // In a thread of its own, whose time is watched (core/mail/inbound/analysis-threads.ts).
+    ponderous: [],
+    read: (raw) =>
+      parseMail(raw).then(
+        () => true,
+        (error: Error) => {
+          // It refuses what has more parts in parts, or more header, than it is told to read.
+          if (!error.message.startsWith('Maximum')) throw error
+          return false
+        },
+      ),
+  },
+  'event of SES': {
+    samples: buffers(sesEvents),
+    ponderous: largeJson,
+    read(text) {
+      const event = readSesEvent(text.toString())
+      if (event) hearSesEvent(event)
+      return event !== undefined
+    },
+  },
+  'message of SNS': {
+    samples: buffers(snsMessages),
+    ponderous: largeJson,
+    read(body) {
+      const message = readSnsMessage(body)
+      if (message && regionOfTopic(message.topicArn) !== undefined) certificatePathOf(message)
+      return message !== undefined
+    },
+  },
+  address: {
+    samples: buffers(addresses),
+    ponderous: longLines,
+    read: (text) =>
+      [text.toString('latin1'), text.toString()].some(
+        (one) => !('fault' in readAddress(one)) || !('fault' in readInternationalAddress(one)),
+      ),
+  },
+  mailbox: {
+    samples: buffers(mailboxes),
+    ponderous: longLines,
+    read: (text) => !('fault' in readMailbox(text.toString())),
+  },
+  'return path': {
+    samples: buffers([token, token.toUpperCase()]),
+    ponderous: longLines,
+    read: (text) => readVerp(keys, text.toString()) !== undefined,
+  },
+  'sender of forwarded mail': {
+    samples: buffers(rewritten),
+    ponderous: longLines,
+    read(text) {
+      makeSrs(keys, text.toString('latin1'), now)
+      return readSrs(keys, text.toString('latin1'), now) !== undefined
+    },
+  },
+  'link to a part of a mail': {
+    samples: buffers([link]),
+    ponderous: longLines,
+    read: (text) => readLink(keys, text.toString('latin1'), now) !== undefined,
+  },
+  'answer of an MTA': {
+    samples: buffers([
+      '550 5.1.1 <bob@example.org>: user unknown',
+      '250-2.6.0 a\r\n250 2.6.0 b',
+      '421 4.4.2 Bye',
+    ]),
+    ponderous: longLines,
+    read(text) {
+      const said = text.toString()
+      replyText(said)
+      return enhancedStatusOf(said) !== null || replyCodeOf(said) !== null
+    },
+  },
+  'access token': {
+    samples: buffers([jwt]),
+    ponderous: longLines,
+    read: (text) => readJwt(text.toString('latin1')) !== undefined,
+  },
+  'API key': {
+    samples: buffers([newSecret('live'), newSecret('test')]),
+    ponderous: longLines,
+    read: (text) => isWellFormed(text.toString('latin1')),
+  },
+}
+
+for (const [name, { samples, ponderous, read }] of Object.entries(parsers)) {
+  test(`${name}: any input is read or refused, in no time`, async (t) => {
+    const chance = new Chance(seed)
+    const share = Math.ceil(count / Object.keys(parsers).length)
+    const quickness = new Quickness()
+    let good = 0
+    const look = async (input: Buffer) => {
+      try {
+        if (await read(input)) good++
+      } catch (error) {
+        assert.fail(`seed ${seed}: ${JSON.stringify(input.toString('latin1'))}: ${(error as Error).stack}`)
+      }
+    }
+    const inputs = function* () {
+      yield* ponderous
+      for (let n = 0; n < share; n++) {
+        const sample = chance.pick(samples)
+        yield chance.below(100) === 0 ? sample : mutated(sample, chance)
+      }
+    }
+    for (const input of inputs()) {
+      await quickness.ofAsync(input.toString('latin1', 0, 300), () => look(input))
+    }
+    t.diagnostic(`${share + ponderous.length} inputs, ${good} taken, ${quickness}, seed ${seed}`)
+    assert.ok(good > 0, 'not one was good')
+  })
+}

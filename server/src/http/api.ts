@@ -1,0 +1,108 @@
+import { adminRoutes } from '../admin/routes.ts'
+import { type Context, snsDeps } from '../context/context.ts'
+import { trustedKeysOf } from '../core/control/audit/keys.ts'
+import { linkKeysOf } from '../core/mail/inbound/link.ts'
+import { forwardPageRoutes } from '../customer/forward-page.ts'
+import { customerRoutes } from '../customer/routes.ts'
+import { inboundLinkRoute } from '../intake/inbound/download-links.ts'
+import { snsRoute } from '../intake/sns/sns.ts'
+import { PosternError } from '../platform/errors.ts'
+import { createRateLimit, networkOf } from '../platform/http/rate-limit.ts'
+import { createHttpServer, type HttpServer } from '../platform/http/server.ts'
+import { signInRoutes } from '../signin/routes.ts'
+import { builtConsole, consoleRoutes } from './console-files.ts'
+import { healthzSchema, readyzSchema } from './health-schemas.ts'
+import { registerOpenapi } from './openapi.ts'
+import { heldReadiness, requireReady } from './readiness.ts'
+
+/** `postern api`: every plane that speaks HTTP, in one server. */
+export interface Api {
+  app: HttpServer
+  /** From now on not ready, so that a load balancer looks elsewhere; requests are still answered. */
+  retire(): void
+}
+
+export function createApi(context: Context, consoleFolder = builtConsole): Api {
+  const { config, log, db, cells, authenticate, vault, domains, endpoints, orders, signIn, sending } = context
+  const app = createHttpServer({
+    log,
+    trustedProxies: config.trustedProxies,
+    isHttps: config.publicUrl.protocol === 'https:',
+  })
+  let retired = false
+
+  const addressLimit = createRateLimit(config.requestsPerAddress, 'this address')
+  registerOpenapi(app, addressLimit)
+  app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
+  const ready = heldReadiness(() => requireReady(context, { needsJobs: true }))
+  // Counted by itself: a load balancer is answered whatever else comes from its address.
+  const readyLimit = createRateLimit(config.requestsPerAddress, 'this address')
+  app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async ({ ip }) => {
+    await readyLimit(networkOf(ip))
+    if (retired) throw new PosternError('unavailable', 'This process is stopping.')
+    return ready()
+  })
+  // Without this, a connection kept alive would hold up the stop of the process.
+  app.addHook('onSend', async (_request, reply) => {
+    if (retired) reply.header('connection', 'close')
+  })
+
+  adminRoutes(app, {
+    db: db.admin,
+    mailOf: (projectId) => cells.of(projectId).admin,
+    vault,
+    domains,
+    endpoints,
+    orders,
+    caps: config,
+    audit: {
+      keys: trustedKeysOf(config),
+      checkpointFile: config.auditCheckpointFile,
+      isFileFirst: config.auditPublicKeys.size > 0,
+    },
+    authenticate,
+    addressLimit,
+    userLimit: createRateLimit(config.requestsPerUser, 'this user'),
+  })
+  customerRoutes(app, {
+    customer: db.customer,
+    everywhere: db.everywhere,
+    keys: sending.keys,
+    cellOf: cells.of,
+    acceptance: sending.acceptance,
+    bodyReader: context.bodyReader,
+    domains,
+    endpoints,
+    orders,
+    caps: config,
+    planId: config.customerPlanId,
+    authenticate,
+    addressLimit,
+    callerLimits: {
+      user: createRateLimit(config.requestsPerUser, 'this user'),
+      key: sending.keyLimit,
+    },
+    uses: sending.uses,
+  })
+  snsRoute(app, snsDeps(context))
+  inboundLinkRoute(app, {
+    cells,
+    examiners: context.examiners,
+    linkKeys: linkKeysOf(config.masterKeys),
+    addressLimit,
+  })
+  forwardPageRoutes(app, { customer: db.customer, addressLimit })
+  signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
+  consoleRoutes(app, {
+    folder: consoleFolder,
+    // Counted by itself: whoever opens the console has all of their requests left for what it asks.
+    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+  })
+
+  return {
+    app,
+    retire() {
+      retired = true
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { PosternError } from '../platform/errors.ts'
+import { type Packed, packed, sendPacked } from '../platform/http/compressed.ts'
+import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
+import type { HttpServer } from '../platform/http/server.ts'
+import { ownFile } from '../platform/package-files.ts'
+
+/**
+ * `/console`: the administrators' console, as Vite built it. It is a page and its files and no more: whatever it shows,
+ * it asks of the public interface, so there is nothing here to guard.
+ *
+ * The files are read once, at the start: what a request names is looked up in memory and never in a file system.
+ */
+export interface ConsoleDeps {
+  /** Need not be there: an API without a console is a whole one. */
+  folder: string
+  addressLimit: RateLimit
+}
+
+export const builtConsole = ownFile('console')
+
+export function consoleRoutes(app: HttpServer, { folder, addressLimit }: ConsoleDeps): void {
+  const built = readBuilt(folder)
+  const options = {
+    schema: { hide: true },
+    onRequest: (request: FastifyRequest) => addressLimit(networkOf(request.ip)),
+  }
+  const toConsole = (_request: FastifyRequest, reply: FastifyReply) => reply.redirect('/console/')
+
+  app.get('/', options, toConsole)
+  app.get('/console', options, toConsole)
+  app.get<{ Params: { '*': string } }>('/console/*', options, async (request, reply) => {
+    if (!built) throw new PosternError('not_found', 'The console is not built here: run `npm run build`.')
+    reply.headers(headers)
+    const name = request.params['*']
+    const file = built.files.get(name)
+    if (file) {
+      reply.type(file.type).header('cache-control', file.cacheControl)
+      return file.isText ? sendPacked(request, reply, file) : reply.send(file.plain)
+    }
+    // A page in its place would be run as a script, and kept for a year.
+    if (name.startsWith(hashed)) throw new PosternError('not_found', 'The console has no such file.')
+    // Any other address is one of the console's own.
+    return sendPage(reply, built.page)
+  })
+}
+
+/** The page takes styles under a word that is new in every answer, and scripts from this server alone. */
+function sendPage(reply: FastifyReply, page: string[]): FastifyReply {
+  const nonce = randomBytes(16).toString('base64url')
+  return reply
+    .header('content-security-policy', policy(nonce))
+    .type('text/html; charset=utf-8')
+    .send(page.join(nonce))
+}
+
+const policy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self'",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+// Besides what every answer has. The console needs none of what is closed here; it copies, which stays open.
+const closed = ['camera', 'display-capture', 'geolocation', 'microphone', 'midi', 'payment', 'serial', 'usb']
+const headers = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': closed.map((feature) => `${feature}=()`).join(', '),
+}
+
+interface Built {
+  /** Cut where the nonce goes. */
+  page: string[]
+  files: Map<string, BuiltFile>
+}
+
+interface BuiltFile extends Packed {
+  type: string
+  isText: boolean
+  cacheControl: string
+}
+
+/** Vite writes it wherever a nonce is wanted (`html.cspNonce`). */
+const nonceMark = '__CSP_NONCE__'
+/** What lies there has the hash of its content in its name, and so never changes. */
+const hashed = 'assets/'
+
+const types: Record<string, { type: string; isText: boolean }> = {
+  '.js': { type: 'text/javascript; charset=utf-8', isText: true },
+  '.css': { type: 'text/css; charset=utf-8', isText: true },
+  '.svg': { type: 'image/svg+xml', isText: true },
+  '.png': { type: 'image/png', isText: false },
+  '.woff2': { type: 'font/woff2', isText: false },
+}
+
+function readBuilt(folder: string): Built | undefined {
+  const files = new Map(
+    namesIn(folder).map((name): [string, BuiltFile] => [
+      name,
+      {
+        ...packed(readFileSync(path.join(folder, name))),
+        ...(types[path.extname(name)] ?? { type: 'application/octet-stream', isText: false }),
+        cacheControl: name.startsWith(hashed)
+          ? 'public, max-age=31536000, immutable'
+          : 'public, max-age=3600',
+      },
+    ]),
+  )
+  const page = files.get('index.html')
+  // It is never sent as it is.
+  files.delete('index.html')
+  return page && { page: page.plain.toString().split(nonceMark), files }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

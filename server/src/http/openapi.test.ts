@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { describe, test } from 'node:test'
+import Type from 'typebox'
+import { errorCodes } from '../platform/errors.ts'
+import { statusOf } from '../platform/http/problem.ts'
+import { createHttpServer, type HttpServer } from '../platform/http/server.ts'
+import { createLogger } from '../platform/telemetry/log.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { openapiDocument, registerOpenapi } from './openapi.ts'
+
+const committed = await readFile(new URL('../../../openapi/postern.v1.json', import.meta.url), 'utf8')
+const api = await startApi(await testDatabase(), { POSTERN_PUBLIC_URL: 'https://mail.example.com' })
+
+/** What the document says of routes made for the test. */
+async function documentOf(makeRoutes: (app: HttpServer) => void) {
+  const app = createHttpServer({ log: createLogger('error'), trustedProxies: [], isHttps: false })
+  registerOpenapi(app, async () => {})
+  makeRoutes(app)
+  await app.ready()
+  try {
+    return openapiDocument(app)
+  } finally {
+    await app.close()
+  }
+}
+
+const answering = (schema: object) => ({
+  schema: { response: { 200: { description: 'Yes.', content: { 'application/json': { schema } } } } },
+})
+
+describe('the OpenAPI document', () => {
+  test('is served as it is committed, whatever the configuration', async () => {
+    const response = await fetch(`${api.url}/openapi.json`)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+    assert.equal(await response.text(), committed)
+  })
+
+  test('lists every error code beside its status', () => {
+    const { info } = JSON.parse(committed)
+    for (const code of errorCodes) {
+      const row = new RegExp(`^\\| ${statusOf[code]} \\|.*\`${code}\``, 'm')
+      assert.match(info.description, row)
+    }
+  })
+
+  test('shows operations alone: no refusals, no HEAD, no pages', () => {
+    const { paths } = JSON.parse(committed)
+    const methods = Object.values(paths as object).flatMap((path) => Object.keys(path))
+    assert.deepEqual(
+      [...new Set(methods)].filter((method) => !['get', 'post', 'put', 'patch', 'delete'].includes(method)),
+      [],
+    )
+    for (const path of Object.keys(paths)) assert.match(path, /^\/(v1\/[^*]+|healthz|readyz)$/)
+  })
+
+  test('shows the body that an operation documents in place of the one it checks', async () => {
+    const Checked = Type.Object({ reason: Type.Optional(Type.String()) })
+    const Documented = Type.Object({ reason: Type.String() })
+    const { paths } = await documentOf((app) => {
+      app.post('/x', { schema: { body: Checked }, config: { documentedBody: Documented } }, () => null)
+    })
+    const { schema } = paths['/x']?.['post']?.requestBody?.content?.['application/json'] ?? {}
+    assert.deepEqual(schema?.['required'], ['reason'])
+  })
+
+  test('keeps null, constants and several examples as the schemas have them', async () => {
+    const schema = Type.Object({
+      note: Type.Union([Type.String(), Type.Null()], { examples: ['Yes', null] }),
+      kind: Type.Literal('note'),
+    })
+    const { paths } = await documentOf((app) => app.get('/x', answering(schema), () => null))
+    assert.deepEqual(paths['/x']?.['get']?.responses['200']?.content?.['application/json']?.schema, {
+      type: 'object',
+      required: ['note', 'kind'],
+      properties: {
+        note: { anyOf: [{ type: 'string' }, { type: 'null' }], examples: ['Yes', null] },
+        kind: { type: 'string', const: 'note' },
+      },
+    })
+  })
+
+  test('describes a schema with a title once, and refers to it everywhere', async () => {
+    const Plan = Type.Object({ title: Type.String() }, { title: 'Plan', examples: [{ title: 'Small' }] })
+    const Project = Type.Object(
+      { plan: Plan, next: Type.Union([Plan, Type.Null()]) },
+      { title: 'Project', description: 'A project.' },
+    )
+    const { paths, components } = await documentOf((app) => {
+      app.get('/projects', answering(Type.Object({ data: Type.Array(Project) })), () => null)
+      app.post('/plans', { schema: { body: Plan } }, () => null)
+    })
+    const plan = { $ref: '#/components/schemas/Plan' }
+    assert.deepEqual(components['schemas'], {
+      Plan: {
+        type: 'object',
+        required: ['title'],
+        properties: { title: { type: 'string' } },
+        title: 'Plan',
+        examples: [{ title: 'Small' }],
+      },
+      Project: {
+        type: 'object',
+        required: ['plan', 'next'],
+        properties: { plan, next: { anyOf: [plan, { type: 'null' }] } },
+        title: 'Project',
+        description: 'A project.',
+      },
+    })
+    assert.deepEqual(paths['/plans']?.['post']?.requestBody?.content?.['application/json'], {
+      schema: plan,
+      example: { title: 'Small' },
+    })
+    assert.deepEqual(paths['/projects']?.['get']?.responses['200']?.content?.['application/json']?.schema, {
+      type: 'object',
+      required: ['data'],
+      properties: { data: { type: 'array', items: { $ref: '#/components/schemas/Project' } } },
+    })
+  })
+
+  test('is not made when one title stands for two schemas', async () => {
+    await assert.rejects(
+      documentOf((app) => {
+        app.get('/one', answering(Type.Object({ a: Type.String() }, { title: 'Thing' })), () => null)
+        app.get('/other', answering(Type.Object({ b: Type.String() }, { title: 'Thing' })), () => null)
+      }),
+      /Two different schemas have the title "Thing"/,
+    )
+  })
+})
+
+describe('/docs', () => {
+  test('is a page whose scripts come from this server alone', async () => {
+    const response = await fetch(`${api.url}/docs`)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
+    const policy = Object.fromEntries(
+      (response.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
+        const [name, ...sources] = directive.split(' ')
+        return [name, sources.join(' ')]
+      }),
+    )
+    assert.equal(policy['default-src'], "'none'")
+    assert.equal(policy['script-src'], "'self'")
+    assert.equal(policy['connect-src'], "'self'")
+    assert.equal(policy['frame-ancestors'], "'none'")
+
+    const html = await response.text()
+    assert.doesNotMatch(html, /(https?:)?\/\/\w/, 'the page names an address outside of this server')
+    assert.doesNotMatch(html, /<script(?![^>]*\ssrc=)|\son\w+=/, 'the page has a script in it')
+    for (const [, address] of html.matchAll(/\b(?:src|href)="(\/[^"]*)"/g)) {
+      assert.equal((await fetch(`${api.url}${address}`)).status, 200, address)
+    }
+  })
+
+  test('has its script for those who take gzip and those who do not', async () => {
+    const bodies = ['gzip', 'identity'].map(async (encoding) => {
+      const response = await fetch(`${api.url}/docs/scalar.js`, { headers: { 'accept-encoding': encoding } })
+      assert.equal(response.status, 200)
+      assert.equal(response.headers.get('content-type'), 'text/javascript; charset=utf-8')
+      assert.equal(response.headers.get('content-encoding'), encoding === 'gzip' ? 'gzip' : null)
+      return response.text()
+    })
+    const [compressed, plain] = await Promise.all(bodies)
+    assert.match(plain ?? '', /createApiReference/)
+    assert.equal(compressed, plain)
+  })
+})

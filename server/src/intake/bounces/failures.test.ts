@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import nodemailer from 'nodemailer'
+import { verpKeysOf } from '../../core/mail/feedback/return-path.ts'
+import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
+import { createLogger } from '../../platform/telemetry/log.ts'
+import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
+import { type Report, reportAbout } from '../../testing/fixtures/mail-reports.ts'
+import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
+import { localReporters, loopback, testExaminers } from '../../testing/harness/analysis-threads.ts'
+import { cleanUp } from '../../testing/harness/cleanup.ts'
+import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
+import { makeCertificate } from '../../testing/peers/certificate.ts'
+import { losingConnection, startPostgresProxy } from '../../testing/peers/postgres-proxy.ts'
+import { SmtpClient } from '../../testing/peers/smtp-client.ts'
+import type { Listener } from '../smtp/listener.ts'
+import { type BounceDeps, startBounces } from './bounces.ts'
+
+/** What the intake does when something is wrong: with the database, with whoever speaks to it, or at its end. */
+const database = await testDatabase()
+const proxy = await startPostgresProxy(database.url)
+const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
+const logLines: string[] = []
+const deps: BounceDeps = {
+  cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
+  keys,
+  srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
+  examiners: testExaminers(),
+  reporters: localReporters,
+  relays: loopback,
+  suppressOn: new Set(['5.1.1']),
+  log: createLogger('info', { write: (line) => void logLines.push(line) }),
+  byteLimits: ampleByteLimits,
+  returnPathHost: 'bounces.example.org',
+  host: '127.0.0.1',
+  port: 0,
+  tls: undefined,
+}
+const { makeMail, stateOf, countsOf } = mailRows(database)
+
+async function start(changes: Partial<BounceDeps> = {}): Promise<Listener> {
+  const listener = await startBounces({ ...deps, ...changes })
+  cleanUp(() => listener.stop(100))
+  return listener
+}
+
+const listener = await start()
+
+const reportOf = (mail: TestMail): Report => reportAbout(keys, mail, 'postfix-unknown-user')
+
+/** One connection, one mail; the reply to it, whatever it is. */
+async function send(
+  { port }: Listener,
+  { returnPath, raw }: Report,
+  localAddress = '127.0.0.1',
+): Promise<string> {
+  const transport = nodemailer.createTransport({ host: '127.0.0.1', port, localAddress })
+  try {
+    const { response } = await transport.sendMail({ envelope: { from: '', to: [returnPath] }, raw })
+    return response
+  } catch (error) {
+    return (error as { response?: string }).response ?? String(error)
+  }
+}
+
+let projects = 4000
+const newProject = () => ++projects
+
+describe('a database that is away', () => {
+  test('is answered with 451, and the report is applied when it comes again', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    const url = new URL(database.url)
+    url.port = '1'
+    const away = await start({ cells: openCells({ ...database, url: url.href }) })
+    assert.match(await send(away, reportOf(mail)), /^451 4\.3\.0/)
+    assert.equal((await stateOf(mail)).status, 'sent')
+    assert.match(logLines.join(''), /a report could not be written down; it will come again/)
+    assert.match(await send(listener, reportOf(mail)), /^250/)
+    assert.equal((await stateOf(mail)).status, 'bounced')
+  })
+
+  test('before the commit leaves nothing, and after it, with the answer lost, leaves one event', async () => {
+    for (const moment of ['onStatement', 'onDone'] as const) {
+      const project = newProject()
+      const mail = await makeMail(project)
+      const reply = await losingConnection(proxy, moment, () => send(listener, reportOf(mail)))
+      assert.match(reply, /^451/, moment)
+      assert.equal((await stateOf(mail)).status, moment === 'onStatement' ? 'sent' : 'bounced')
+      assert.match(await send(listener, reportOf(mail)), /^250/)
+      assert.equal((await stateOf(mail)).events.length, 1)
+      assert.deepEqual(await countsOf(project), { bounced: 1 })
+    }
+  })
+
+  test('in a way that nobody thought of is 451, too, and an error in the log', async () => {
+    const mail = await makeMail(newProject())
+    await database.query('alter table mail.outbox rename to outbox_away')
+    assert.match(await send(listener, reportOf(mail)), /^451/)
+    await database.query('alter table mail.outbox_away rename to outbox')
+    assert.match(logLines.join(''), /"level":"error".*a report could not be applied/)
+    assert.match(await send(listener, reportOf(mail)), /^250/)
+    assert.equal((await stateOf(mail)).status, 'bounced')
+  })
+})
+
+describe('whoever speaks to the intake', () => {
+  test('brings no more than 1 MiB, said beforehand or not', async () => {
+    const mail = await makeMail(newProject())
+    const report = reportOf(mail)
+    const huge = { ...report, raw: report.raw + 'x'.repeat(70).concat('\r\n').repeat(20_000) }
+    assert.match(await send(listener, huge), /^552/)
+    const client = await SmtpClient.open(listener.port)
+    await client.say('EHLO a.example')
+    assert.match((await client.say('MAIL FROM:<> SIZE=1048577')) ?? '', /^552/)
+    client.close()
+    const fits = { ...report, raw: report.raw + 'x'.repeat(70).concat('\r\n').repeat(14_000) }
+    assert.equal((await stateOf(mail)).status, 'sent')
+    assert.match(await send(listener, fits), /^250/)
+    assert.equal((await stateOf(mail)).status, 'bounced')
+  })
+
+  test('is cut off when it does not end at all', async () => {
+    const client = await SmtpClient.open(listener.port)
+    await client.begin(reportOf(await makeMail(newProject())).returnPath)
+    const line = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(100))
+    let written = 0
+    while (!client.isOver && written < 100 * 1024 * 1024) {
+      client.write(line)
+      written += line.length
+      await sleep(1)
+    }
+    assert.ok(client.isOver && written < 50 * 1024 * 1024, `${written} bytes`)
+  })
+
+  test('and goes away in the middle of a report has not said anything', async () => {
+    const mail = await makeMail(newProject())
+    const { returnPath, raw } = reportOf(mail)
+    const client = await SmtpClient.open(listener.port)
+    await client.begin(returnPath)
+    client.write(raw)
+    client.close()
+    await sleep(200)
+    assert.equal((await stateOf(mail)).status, 'sent')
+  })
+
+  test('brings one report at a time', async () => {
+    const [one, other] = [reportOf(await makeMail(1)), reportOf(await makeMail(1))]
+    const client = await SmtpClient.open(listener.port)
+    await client.say('EHLO a.example')
+    await client.say('MAIL FROM:<>')
+    assert.match((await client.say(`RCPT TO:<${one.returnPath}>`)) ?? '', /^250/)
+    assert.match((await client.say(`RCPT TO:<${other.returnPath}>`)) ?? '', /^452/)
+    client.close()
+  })
+
+  test('holds a quarter of the memory there is, and leaves the others theirs', async () => {
+    const slow = await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        const client = await SmtpClient.open(listener.port)
+        await client.begin(reportOf(await makeMail(newProject())).returnPath)
+        client.write(`${'x'.repeat(998)}\r\n`.repeat(1040))
+        return client
+      }),
+    )
+    const report = reportOf(await makeMail(newProject()))
+    await eventually('the memory of the network is full', async () =>
+      /^452 4\.3\.1/.test(await send(listener, report)),
+    )
+    assert.match(await send(listener, report, '127.0.0.2'), /^250/)
+    for (const client of slow) client.close()
+    await eventually('its memory is free again', async () => /^250/.test(await send(listener, report)))
+  })
+
+  test('has fifty connections at most, and does not keep others out for ever', async () => {
+    const crowded = await start()
+    const clients = await Promise.all(Array.from({ length: 100 }, () => SmtpClient.open(crowded.port)))
+    const late = await SmtpClient.open(crowded.port)
+    assert.equal(await late.say('EHLO a.example'), undefined, 'it was shown out')
+    for (const client of clients) client.close()
+    const report = reportOf(await makeMail(newProject()))
+    await eventually('others are let in', async () => /^250/.test(await send(crowded, report)))
+    await crowded.stop(1000)
+  })
+
+  test('may do so under TLS where there is a certificate, and cannot where there is none', async () => {
+    const { cert, key } = makeCertificate()
+    const secure = await start({ tls: { cert, key } })
+    const mail = await makeMail(newProject())
+    const { returnPath, raw } = reportOf(mail)
+    const through = (port: number) =>
+      nodemailer
+        .createTransport({ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } })
+        .sendMail({ envelope: { from: '', to: [returnPath] }, raw })
+    await assert.rejects(through(listener.port), /STARTTLS/)
+    assert.match((await through(secure.port)).response, /^250/)
+    assert.equal((await stateOf(mail)).status, 'bounced')
+  })
+})
+
+describe('an intake that is told to stop', () => {
+  test('lets who is in the middle of a report finish it, shows out the others and lets nobody in', async () => {
+    const ending = await start()
+    const mail = await makeMail(newProject())
+    const { returnPath, raw } = reportOf(mail)
+    const [idle, busy] = [await SmtpClient.open(ending.port), await SmtpClient.open(ending.port)]
+    await busy.begin(returnPath)
+    busy.write(raw)
+    const stopped = ending.stop(patienceMs)
+    assert.match((await idle.reply()) ?? '', /^421/)
+    await assert.rejects(SmtpClient.open(ending.port))
+    busy.write('\r\n.\r\n')
+    assert.match((await busy.reply()) ?? '', /^250/)
+    assert.match((await busy.reply()) ?? '', /^421/)
+    await stopped
+    assert.equal((await stateOf(mail)).status, 'bounced')
+  })
+
+  test('does not wait longer than it may', async () => {
+    const ending = await start()
+    const client = await SmtpClient.open(ending.port)
+    await client.begin(reportOf(await makeMail(newProject())).returnPath)
+    await ending.stop(300)
+    // A client that is too slow, or is left at the end of the library's own wait, is given a reply.
+    assert.equal(await client.reply(), undefined)
+  })
+})

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { verpKeysOf } from '../../core/mail/feedback/return-path.ts'
+import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
+import { createLogger } from '../../platform/telemetry/log.ts'
+import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
+import { reportAbout } from '../../testing/fixtures/mail-reports.ts'
+import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
+import { localReporters, loopback, testExaminers } from '../../testing/harness/analysis-threads.ts'
+import { cleanUp } from '../../testing/harness/cleanup.ts'
+import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { Chance, seed } from '../../testing/harness/random.ts'
+import { SmtpClient } from '../../testing/peers/smtp-client.ts'
+import { startBounces } from '../bounces/bounces.ts'
+import { LineEnds } from './strict-server.ts'
+
+/** Nobody gets a second mail, or a command, past us inside of a first one. */
+const database = await testDatabase()
+const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
+const listener = await startBounces({
+  cells: openCells(database),
+  keys,
+  srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
+  examiners: testExaminers(),
+  reporters: localReporters,
+  relays: loopback,
+  suppressOn: new Set<string>(),
+  log: createLogger('silent'),
+  byteLimits: ampleByteLimits,
+  returnPathHost: 'bounces.example.org',
+  host: '127.0.0.1',
+  port: 0,
+  tls: undefined,
+})
+cleanUp(() => listener.stop(1000))
+const { makeMail, stateOf } = mailRows(database)
+
+const open = async (): Promise<SmtpClient> => {
+  const client = await SmtpClient.open(listener.port)
+  cleanUp(async () => client.close())
+  return client
+}
+
+/** A mail, and a second one that would be taken as its own where the first were to end too early. */
+async function smuggle(end: string): Promise<{ first: TestMail; second: TestMail; raw: string }> {
+  const [first, second] = [await makeMail(3000), await makeMail(3000)]
+  const inner = reportAbout(keys, second, 'postfix-unknown-user')
+  const outer = reportAbout(keys, first, 'postfix-relayed')
+  const hidden = `MAIL FROM:<>\r\nRCPT TO:<${inner.returnPath}>\r\nDATA\r\n${inner.raw}\r\n.\r\n`
+  return { first, second, raw: `${outer.raw}${end}${hidden}` }
+}
+
+const ends: Record<string, string> = {
+  'LF . LF': '\n.\n',
+  'LF . CR LF': '\n.\r\n',
+  'CR . CR LF': '\r.\r\n',
+  'CR LF . LF': '\r\n.\n',
+  'CR LF . CR': '\r\n.\r',
+  'CR . CR': '\r.\r',
+  'LF . CR': '\n.\r',
+  'CR LF NUL . CR LF': '\r\n\0.\r\n',
+  'CR LF . NUL CR LF': '\r\n.\0\r\n',
+  'CR NUL LF . CR LF': '\r\0\n.\r\n',
+}
+
+describe('the end of a mail', () => {
+  for (const [name, end] of Object.entries(ends)) {
+    for (const pieces of ['at once', 'byte by byte']) {
+      test(`is not ${name}, ${pieces}`, async () => {
+        const { first, second, raw } = await smuggle(end)
+        const client = await open()
+        await client.begin(reportAbout(keys, first, 'postfix-relayed').returnPath)
+        if (pieces === 'at once') client.write(raw)
+        else for (const byte of Buffer.from(raw, 'latin1')) client.write(Buffer.of(byte))
+        const reply = await client.reply()
+        assert.match(
+          reply ?? '',
+          end.includes('\0') && !/(?<!\r)\n|\r(?!\n)/.test(end) ? /^250/ : /^521 5\.5\.2/,
+        )
+        // What came behind it was not taken for commands.
+        await client.say('NOOP')
+        assert.equal((await stateOf(second)).status, 'sent')
+        client.close()
+      })
+    }
+  }
+
+  test('is CR LF . CR LF, and what follows is a mail of its own', async () => {
+    const { first, second, raw } = await smuggle('\r\n.\r\n')
+    const client = await open()
+    await client.begin(reportAbout(keys, first, 'postfix-relayed').returnPath)
+    client.write(raw)
+    for (const expected of [/^250/, /^250/, /^250/, /^354/, /^250/]) {
+      assert.match((await client.reply()) ?? '', expected)
+    }
+    assert.equal((await stateOf(first)).status, 'delivered')
+    assert.equal((await stateOf(second)).status, 'bounced')
+    client.close()
+  })
+
+  test('is not a line of one dot that was doubled on its way', async () => {
+    const mail = await makeMail(3000)
+    const { returnPath, raw } = reportAbout(keys, mail, 'postfix-relayed')
+    const client = await open()
+    await client.begin(returnPath)
+    client.write('..\r')
+    client.write('\n')
+    client.write(`${raw}\r\n..\r\nQUIT\r\n.\r\n`)
+    assert.match((await client.reply()) ?? '', /^250/)
+    assert.match((await client.say('NOOP')) ?? '', /^250/)
+    client.close()
+  })
+})
+
+describe('a command', () => {
+  test('ends in CR LF: what comes behind a lone CR, LF or NUL is not executed', async () => {
+    const mail = await makeMail(3000)
+    const { returnPath, raw } = reportAbout(keys, mail, 'postfix-unknown-user')
+    let injected = 0
+    const commands = ['EHLO a.example', 'MAIL FROM:<>', `RCPT TO:<${returnPath}>`, 'DATA']
+    for (const sign of ['\n', '\r', '\0', '\r\r\n', '\n\r']) {
+      for (let at = 0; at < commands.length - 1; at++) {
+        const client = await open()
+        for (const line of commands.slice(0, at)) await client.say(line)
+        client.write(`${commands.slice(at).join(sign)}\r\n`)
+        client.write(`${raw}\r\n.\r\n`)
+        const reply = await client.reply()
+        if (sign !== '\0') assert.match(reply ?? '', /^521/)
+        await client.say('NOOP')
+        if ((await stateOf(mail)).status !== 'sent') injected++
+        client.close()
+      }
+    }
+    assert.equal(injected, 0)
+  })
+
+  test('with such a sign in its address finds no address', async () => {
+    const mail = await makeMail(3000)
+    const { returnPath } = reportAbout(keys, mail, 'postfix-relayed')
+    for (const sign of ['\0', '\x01', '\x7f', '\t']) {
+      for (const address of [
+        `${sign}${returnPath}`,
+        returnPath.replace('@', `${sign}@`),
+        returnPath + sign,
+      ]) {
+        const client = await open()
+        await client.say('EHLO a.example')
+        await client.say('MAIL FROM:<>')
+        assert.match((await client.say(`RCPT TO:<${address}>`)) ?? '', /^5/, JSON.stringify(address))
+        client.close()
+      }
+    }
+  })
+})
+
+describe('line ends', () => {
+  const isRight = (text: string) => !/(?<!\r)\n|\r(?!\n)/.test(text)
+
+  test(`are judged alike however the text is cut`, () => {
+    const chance = new Chance(seed)
+    let wrong = 0
+    for (let n = 0; n < 20_000; n++) {
+      const text = `${Array.from({ length: chance.below(12) }, () => chance.pick(['\r\n', '\r\n', 'a', '\r', '\n'])).join('')}.`
+      const lines = new LineEnds()
+      let isCrlf = true
+      for (let at = 0; at < text.length && isCrlf; ) {
+        const size = 1 + chance.below(4)
+        isCrlf = lines.areCrlf(Buffer.from(text.slice(at, at + size)))
+        at += size
+      }
+      assert.equal(isCrlf, isRight(text), `${JSON.stringify(text)}, seed ${seed}`)
+      if (!isCrlf) wrong++
+    }
+    assert.ok(wrong > 1000 && wrong < 19_000)
+  })
+})

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { UsageError } from '../errors.ts'
+import { publicationName, publishedTables, supplyRole } from './database-kind.ts'
+
+/**
+ * How control comes to a cell: by PostgreSQL's own logical replication, one subscription in each cell's database. It is
+ * applied by a superuser of the cell's server, which row-level security does not hold up; the planes' roles cannot write
+ * the copy (database-kind.ts).
+ */
+export interface SupplyOptions {
+  cell: string
+  /** Of a superuser of the cell's server. */
+  ownerUrl: string
+  /** As which the cell's server reaches control's. */
+  sourceUrl: string
+  /** How many tables are there, of how many. */
+  onProgress: (there: number, of: number) => void
+  /** Shorter in tests. */
+  timeoutMs?: number
+}
+
+const connectTimeoutMs = 10_000
+const lookEveryMs = 100
+// Some hundred thousand projects are some hundred megabytes.
+const usualTimeoutMs = 30 * 60_000
+
+/** Sets it up, or brings one that is there up to date; ends when every table has been copied and is followed. */
+export async function supply(options: SupplyOptions): Promise<'begun' | 'refreshed'> {
+  const { cell, ownerUrl, sourceUrl } = options
+  await withClient(sourceUrl, requireSource)
+  return withClient(ownerUrl, async (client) => {
+    await requireSuperuser(client)
+    const name = `postern_${cell}`
+    const { rows } = await client.query(
+      `select from pg_catalog.pg_subscription where subname = $1
+         and subdbid = (select oid from pg_catalog.pg_database where datname = current_database())`,
+      [name],
+    )
+    const connection = pg.escapeLiteral(sourceUrl)
+    if (rows.length === 0) {
+      await requireEmptyCopy(client)
+      await client.query(
+        `create subscription ${name} connection ${connection} publication ${publicationName} with (slot_name = ${name})`,
+      )
+    } else {
+      await client.query(`alter subscription ${name} connection ${connection}`)
+      await client.query(`alter subscription ${name} refresh publication`)
+    }
+    await untilCopied(client, name, options)
+    await withClient(sourceUrl, (source) => requireSlot(source, name))
+    return rows.length === 0 ? 'begun' : 'refreshed'
+  })
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'postern cell',
+    connectionTimeoutMillis: connectTimeoutMs,
+  })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A login that row-level security holds back would copy empty tables, without a word. */
+async function requireSource(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{
+    wal_level: string
+    may: boolean
+    reads: boolean
+    published: boolean
+  }>(
+    `select current_setting('wal_level') as wal_level,
+            rolsuper or (rolreplication and rolbypassrls) as may,
+            (select bool_and(has_table_privilege(name, 'select')) from unnest($1::text[]) as name) as reads,
+            exists (select from pg_catalog.pg_publication where pubname = $2) as published
+       from pg_catalog.pg_roles where rolname = current_user`,
+    [publishedTables, publicationName],
+  )
+  const [row] = rows
+  const login = pg.escapeIdentifier(client.user ?? '')
+  if (!row?.published) throw new UsageError('Control publishes nothing yet: run `postern migrate` first.')
+  if (row.wal_level !== 'logical') {
+    throw new UsageError(
+      `Control's server has wal_level "${row.wal_level}". Set it to "logical" there, and restart it.`,
+    )
+  }
+  if (!row.may || !row.reads) {
+    throw new UsageError(
+      `The login of "source_url" may not copy control. Have a superuser of control's server run this:\n` +
+        `  create role ${supplyRole} nologin;\n  alter role ${login} replication bypassrls;\n` +
+        `  grant ${supplyRole} to ${login};\nand then \`postern migrate\`, which lets it read what is published.`,
+    )
+  }
+}
+
+async function requireSuperuser(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ rolsuper: boolean }>(
+    'select rolsuper from pg_catalog.pg_roles where rolname = current_user',
+  )
+  if (rows[0]?.rolsuper) return
+  throw new UsageError(
+    '"owner_url" of the cell must be of a superuser of its server: others cannot subscribe.',
+  )
+}
+
+async function requireEmptyCopy(client: pg.Client): Promise<void> {
+  const { rows } = await client.query('select from control.projects limit 1')
+  if (rows.length > 0)
+    throw new UsageError('The cell has projects of its own, or an old copy. Use an empty one.')
+}
+
+/** Copied once is not followed: a control that failed over, or threw away its log, knows no such slot. */
+async function requireSlot(source: pg.Client, name: string): Promise<void> {
+  for (const end = performance.now() + connectTimeoutMs; ; await sleep(lookEveryMs)) {
+    const { rows } = await source.query<{ active: boolean; wal_status: string | null }>(
+      'select active, wal_status from pg_catalog.pg_replication_slots where slot_name = $1',
+      [name],
+    )
+    const [slot] = rows
+    if (slot?.active && slot.wal_status !== 'lost') return
+    if (performance.now() < end) continue
+    throw new UsageError(
+      `The cell has a copy of control and does not follow it: ${slot ? `the slot ${name} is not in use` : `control has no slot ${name}`}. ` +
+        "The log of the cell's server says why. docs/operations/scale.md tells how a cell is joined anew.",
+    )
+  }
+}
+
+async function untilCopied(
+  client: pg.Client,
+  name: string,
+  { onProgress, timeoutMs = usualTimeoutMs }: SupplyOptions,
+): Promise<void> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    const { rows } = await client.query<{ there: number; all: number }>(
+      `select (count(*) filter (where srsubstate = 'r'))::int as there, count(*)::int as all
+         from pg_catalog.pg_subscription_rel join pg_catalog.pg_subscription on oid = srsubid where subname = $1`,
+      [name],
+    )
+    const { there, all } = rows[0] ?? { there: 0, all: 0 }
+    onProgress(there, all)
+    if (all > 0 && there === all) return
+    if (performance.now() > end) {
+      throw new UsageError(
+        `After ${timeoutMs / 1000} seconds ${there} of ${all} tables are there. The cell's server goes on copying; its log ` +
+          'says what is in the way, such as too few max_replication_slots of control.',
+      )
+    }
+    await sleep(lookEveryMs)
+  }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Type from 'typebox'
+import { createLogger } from '../telemetry/log.ts'
+import { createHttpServer } from './server.ts'
+
+const app = createHttpServer({ log: createLogger('silent'), trustedProxies: [], isHttps: false })
+const Body = Type.Object(
+  {
+    name: Type.String({ maxLength: 5 }),
+    plan: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+    level: Type.Optional(Type.Union([Type.Enum(['low', 'high'], { type: 'string' }), Type.Null()])),
+    inner: Type.Optional(Type.Object({ size: Type.Integer() }, { additionalProperties: false })),
+  },
+  { additionalProperties: false },
+)
+app.post('/', { schema: { body: Body } }, async () => ({}))
+
+const complaint = async (payload: string | Buffer | object, type = 'application/json') => {
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/',
+    headers: { 'content-type': type },
+    payload: typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
+  })
+  return `${answer.statusCode} ${answer.json().message}`
+}
+
+test('a person is told which field is wrong, and what it should be', async () => {
+  assert.equal(await complaint({}), '422 "name" is missing.')
+  assert.equal(await complaint({ name: 1 }), '422 "name" must be a string.')
+  assert.equal(await complaint({ name: 'x', plan: 'a' }), '422 "plan" must be an integer or null.')
+  assert.equal(await complaint({ name: 'x', level: 'mid' }), '422 "level" must be one of low, high or null.')
+  assert.equal(await complaint({ name: 'x', nmae: 1 }), '422 "nmae" is not a field of this request.')
+  assert.equal(
+    await complaint({ name: 'x', inner: { size: 1, z: 2 } }),
+    '422 "inner.z" is not a field of this request.',
+  )
+  assert.equal(await complaint({ name: 'too long' }), '422 "name" must NOT have more than 5 characters.')
+  assert.equal(await complaint([]), '422 The body must be an object.')
+})
+
+test('an answer stays short, whatever was sent', async () => {
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`${'x'.repeat(300)}${n}`, n]))
+  assert.ok((await complaint({ name: 'x', ...many })).length < 2_000)
+})
+
+test('text that is not UTF-8 is refused, not replaced', async () => {
+  const broken = Buffer.concat([Buffer.from('{"name":"a'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
+  assert.match(await complaint(broken), /^400 The body is not UTF-8/)
+  assert.match(await complaint('{"name":"x"}', 'application/json; charset=iso-8859-1'), /^415 .*UTF-8/)
+  assert.equal(await complaint('{"name":"x"}', 'application/json; charset=UTF-8'), '200 undefined')
+})

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { Resolver as NodeResolver } from 'node:dns/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { describe, test } from 'node:test'
+import { inspect } from 'node:util'
+import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
+import { type DnsRecord, startDns } from '../../testing/peers/dns.ts'
+import { steadyPort } from '../../testing/peers/steady-port.ts'
+import { createResolver } from './dns.ts'
+
+const zone = 'postern.test'
+const longValue = `v=DKIM1; k=rsa; p=${'Aq3'.repeat(200)}`
+const records: DnsRecord[] = [
+  { name: `long.${zone}`, type: 'TXT', value: longValue },
+  { name: `huge.${zone}`, type: 'TXT', value: 'x'.repeat(5000) },
+  { name: `several.${zone}`, type: 'TXT', value: 'v=spf1 -all' },
+  { name: `several.${zone}`, type: 'TXT', value: 'postern-verification="a\\b"' },
+  { name: `alias.${zone}`, type: 'CNAME', value: `Target.${zone}` },
+  { name: `target.${zone}`, type: 'CNAME', value: `long.${zone}` },
+  { name: `mail.${zone}`, type: 'MX', value: '20 Backup.Example.com' },
+  { name: `mail.${zone}`, type: 'MX', value: '5 mx.example.com' },
+  { name: `nothing.${zone}`, type: 'MX', value: '0 .' },
+  { name: `host.${zone}`, type: 'A', value: '192.0.2.1' },
+  { name: `both.${zone}`, type: 'A', value: '192.0.2.2' },
+  { name: `both.${zone}`, type: 'AAAA', value: '2001:db8::2' },
+  { name: `six.${zone}`, type: 'AAAA', value: '::ffff:127.0.0.1' },
+  { name: `far.${zone}`, type: 'CNAME', value: `near.${zone}` },
+  { name: `near.${zone}`, type: 'CNAME', value: `both.${zone}` },
+  { name: `txt.${zone}`, type: 'TXT', value: 'one' },
+]
+
+const dns = await startDns({ [zone]: records })
+const patient = { timeoutMs: patienceMs, tries: 2 }
+const resolver = createResolver({ servers: [dns.server], ...patient })
+const found = (...values: string[]) => ({ kind: 'found', values })
+const absent = { kind: 'absent' }
+const failed = (why: string) => ({ kind: 'failed', why })
+
+/** The answer to a look-up that must end while c-ares, left alone with the same settings, still tries. */
+async function endsBeforeCares<T>(
+  { servers, ...options }: { servers: string[]; timeout: number; tries: number },
+  lookUp: () => Promise<T>,
+): Promise<T> {
+  const alone = new NodeResolver(options)
+  alone.setServers(servers)
+  let isOver = false
+  const tried = alone.resolveTxt(`txt.${zone}`).catch(() => {
+    isOver = true
+  })
+  const answer = await lookUp()
+  assert.equal(isOver, false, 'c-ares has given up first')
+  alone.cancel()
+  await tried
+  return answer
+}
+
+describe('a look-up in the DNS', () => {
+  test('puts the chunks of a long TXT value together', async () => {
+    assert.ok(longValue.length > 510, 'three chunks')
+    assert.deepEqual(await resolver.txt(`long.${zone}`), found(longValue))
+  })
+
+  test('asks again over TCP for what does not fit into a datagram', async () => {
+    assert.deepEqual(await resolver.txt(`huge.${zone}`), found('x'.repeat(5000)))
+  })
+
+  test('gives each of several TXT values', async () => {
+    const answer = await resolver.txt(`several.${zone}`)
+    assert.ok(answer.kind === 'found')
+    assert.deepEqual(answer.values.sort(), ['postern-verification="a\\b"', 'v=spf1 -all'])
+  })
+
+  test('gives what a CNAME points to, lower-case and without a dot, and not the end of the chain', async () => {
+    assert.deepEqual(await resolver.cname(`alias.${zone}`), found(`target.${zone}`))
+    assert.deepEqual(await resolver.txt(`alias.${zone}`), found(longValue), 'TXT is looked for at the end')
+  })
+
+  test('gives MX records in order of priority', async () => {
+    assert.deepEqual(await resolver.mx(`mail.${zone}`), found('5 mx.example.com', '20 backup.example.com'))
+    assert.deepEqual(await resolver.mx(`nothing.${zone}`), found('0 .'), 'a null MX is seen as one')
+  })
+
+  test('gives the addresses of both kinds, from the end of a chain of aliases', async () => {
+    const both = found('192.0.2.2', '2001:db8::2')
+    assert.deepEqual(await resolver.addresses(`both.${zone}`), both)
+    assert.deepEqual(await resolver.addresses(`far.${zone}`), both)
+    assert.deepEqual(await resolver.addresses(`host.${zone}`), found('192.0.2.1'))
+    assert.deepEqual(await resolver.addresses(`six.${zone}`), found('::ffff:127.0.0.1'))
+    assert.deepEqual(await resolver.addresses(`txt.${zone}`), absent)
+    assert.deepEqual(await resolver.addresses(`missing.${zone}`), absent)
+  })
+
+  test('asks the DNS for addresses, and not the file of hosts', async () => {
+    assert.match(await readFile('/etc/hosts', 'utf8'), /\slocalhost/)
+    assert.deepEqual(
+      await resolver.addresses('localhost'),
+      failed('the DNS server refuses to answer (REFUSED)'),
+    )
+  })
+
+  test('tells what is not there: the name, or only that kind of record', async () => {
+    for (const kind of ['txt', 'cname', 'mx'] as const) {
+      assert.deepEqual(await resolver[kind](`missing.${zone}`), absent)
+      assert.deepEqual(await resolver[kind](`host.${zone}`), absent)
+    }
+  })
+
+  test('sees a change at once, whatever the time to live', async () => {
+    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'))
+    assert.deepEqual(await resolver.txt(`later.${zone}`), absent)
+    await dns.setZone(zone, [
+      ...records.slice(0, -1),
+      { name: `txt.${zone}`, type: 'TXT', value: 'two' },
+      { name: `later.${zone}`, type: 'TXT', value: 'here' },
+    ])
+    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('two'))
+    assert.deepEqual(await resolver.txt(`later.${zone}`), found('here'))
+    await dns.setZone(zone, records)
+    assert.deepEqual(await resolver.txt(`later.${zone}`), absent)
+  })
+
+  test('works over IPv6, and asks the next server when nobody is at the first', async () => {
+    const ipv6 = createResolver({ servers: [dns.serverIpv6], ...patient })
+    assert.deepEqual(await ipv6.txt(`long.${zone}`), found(longValue))
+    const nobody = `127.0.0.1:${await steadyPort()}`
+    const both = createResolver({ servers: [nobody, dns.server], ...patient })
+    assert.deepEqual(await both.txt(`long.${zone}`), found(longValue))
+  })
+})
+
+describe('a look-up that fails', () => {
+  test('is no absence when the server cannot tell', async () => {
+    await dns.breakZone(zone)
+    assert.deepEqual(
+      await resolver.txt(`txt.${zone}`),
+      failed('the DNS server could not find out (SERVFAIL)'),
+    )
+    await dns.setZone(zone, records)
+    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'), 'and it recovers')
+  })
+
+  test('is no absence when the server refuses, nobody listens, or the name is none', async () => {
+    const refused = failed('the DNS server refuses to answer (REFUSED)')
+    assert.deepEqual(await resolver.txt('elsewhere.example'), refused)
+    await dns.setZone('example', [{ name: 'elsewhere.example', type: 'TXT', value: 'here' }])
+    assert.deepEqual(await resolver.txt('elsewhere.example'), found('here'), 'until it has that zone')
+    const nobody = createResolver({ servers: [`127.0.0.1:${await steadyPort()}`], ...patient })
+    assert.deepEqual(await nobody.txt(`txt.${zone}`), failed('no DNS server is listening'))
+    const bad = failed('this is no name that the DNS could have')
+    assert.deepEqual(await resolver.txt(`${'a'.repeat(64)}.${zone}`), bad)
+  })
+
+  test('ends in time when the server is silent, however many tries were asked for', async () => {
+    await dns.pause()
+    try {
+      // c-ares waits 250 ms at least and then twice as long each time: left alone, it takes 3.5 s and more.
+      const silent = failed('no DNS server answered in time')
+      const one = { servers: [dns.server], tries: 4 }
+      const single = createResolver({ ...one, timeoutMs: 600 })
+      const answer = await endsBeforeCares({ ...one, timeout: 40 }, () => single.txt(`txt.${zone}`))
+      assert.deepEqual(answer, silent)
+      const two = { servers: [dns.server, dns.serverIpv6], tries: 3 }
+      const several = createResolver({ ...two, timeoutMs: 900 })
+      const other = await endsBeforeCares({ ...two, timeout: 64 }, () => several.mx(`mail.${zone}`))
+      assert.deepEqual(other, silent)
+    } finally {
+      dns.resume()
+    }
+    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'))
+  })
+
+  test('is not given up while there is time', async () => {
+    const impatient = createResolver({ servers: [dns.server], timeoutMs: 600, tries: 2 })
+    await dns.pause()
+    const answer = resolver.txt(`txt.${zone}`)
+    try {
+      // A look-up with less time ends, and the other goes on.
+      assert.deepEqual(await impatient.txt(`txt.${zone}`), failed('no DNS server answered in time'))
+    } finally {
+      dns.resume()
+    }
+    assert.deepEqual(await answer, found('one'))
+  })
+})
+
+describe('many look-ups at once', () => {
+  test('all get their answers, and leave no socket behind', async () => {
+    const openBefore = (await readdir('/proc/self/fd')).length
+    const answers = await Promise.all(Array.from({ length: 3000 }, () => resolver.txt(`txt.${zone}`)))
+    assert.equal(answers.filter(({ kind }) => kind === 'found').length, 3000)
+    await eventually(
+      'the sockets are closed',
+      async () => (await readdir('/proc/self/fd')).length < openBefore + 10,
+    )
+  })
+
+  test('all end in time when the server is silent, those that waited for a place too', async () => {
+    const bounded = createResolver({ servers: [dns.server], timeoutMs: 600, tries: 2 })
+    await dns.pause()
+    try {
+      const answers = await Promise.all(Array.from({ length: 1000 }, () => bounded.txt(`txt.${zone}`)))
+      assert.ok(answers.every(({ kind }) => kind === 'failed'))
+      // The wait for a place counts: most end without ever having had one.
+      const crowded = answers.filter(
+        ({ kind, ...rest }) => kind === 'failed' && /none ended within 600 ms/.test(inspect(rest)),
+      )
+      assert.ok(crowded.length > 500, `${crowded.length} found no place`)
+    } finally {
+      dns.resume()
+    }
+    const answer = await eventually('a place is free again', async () => {
+      const { kind, ...rest } = await bounded.txt(`txt.${zone}`)
+      return kind === 'found' && rest
+    })
+    assert.deepEqual(answer, { values: ['one'] })
+  })
+})

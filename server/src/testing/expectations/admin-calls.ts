@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { isMutation } from '../../admin/operation.ts'
+import { adminOperations } from '../../admin/routes.ts'
+import { methodOf } from '../../admin/schema.ts'
+import type { Sent } from '../harness/raw-http.ts'
+import type { Access } from './access-table.ts'
+import { spellings, type Targets, type Verdict } from './path-targets.ts'
+import { neededQuery, withQuery } from './queries.ts'
+
+/** A request to the administrative plane, and what an administrator gets for it. */
+export interface Call extends Sent {
+  about: string
+  /** There is no operation at that address. */
+  isToNowhere?: boolean
+  /** Whether it is what the operation is there for, done for good. */
+  isGood: boolean
+  status: number
+  error: string | null
+}
+
+/** Both projects must have suppressed it. */
+export const suppressedAddress = 'gone@example.net'
+
+export interface World {
+  project: { id: number }
+  otherProject: { id: number }
+  /** Makes one thing of each kind, in the project if it belongs to one; by the word before `:id`. */
+  makeOne: Record<string, (projectId: number) => Promise<number | string>>
+}
+
+const refusals = {
+  absent: { isGood: false, status: 404, error: 'not_found' },
+  malformed: { isGood: false, status: 400, error: 'invalid_parameter' },
+}
+
+type Params = Record<string, string | number>
+
+/** One route about every target: one parameter at a time, the others being what they should be. */
+export async function callsOf(
+  route: string,
+  { status, body }: Pick<Access, 'status' | 'body'>,
+  world: World,
+): Promise<Call[]> {
+  const [method = '', url = ''] = route.split(' ')
+  const { own, targets } = await targetsOf(url, world)
+  const call = (about: string, params: Params, verdict: Verdict, query = ''): Call => ({
+    about: `${route} ${about}`,
+    method,
+    path: withQuery(pathOf(url, params) + neededQuery(operationOf(method, url)), query),
+    ...bodyOf(method, url, inProject(body, params['project_id'])),
+    ...(verdict === 'found' ? { isGood: true, status, error: null } : refusals[verdict]),
+  })
+  const calls = Object.entries(targets).flatMap(([name, values]) =>
+    Object.entries(values).map(([what, [value, verdict]]) =>
+      call(`with ${name} ${what}`, { ...own, [name]: value }, verdict),
+    ),
+  )
+  const good = call('as it should be', own, 'found')
+  const preview = { ...call('as a dry run', own, 'found', '?dry_run=true'), isGood: false, status: 200 }
+  return [
+    ...calls,
+    call('with an unknown parameter', own, 'malformed', '?unknown=1'),
+    ...(method === 'GET' ? [] : [preview]),
+    ...(hasHead(route) ? [{ ...good, method: 'HEAD' }] : []),
+    good,
+  ]
+}
+
+/** Where the project is none, nothing is said of its things. */
+const inProject = (body: Access['body'], projectId: string | number | undefined): object | undefined =>
+  typeof body === 'function' ? body(typeof projectId === 'number' ? projectId : 0) : body
+
+export const pathOf = (url: string, params: Params): string =>
+  url.replaceAll(/:(\w+)/g, (_, name: string) => String(params[name]))
+
+const operationOf = (method: string, url: string) =>
+  adminOperations.find((one) => methodOf(one) === method && `/v1${one.path}` === url)
+
+/** Every read has one, but for those that would do long work for nothing. */
+export function hasHead(route: string): boolean {
+  const [method = '', url = ''] = route.split(' ')
+  const operation = operationOf(method, url)
+  return method === 'GET' && (!operation || isMutation(operation) || operation.hasHead !== false)
+}
+
+/** The operation's example with these changes, and a reason: never what a call is refused for. */
+export function bodyOf(method: string, url: string, changes?: object): Pick<Sent, 'headers' | 'body'> {
+  const operation = operationOf(method, url)
+  if (!operation || !isMutation(operation)) return {}
+  const body = { ...operation.example, ...changes, reason: 'Asked for by the customer' }
+  return { headers: json, body: JSON.stringify(body) }
+}
+
+export const json = { 'content-type': 'application/json' }
+
+/** What no operation takes, and what somebody who may call it is told. */
+export const badBodies = [
+  { headers: json, body: ' '.repeat(10 * 1024 * 1024), status: 413, error: 'body_too_large' },
+  { headers: json, body: '{"reason":', status: 400, error: 'invalid_json' },
+  { headers: { 'content-type': 'text/plain' }, body: 'x', status: 415, error: 'unsupported_media_type' },
+]
+
+/** Each route has a thing of its own, so that one can be deleted without another missing it. */
+async function targetsOf(url: string, { project, otherProject, makeOne }: World) {
+  const [, noun] = /([^/]+)\/:id/.exec(url) ?? []
+  const isNested = url.includes(':project_id')
+  const own: Params = { project_id: project.id, address: suppressedAddress }
+  const targets: Record<string, Targets> = {}
+  if (noun !== undefined) {
+    const make = makeOne[noun] ?? assert.fail(`the test cannot make one of the ${noun}`)
+    const id = await make(project.id)
+    own['id'] = id
+    targets['id'] = {
+      ...(isNested ? { "of another project's": [await make(otherProject.id), 'absent'] } : {}),
+      ...spellings(id),
+    }
+  }
+  if (isNested) {
+    const verdict = noun === undefined ? 'found' : 'absent'
+    targets['project_id'] = { "of another's": [otherProject.id, verdict], ...spellings(project.id) }
+  }
+  return { own, targets }
+}
+
+const commonMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const everyMethod = [...commonMethods, 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']
+const nowhere = [
+  '/v1/admin',
+  '/v1/admin/',
+  '/v1/admin/anything',
+  '/v1/admin/projects/1/any/thing',
+  '/v1/admin/..',
+]
+
+/** Where there is no operation: addresses that do not exist, and methods that an address does not take. */
+export function callsToNowhere(routes: readonly string[]): Call[] {
+  const known = routes
+    .filter((route) => route.includes(' /v1/admin/') && !route.startsWith('ANY'))
+    .map((route) => pathOf(route, { project_id: 1, id: 1, address: suppressedAddress }))
+  // Such as PATCH …/routing/match, where `match` is taken for an identifier, and is none.
+  const patterns = routes
+    .filter((route) => route.includes(':id'))
+    .map((route) => new RegExp(`^${route.replaceAll(/:\w+/g, '[^/]+')}$`))
+  const addresses = new Set(known.map((route) => route.replace(/^\w+ /, '')))
+  return [
+    ...nowhere.flatMap((path) => everyMethod.map((method) => `${method} ${path}`)),
+    ...[...addresses].flatMap((path) => commonMethods.map((method) => `${method} ${path}`)),
+  ]
+    .filter((route) => !known.includes(route) && !patterns.some((pattern) => pattern.test(route)))
+    .map((route) => {
+      const [method = '', path = ''] = route.split(' ')
+      return { about: `${route}, where nothing is`, isToNowhere: true, method, path, ...refusals.absent }
+    })
+}

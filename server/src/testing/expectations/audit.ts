@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import type { Static } from 'typebox'
+import type { Project } from '../../core/control/projects/wire.ts'
+import type { Answer } from '../harness/client.ts'
+import type { TestDatabase } from '../harness/database.ts'
+import { addressesBeside, withAuditAddresses } from './audit-row.ts'
+
+/** What an act is to leave in the audit. What is not mentioned is expected to be null. */
+export interface ExpectedRow {
+  operation: string
+  project_id?: number
+  resource: [type: string, id: number]
+  reason?: string
+  before?: object
+  after?: object
+  related?: { resource: string; id: number; before: object | null; after: object | null }[]
+  limit_exception?: { limit: string; value: number; count: number }
+  /** The person acted upon, whose data lies beside the row. */
+  subject?: { email: string; name: string | null }
+}
+
+/** What a database's audit holds of the requests of one administrator, found by the request id of the answer. */
+export function auditOf(database: TestDatabase, admin: { userId: number; email: string }) {
+  return {
+    /** Exactly one row, exactly this one, and no personal data in it. */
+    async assertAudited(
+      answer: Answer,
+      { resource, subject: person, ...expected }: ExpectedRow,
+    ): Promise<void> {
+      const rows = await rowsOf(database, answer)
+      assert.equal(rows.length, 1, `this request has ${rows.length} audit rows: ${answer.text}`)
+      const { kept, whole, actor, subject } = rows[0] ?? assert.fail()
+      assert.deepEqual(kept, {
+        ...nothing,
+        ...expected,
+        actor_id: admin.userId,
+        resource_type: resource[0],
+        resource_id: String(resource[1]),
+      })
+      assert.deepEqual(actor, { ...nobody, email: admin.email, ip: '127.0.0.1', user_agent: 'node' })
+      assert.deepEqual(subject, person ? { ...nobody, ...person } : null)
+      for (const text of [admin.email, '127.0.0.1', person?.email, person?.name]) {
+        if (text) assert.ok(!whole.includes(text), `"${text}" is in the chain: ${whole}`)
+      }
+    },
+
+    async assertNotAudited(answer: Answer): Promise<void> {
+      assert.deepEqual(await rowsOf(database, answer), [], answer.text)
+    },
+  }
+}
+
+/** What the audit keeps of a project: what can be set, and nothing that the mail does to it. */
+export function keptOfProject(project: Static<typeof Project>): object {
+  const { id, bounced, failed, complained, created_at, updated_at, plan, ...kept } = project
+  // The correction of the score, where the computed one is what it is for a new project.
+  return { ...kept, score_offset: project.reputation_score - 100 }
+}
+
+const nothing = {
+  project_id: null,
+  reason: null,
+  before: null,
+  after: null,
+  related: null,
+  limit_exception: null,
+}
+const nobody = { email: null, name: null, ip: null, user_agent: null }
+
+interface Found {
+  kept: object
+  /** The whole row as text, the columns that make the chain included. */
+  whole: string
+  actor: typeof nobody | null
+  subject: typeof nobody | null
+}
+
+async function rowsOf(database: TestDatabase, { headers }: Answer): Promise<Found[]> {
+  const requestId = headers.get('x-request-id') ?? assert.fail('the answer has no X-Request-Id')
+  const person = (part: 'actor' | 'subject') => `
+    (select json_build_object('email', email, 'name', name, 'ip', ip, 'user_agent', user_agent)
+       from control.audit_people where audit_id = audit.id and part = '${part}') as ${part}`
+  const rows = database.query<Found & { addresses: Record<string, string | null> }>(
+    `select ${addressesBeside} as addresses, json_build_object('operation', operation, 'actor_id', actor_id, 'project_id', project_id,
+              'resource_type', resource_type, 'resource_id', resource_id, 'reason', reason, 'before', before,
+              'after', after, 'related', related, 'limit_exception', limit_exception) as kept,
+            audit::text as whole, ${person('actor')}, ${person('subject')}
+       from control.audit where request_id = $1`,
+    [requestId],
+  )
+  return (await rows).map(({ addresses, kept, ...row }) => ({
+    ...row,
+    kept: withAuditAddresses({ ...kept, addresses }),
+  }))
+}

@@ -1,0 +1,328 @@
+import { fixtures, planConfiguration } from '../fixtures/fixtures.ts'
+import type { Client } from '../harness/client.ts'
+import type { TestDatabase } from '../harness/database.ts'
+import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
+import type { MutationRequest, Scenario } from './scenario.ts'
+
+export type { MutationRequest }
+
+export const reason = 'Asked for by the customer, ticket 4711'
+
+/**
+ * A valid request for every administrative mutation, and for each shape that the act can take: what holds for
+ * all of them is tested on all of them. Keyed by the operation's id.
+ */
+export function mutationScenarios(database: TestDatabase, admin: Client): Record<string, Scenario[]> {
+  const make = fixtures(database, admin)
+  return {
+    ...projectScenarios(make, admin),
+    ...memberScenarios(make),
+    ...domainScenarios(make),
+    ...endpointScenarios(make, database),
+    ...routeScenarios(make),
+    ...apiKeyScenarios(make, database),
+    ...mailScenarios(make, admin, database),
+    ...planScenarios(make),
+    ...userScenarios(make, database),
+  }
+}
+
+type Fixtures = ReturnType<typeof fixtures>
+type Scenarios = Record<string, Scenario[]>
+
+function projectScenarios(make: Fixtures, admin: Client): Scenarios {
+  const edit = (body: Record<string, unknown> | (() => Promise<Record<string, unknown>>)) => async () => {
+    const { id } = await make.makeProject()
+    return { path: `/projects/${id}`, body: typeof body === 'function' ? await body() : body }
+  }
+  const withOverrides = async () => {
+    const { id } = await make.makeProject()
+    await admin.patch(`/projects/${id}`, {
+      is_locked: true,
+      allow_service_mta: true,
+      admin_plan_id: (await make.makePlan()).id,
+      admin_subscription_status: 'active',
+      reason,
+    })
+    return id
+  }
+  return {
+    'projects.create': [
+      {
+        what: 'makes a project',
+        prepare: async () => ({
+          path: '/projects',
+          body: {
+            name: 'Acme',
+            user_id: (await make.makeUser()).id,
+            plan_id: (await make.makePlan()).id,
+          },
+        }),
+      },
+    ],
+    'projects.edit': [
+      { what: 'renames it', prepare: edit({ name: 'Acme & Sons' }) },
+      {
+        what: 'puts it on another plan',
+        prepare: edit(async () => ({ plan_id: (await make.makePlan()).id })),
+      },
+      { what: 'locks it', needsReason: true, prepare: edit({ is_locked: true }) },
+      {
+        what: 'unlocks it and clears every override',
+        needsReason: true,
+        prepare: async () => ({
+          path: `/projects/${await withOverrides()}`,
+          body: {
+            is_locked: false,
+            allow_service_mta: false,
+            admin_plan_id: null,
+            admin_subscription_status: null,
+          },
+        }),
+      },
+      { what: 'sets its score', needsReason: true, prepare: edit({ reputation_score: 35 }) },
+      {
+        what: 'overrides its plan',
+        needsReason: true,
+        prepare: edit(async () => ({ admin_plan_id: (await make.makePlan()).id })),
+      },
+      {
+        what: 'overrides its subscription',
+        needsReason: true,
+        prepare: edit({ admin_subscription_status: 'paused' }),
+      },
+      {
+        what: "allows it the operator's MTAs",
+        needsReason: true,
+        prepare: edit({ allow_service_mta: true, name: 'Acme' }),
+      },
+      ...transferScenarios(make),
+      {
+        what: 'changes nothing',
+        changesNothing: true,
+        prepare: async () => ({
+          path: `/projects/${await withOverrides()}`,
+          body: { is_locked: true, allow_service_mta: true, admin_subscription_status: 'active' },
+        }),
+      },
+    ],
+    'projects.set-billing': billingScenarios(make, admin),
+  }
+}
+
+function transferScenarios(make: Fixtures): Scenario[] {
+  return [
+    {
+      what: 'transfers it to a stranger',
+      needsReason: true,
+      prepare: async () => ({
+        path: `/projects/${(await make.makeProject()).id}`,
+        body: { user_id: (await make.makeUser()).id },
+      }),
+    },
+    {
+      what: 'transfers it to a member',
+      needsReason: true,
+      async prepare() {
+        const project = await make.makeProject()
+        const user = await make.makeUser()
+        await make.makeMember(project.id, { email: user.email })
+        return { path: `/projects/${project.id}`, body: { user_id: user.id } }
+      },
+    },
+    {
+      what: 'transfers it to somebody who was invited',
+      needsReason: true,
+      async prepare() {
+        const project = await make.makeProject()
+        const { email } = await make.makeMember(project.id)
+        return { path: `/projects/${project.id}`, body: { user_id: (await make.makeUser({ email })).id } }
+      },
+    },
+  ]
+}
+
+function billingScenarios(make: Fixtures, admin: Client): Scenario[] {
+  const billed = {
+    billing_subscription_id: 'sub_9x2',
+    billing_subscription_status: 'canceled',
+    billing_product_id: 'prod_business',
+  }
+  const unbilled = {
+    billing_subscription_id: null,
+    billing_subscription_status: null,
+    billing_product_id: null,
+  }
+  const after = async (state: object, body: Record<string, unknown>) => {
+    const path = `/projects/${(await make.makeProject()).id}/billing`
+    await admin.put(path, state)
+    return { path, body }
+  }
+  return [
+    { what: 'sets the subscription', prepare: () => after(unbilled, billed) },
+    { what: 'takes the subscription away', prepare: () => after(billed, unbilled) },
+    { what: 'changes nothing', changesNothing: true, prepare: () => after(billed, billed) },
+  ]
+}
+
+function memberScenarios(make: Fixtures): Scenarios {
+  const add = async (max_users: number, email: string) => {
+    const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_users })).id })
+    return { path: `/projects/${id}/members`, body: { email, role: 'developer' } }
+  }
+  const withMember = async (email: string | undefined, body: Record<string, unknown>) => {
+    const project = await make.makeProject()
+    const member = await make.makeMember(project.id, email === undefined ? {} : { email })
+    return { path: `/projects/${project.id}/members/${member.id}`, body }
+  }
+  return {
+    'members.create': [
+      { what: 'invites an address', prepare: () => add(2, 'grace@example.net') },
+      { what: 'adds a user', prepare: async () => add(2, (await make.makeUser()).email) },
+      {
+        what: 'goes past the limit of the plan',
+        needsReason: true,
+        prepare: () => add(1, 'grace@example.net'),
+      },
+    ],
+    'members.edit': [
+      { what: 'changes the role', prepare: () => withMember(undefined, { role: 'viewer' }) },
+      {
+        what: 'changes nothing',
+        changesNothing: true,
+        prepare: () => withMember(undefined, { role: 'developer' }),
+      },
+    ],
+    'members.delete': [
+      { what: 'withdraws an invitation', needsReason: true, prepare: () => withMember(undefined, {}) },
+      {
+        what: 'removes a person',
+        needsReason: true,
+        prepare: async () => withMember((await make.makeUser()).email, {}),
+      },
+    ],
+  }
+}
+
+function domainScenarios(make: Fixtures): Scenarios {
+  const add = async (max_domains: number, mta_provider: string) => {
+    const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_domains })).id })
+    if (mta_provider === 'service') await make.allowServiceMta(id)
+    return { path: `/projects/${id}/domains`, body: { name: 'mail.example.com', mta_provider } }
+  }
+  const withDomain = async (
+    mta_provider: 'service' | 'ses',
+    below: string,
+    body: Record<string, unknown>,
+  ) => {
+    const project = await make.makeProject()
+    await make.allowServiceMta(project.id)
+    const domain = await make.makeDomain(project.id, { name: 'mail.example.com', mta_provider })
+    return { path: `/projects/${project.id}/domains/${domain.id}${below}`, body }
+  }
+  return {
+    'domains.create': [
+      { what: 'registers it with SES', prepare: () => add(1, 'ses') },
+      { what: "registers it with the operator's MTAs", prepare: () => add(1, 'service') },
+      { what: 'goes past the limit of the plan', needsReason: true, prepare: () => add(0, 'ses') },
+    ],
+    'domains.edit': [
+      { what: 'renames it', prepare: () => withDomain('ses', '', { name: 'mail.example.net' }) },
+      {
+        what: 'renames it with its address routes',
+        async prepare() {
+          const project = await make.makeProject()
+          const domain = await make.makeDomain(project.id, { name: 'mail.example.com' })
+          const at = (local: string) => ({
+            domain_id: domain.id,
+            match: 'address' as const,
+            address: `${local}@mail.example.com`,
+          })
+          await make.makeRoute(project.id, at('info'))
+          await make.makeRoute(project.id, at('sales'))
+          return {
+            path: `/projects/${project.id}/domains/${domain.id}`,
+            body: { name: 'mail.example.net', preserve_local_parts: true },
+          }
+        },
+      },
+      { what: 'changes the provider', prepare: () => withDomain('ses', '', { mta_provider: 'service' }) },
+      {
+        what: 'registers it anew as it is',
+        prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
+      },
+    ],
+    'domains.verify': [
+      { what: 'has the records looked at', prepare: () => withDomain('ses', '/verify', {}) },
+    ],
+    'domains.rotate': [
+      { what: 'makes a new key', needsReason: true, prepare: () => withDomain('service', '/rotate', {}) },
+    ],
+    'domains.delete': [
+      { what: 'removes it', needsReason: true, prepare: () => withDomain('service', '', {}) },
+    ],
+  }
+}
+
+function planScenarios(make: Fixtures): Scenarios {
+  const edit = (body: Record<string, unknown>) => async () => ({
+    path: `/plans/${(await make.makePlan()).id}`,
+    body,
+  })
+  return {
+    'plans.create': [
+      {
+        what: 'makes a plan',
+        prepare: async () => ({ path: '/plans', body: { ...planConfiguration, price: 149.5 } }),
+      },
+      {
+        what: 'makes one that is not on offer and allows nothing',
+        prepare: async () => ({
+          path: '/plans',
+          body: { ...planConfiguration, max_users: 0, max_mails_per_month: 0, is_active: false },
+        }),
+      },
+    ],
+    'plans.edit': [
+      { what: 'changes limits and price', prepare: edit({ max_domains: 0, max_users: 1, price: 0.07 }) },
+      {
+        what: 'takes a plan in use from the offer',
+        async prepare() {
+          const { plan_id } = await make.makeProject()
+          return { path: `/plans/${plan_id}`, body: { is_active: false } }
+        },
+      },
+      {
+        what: 'changes nothing',
+        changesNothing: true,
+        prepare: edit({ price: planConfiguration.price, is_active: true }),
+      },
+    ],
+  }
+}
+
+function userScenarios(make: Fixtures, database: TestDatabase): Scenarios {
+  const edit = (role: 'user' | 'admin', body: Record<string, unknown>) => async () => {
+    const { id } = await make.makeUser({ role })
+    await database.query(
+      `insert into control.sessions (user_id, token, expires_at)
+       select $1, gen_random_uuid()::text, postern.now() + interval '1 hour' from generate_series(1, 2)`,
+      [id],
+    )
+    return { path: `/users/${id}`, body }
+  }
+  return {
+    'users.edit': [
+      { what: 'makes an administrator', needsReason: true, prepare: edit('user', { role: 'admin' }) },
+      { what: 'unmakes an administrator', needsReason: true, prepare: edit('admin', { role: 'user' }) },
+      { what: 'disables somebody', needsReason: true, prepare: edit('user', { is_active: false }) },
+      { what: 'ends the sessions', needsReason: true, prepare: edit('user', { end_sessions: true }) },
+      {
+        what: 'changes nothing',
+        needsReason: true,
+        changesNothing: true,
+        prepare: edit('user', { role: 'user', is_active: true, end_sessions: false }),
+      },
+    ],
+  }
+}

@@ -1,0 +1,172 @@
+import pg from 'pg'
+import { Cells, cellIn } from '../../platform/db/cells.ts'
+import type { Part } from '../../platform/db/database-kind.ts'
+import { Database, type DatabaseOptions } from '../../platform/db/db.ts'
+import { migrate } from '../../platform/db/migrate.ts'
+import { supply } from '../../platform/db/replication.ts'
+import { cleanUp } from './cleanup.ts'
+import { isOfBoth, isOfMail, isSplit, SplitDatabase } from './split-databases.ts'
+
+/**
+ * Databases for tests: each file clones the migrated template, so files run in parallel and none sees
+ * another's rows. The application connects as it does in production, by a login that is no superuser and
+ * not the owner.
+ */
+const clusterVariable = 'POSTERN_TEST_CLUSTER'
+const cellClusterVariable = 'POSTERN_TEST_CELL_CLUSTER'
+const templateName = 'postern_template'
+const appUser = 'postern_app'
+
+export interface TestDatabase {
+  /** The application's login. */
+  url: string
+  /** The superuser's, for what only a test may do. */
+  superuserUrl: string
+  /** Where its mail is, if that is another database (testing/harness/split-databases.ts). */
+  cellUrl?: string | undefined
+  /** Runs a statement as the superuser. */
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+}
+
+/** Called once before all files (testing/harness/global-setup.ts). */
+export async function makeTemplates(clusterUrl: string, cellClusterUrl?: string): Promise<void> {
+  await makeTemplate(clusterUrl, isSplit ? 'control' : 'whole')
+  if (cellClusterUrl === undefined) return
+  process.env[cellClusterVariable] = cellClusterUrl
+  await makeTemplateIn(cellClusterUrl, 'cell')
+}
+
+/** Returns the template's address. */
+export async function makeTemplate(clusterUrl: string, part: Part = 'whole'): Promise<string> {
+  process.env[clusterVariable] = clusterUrl
+  return makeTemplateIn(clusterUrl, part)
+}
+
+async function makeTemplateIn(clusterUrl: string, part: Part): Promise<string> {
+  await onCluster(clusterUrl, async (client) => {
+    await client.query(`create role ${appUser} login noinherit`)
+    await client.query(`create database ${templateName}`)
+  })
+  const url = urlIn(clusterUrl, templateName, 'postgres')
+  await migrate({ ownerUrl: url, appUser, part, log: () => {} })
+  return url
+}
+
+/** By files: what is lost with the cluster need not be in its log. */
+const fromTemplate = `template ${templateName} strategy file_copy`
+
+/** A clone of the template, dropped when the file's tests are over. */
+export const testDatabase = (): Promise<TestDatabase> => (isSplit ? createSplit() : create(fromTemplate))
+
+/** A database without anything in it, for the tests of migration itself. */
+export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
+
+/** A busy machine may take longer than a request waits for a connection or a lock. Not for the test that waits for them. */
+export const patientTimeouts = { connectMs: 60_000, lockMs: 60_000 }
+
+/** Opens the application's pools on a test database; closed when the file's tests are over. */
+export function openDatabase(
+  { url, cellUrl }: TestDatabase,
+  { poolSize = 4, onError = () => {}, ...rest }: Partial<DatabaseOptions> = {},
+): Database {
+  const options = {
+    ...{ url, applicationName: 'postern test', poolSize, onError },
+    ...{ timeouts: patientTimeouts, ...rest },
+  }
+  const database = cellUrl === undefined ? new Database(options) : new SplitDatabase(options, cellUrl)
+  cleanUp(() => database.close())
+  return database
+}
+
+/** By the database's own clock, so that it can be compared with the times that the database writes. */
+export async function databaseNow({ query }: TestDatabase): Promise<Date> {
+  const [row] = await query<{ now: Date }>('select postern.now()')
+  if (!row) throw new Error('a select without from returned no row')
+  return row.now
+}
+
+/** Where the mail of a test database is. */
+export function openCells(database: TestDatabase, options: Partial<DatabaseOptions> = {}): Cells {
+  const opened = openDatabase(database, options)
+  return opened instanceof SplitDatabase ? opened.cells() : new Cells([cellIn(opened, { name: 'mail' })])
+}
+
+let made = 0
+
+async function create(from: string): Promise<TestDatabase> {
+  const name = `test_${process.pid}_${++made}`
+  return createIn(clusterUrlOf(clusterVariable), name, from)
+}
+
+async function createIn(clusterUrl: string, name: string, from: string): Promise<TestDatabase> {
+  await onCluster(clusterUrl, (client) => client.query(`create database ${name} ${from}`))
+  const superuserUrl = urlIn(clusterUrl, name, 'postgres')
+  const pool = new pg.Pool({ connectionString: superuserUrl, max: 2 })
+  // A connection that ends with its database is no failure of a test.
+  pool.on('error', () => {})
+  cleanUp(async () => {
+    await pool.end()
+    await onCluster(clusterUrl, (client) => client.query(`drop database ${name} with (force)`))
+  })
+  return {
+    url: urlIn(clusterUrl, name, appUser),
+    superuserUrl,
+    async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
+      return (await pool.query<Row>(text, values)).rows
+    },
+  }
+}
+
+async function createSplit(): Promise<TestDatabase> {
+  const name = `test_${process.pid}_${++made}`
+  const control = await createIn(clusterUrlOf(clusterVariable), name, fromTemplate)
+  const cell = await createIn(clusterUrlOf(cellClusterVariable), name, fromTemplate)
+  await supply({
+    ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
+    ...{ onProgress: () => {}, timeoutMs: 60_000 },
+  })
+  // Not by a connection of its own, which would go on as it began.
+  const settle = (how: string) =>
+    onCluster(clusterUrlOf(clusterVariable), (client) =>
+      client.query(`alter database ${name} set synchronous_commit = ${how}`),
+    )
+  await settle('remote_apply')
+  cleanUp(async () => {
+    await settle('off')
+    await cell.query(`drop subscription postern_${name}`)
+  })
+  // Whatever the clock is moved to, and although no worker is there to write it.
+  await control.query(`insert into control.heartbeat (at) values (now() + interval '100 years')`)
+  return {
+    ...control,
+    cellUrl: cell.url,
+    async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
+      if (isOfBoth(text)) await cell.query(text, values)
+      return isOfMail(text) ? cell.query<Row>(text, values) : control.query<Row>(text, values)
+    },
+  }
+}
+
+async function onCluster(clusterUrl: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: urlIn(clusterUrl, 'postgres', 'postgres') })
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+function clusterUrlOf(variable: string): string {
+  const cluster = process.env[variable]
+  if (!cluster)
+    throw new Error('Tests need their PostgreSQL: run them with `npm test` or `npm test -- <file>`.')
+  return cluster
+}
+
+function urlIn(clusterUrl: string, database: string, user: string): string {
+  const url = new URL(clusterUrl)
+  url.username = user
+  url.pathname = `/${database}`
+  return url.href
+}

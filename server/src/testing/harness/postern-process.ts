@@ -1,0 +1,87 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { cleanUp } from './cleanup.ts'
+import { endWithUs } from './kill-on-exit.ts'
+import { newPartLog } from './part-logs.ts'
+
+/** A `postern` of its own, as an operator runs it. */
+export interface PosternProcess {
+  /** Where it serves HTTP; empty if it does not. */
+  url: string
+  lines: string[]
+  /** At once and without a word, as a power cut does it. */
+  kill(): void
+  /** As an operator stops it. */
+  stop(): Promise<void>
+  exited: Promise<unknown>
+}
+
+/** As it was built for the whole run (scripts/run-tests.ts); without one, as it was written. */
+export const program =
+  process.env['POSTERN_TEST_PROGRAM'] ?? fileURLToPath(new URL('../../bin/postern.ts', import.meta.url))
+
+/** What a process has of the environment of the tests: nothing of which an operator would have to know. */
+export const bareEnvironment: Record<string, string> = {
+  PATH: process.env['PATH'] ?? '',
+  // Of the whole run (scripts/run-tests.ts): a process starts in a third of the time.
+  ...(process.env['NODE_COMPILE_CACHE'] && { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
+}
+
+export interface Outcome {
+  status: number
+  stdout: string
+  stderr: string
+}
+
+/** A command that does one thing and ends, well or not. */
+export const callPostern = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ status: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })
+
+/** The same, which must end well; what it printed. */
+export async function runPostern(env: Record<string, string>, ...args: string[]): Promise<string> {
+  return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout
+}
+
+/** A command that goes on, once it has logged all of these messages. */
+export async function startPostern(
+  command: string,
+  env: Record<string, string>,
+  messages: string[],
+): Promise<PosternProcess> {
+  const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  endWithUs(child)
+  cleanUp(async () => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  const lines: string[] = []
+  const log = newPartLog(`postern-${command}`)
+  const awaited = new Set(messages)
+  const url = await new Promise<string>((resolve, reject) => {
+    let served = ''
+    void exited.then(() => reject(new Error(`postern ${command} ended: ${lines.join('\n')}`)))
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line)
+      log.append(`${line}\n`)
+      const { msg, addresses } = JSON.parse(line)
+      if (msg === 'serving') served = `http://127.0.0.1:${addresses[0].port}`
+      awaited.delete(msg)
+      if (awaited.size === 0) resolve(served)
+    })
+  })
+  return { url, lines, kill: () => child.kill('SIGKILL'), stop: () => stop(child, exited), exited }
+}
+
+async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  child.kill('SIGTERM')
+  await exited
+}
+
+/** `postern all`, once it serves and works. */
+export const startPosternAll = (env: Record<string, string>): Promise<PosternProcess> =>
+  startPostern('all', env, ['serving', 'working'])

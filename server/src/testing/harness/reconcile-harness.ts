@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import type { Static } from 'typebox'
+import type { SettleDeps } from '../../core/control/domains/reconcile-identities.ts'
+import type { Domain } from '../../core/control/domains/wire.ts'
+import type { MtaProvider } from '../../providers/sending-identities.ts'
+import { fixtures } from '../fixtures/fixtures.ts'
+import { type SesPeer, startSesPeer } from '../peers/ses-peer.ts'
+import { startApi, type TestApi } from './api.ts'
+import { type Client, signedIn } from './client.ts'
+import { openCells, openDatabase, type TestDatabase, testDatabase } from './database.ts'
+
+/** An API whose SES is the peer, without a worker: a test settles when it wants to. */
+export interface Settling {
+  database: TestDatabase
+  api: TestApi
+  admin: Client
+  peer: SesPeer
+  deps: SettleDeps
+  make: ReturnType<typeof fixtures>
+  /** The same worker after so much time. Whoever connected before has the time of before. */
+  after(time: string): Promise<SettleDeps>
+}
+
+export async function startSettling(): Promise<Settling> {
+  const peer = await startSesPeer()
+  const database = await testDatabase()
+  const api = await startApi(database, { ...peer.settings, POSTERN_DATABASE_POOL_SIZE: '10' })
+  const admin = await signedIn(api)
+  const { providers, log, db, cells } = api.context
+  const deps = { db: db.admin, mailOf: cells.mailOf, providers, log }
+  const name = new URL(database.url).pathname.slice(1)
+  let passed = "'0'::interval"
+  return {
+    database,
+    api,
+    admin,
+    peer,
+    deps,
+    make: fixtures(database, admin),
+    async after(time) {
+      passed = `${passed} + '${time}'::interval`
+      const [row] = await database.query<{ offset: string }>(`select (${passed})::text as offset`)
+      await database.query(`alter database ${name} set postern.clock_offset = '${row?.offset}'`)
+      return { ...deps, db: openDatabase(database).as('admin'), mailOf: openCells(database).mailOf }
+    },
+  }
+}
+
+export interface StoredIdentity {
+  id: number
+  domain_id: number | null
+  name: string
+  provider: string
+  state: string
+  last_error: string | null
+  attempts: number
+  /** Until the next attempt, counted from the last change. */
+  wait_seconds: number | null
+  is_leased: boolean
+  is_living: boolean
+}
+
+export const identitiesOf = (database: TestDatabase, name: string): Promise<StoredIdentity[]> =>
+  database.query<StoredIdentity>(
+    `select id::int, domain_id::int, name, provider, state, last_error, attempts,
+            extract(epoch from settle_at - updated_at)::int as wait_seconds,
+            leased_until is not null as is_leased, retiring_at is null as is_living
+       from control.identities where name = $1 order by id`,
+    [name],
+  )
+
+export const deedsOf = ({ deeds }: SesPeer, name: string): string[] =>
+  deeds.filter(({ domain }) => domain === name).map(({ kind }) => kind)
+
+/** What the peer has been made to have, by the effective calls alone. */
+export const namesAt = (peer: SesPeer): string[] =>
+  [...new Set(peer.deeds.map(({ domain }) => domain))].filter((domain) => peer.has(domain)).sort()
+
+/** With a provider's answer in `dns_records`: three CNAME records with the tokens that the peer has now. */
+export function assertAliases(peer: SesPeer, { name, dns_records }: Static<typeof Domain>): void {
+  const names = dns_records.filter(({ type }) => type === 'CNAME').map((record) => record.name)
+  const expected = peer.tokens(name).map((token) => `${token}._domainkey.${name}`)
+  assert.deepEqual(names.sort(), expected.sort())
+}
+
+/** How many calls about one name were under way at the same time, at most. */
+export function watched(deps: SettleDeps): { deps: SettleDeps; most: () => number } {
+  const underWay = new Map<string, number>()
+  let most = 0
+  const watch = async <T>(name: string, call: Promise<T>): Promise<T> => {
+    const count = (underWay.get(name) ?? 0) + 1
+    underWay.set(name, count)
+    most = Math.max(most, count)
+    return call.finally(() => underWay.set(name, (underWay.get(name) ?? 0) - 1))
+  }
+  const ses = deps.providers.ses ?? assert.fail()
+  const provider: MtaProvider = {
+    name: ses.name,
+    place: ses.place,
+    register: (name) => watch(name, ses.register(name)),
+    deregister: (name) => watch(name, ses.deregister(name)),
+    look: (name) => ses.look(name),
+    close: () => ses.close(),
+  }
+  return { deps: { ...deps, providers: { ...deps.providers, ses: provider } }, most: () => most }
+}

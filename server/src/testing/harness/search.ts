@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import type { Found, Place } from '../../core/shared/bounded-scan.ts'
+
+/** Follows a search to its end, page by page, whatever their length; how many pages it took stands beside the ids. */
+export async function searchToEnd<Row extends { id: number }>(
+  search: (after: Place | undefined) => Promise<Found<Row>>,
+  limit: number,
+): Promise<{ ids: number[]; pages: number; shortPages: number }> {
+  const ids: number[] = []
+  let [pages, shortPages] = [0, 0]
+  for (let after: Place | undefined; ; ) {
+    const { rows, next } = await search(after)
+    pages++
+    ids.push(...rows.map(({ id }) => id))
+    assert.ok(rows.length <= limit, `${rows.length} rows on a page of ${limit}`)
+    if (next === null) return { ids, pages, shortPages }
+    if (rows.length < limit) shortPages++
+    assert.notDeepEqual(next, after, 'a page that does not get on')
+    after = next
+  }
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import type { Static } from 'typebox'
+import { workerDeps } from '../../context/context.ts'
+import { checkDomain } from '../../core/control/domains/check.ts'
+import { settleIdentity } from '../../core/control/domains/reconcile-identities.ts'
+import type { Domain as DomainSchema } from '../../core/control/domains/wire.ts'
+import type { WorkerDeps } from '../../worker/worker.ts'
+import { domainRows } from '../fixtures/domain-rows.ts'
+import { fixtures } from '../fixtures/fixtures.ts'
+import { type DnsRecord, startDns } from '../peers/dns.ts'
+import { startSesPeer } from '../peers/ses-peer.ts'
+import { startApi } from './api.ts'
+import { signedIn } from './client.ts'
+import { openDatabase, testDatabase } from './database.ts'
+
+export type Domain = Static<typeof DomainSchema>
+type Named = Pick<Domain, 'id' | 'project_id'>
+
+/** The world outside: a DNS in which records are published and withdrawn, and Amazon SES. */
+export async function startWorld() {
+  const dns = await startDns()
+  const ses = await startSesPeer()
+  const published = new Map<string, DnsRecord>()
+  const keyOf = ({ type, name, value }: DnsRecord) => `${type} ${name} ${value}`
+  const bringOut = () => dns.setZone('.', [...published.values()])
+
+  return {
+    dns,
+    ses,
+    settings: {
+      ...ses.settings,
+      POSTERN_DNS_SERVERS: dns.server,
+      POSTERN_MX_HOST: 'mx.postern.test',
+      POSTERN_RETURN_PATH_HOST: 'bounces.postern.test',
+    },
+    async publish(...records: DnsRecord[]): Promise<void> {
+      for (const record of records) published.set(keyOf(record), record)
+      await bringOut()
+    },
+    async withdraw(...records: DnsRecord[]): Promise<void> {
+      for (const record of records) assert.ok(published.delete(keyOf(record)), `${record.name} is not there`)
+      await bringOut()
+    },
+  }
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+/** An installation in that world, with the worker's functions to call by hand. */
+export async function startStage(world: World, environment: Record<string, string> = {}) {
+  const database = await testDatabase()
+  const api = await startApi(database, { ...world.settings, ...environment })
+  const admin = await signedIn(api)
+  const make = fixtures(database, admin)
+  const present = workerDeps(api.context)
+  const pathOf = ({ id, project_id }: Named) => `/projects/${project_id}/domains/${id}`
+
+  const show = async (domain: Named): Promise<Domain> => {
+    const { status, body, text } = await admin.get(pathOf(domain))
+    assert.equal(status, 200, text)
+    return body
+  }
+  const settle = async (domain: Named, deps: WorkerDeps = present): Promise<Domain> => {
+    await settleIdentity(deps, (await show(domain)).identity.id)
+    return show(domain)
+  }
+
+  return {
+    database,
+    api,
+    admin,
+    ...make,
+    rows: domainRows(database),
+    deps: present,
+    pathOf,
+    show,
+    settle,
+
+    /** The worker as it is a while later by the database's clock. A connection keeps the clock it began with. */
+    async later(offset: string): Promise<WorkerDeps> {
+      const name = new URL(database.url).pathname.slice(1)
+      await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
+      return { ...present, db: openDatabase(database).as('admin') }
+    },
+
+    /** A look, due or not, and what the domain is afterwards. */
+    async look(domain: Named, deps: WorkerDeps = present): Promise<Domain> {
+      await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [
+        domain.id,
+      ])
+      await checkDomain(deps, domain.project_id, domain.id)
+      return show(domain)
+    },
+
+    /** A domain that its provider has registered, and that was not looked at yet. */
+    async makeRegistered(
+      mta_provider: 'service' | 'ses',
+      name?: string,
+      projectId?: number,
+    ): Promise<Domain> {
+      const project = projectId ?? (await make.makeProject()).id
+      const domain = await make.makeDomain(project, {
+        mta_provider,
+        ...(name === undefined ? {} : { name }),
+      })
+      return settle(domain)
+    },
+
+    /** What is kept of its verification besides what is shown; times in seconds from the last look. */
+    async standing({ id }: Named): Promise<Standing> {
+      const [row] = await database.query<Standing>(
+        `select checks_failed, failing_since is not null as is_failing,
+                extract(epoch from next_check_at - last_checked_at)::float8 as next_look_seconds
+           from control.domains where id = $1`,
+        [id],
+      )
+      return row ?? assert.fail('there is no such domain')
+    },
+
+    /** Everything that went wrong so far and was only logged. */
+    errors: () => api.logLines.filter((line) => /^\{"level":"(?:error|fatal)"/.test(line)),
+  }
+}
+
+export type Stage = Awaited<ReturnType<typeof startStage>>
+
+export interface Standing {
+  checks_failed: number
+  is_failing: boolean
+  next_look_seconds: number | null
+}
+
+export const recordsOf = ({ dns_records }: Pick<Domain, 'dns_records'>, purpose: string) =>
+  dns_records.filter((record) => record.purpose === purpose)
+
+export const recordOf = (domain: Pick<Domain, 'dns_records'>, purpose: string) =>
+  recordsOf(domain, purpose)[0] ?? assert.fail(`there is no ${purpose} record`)
+
+/** What is seen of each record, by its purpose. */
+export const seen = ({ dns_records }: Pick<Domain, 'dns_records'>): Record<string, string> =>
+  Object.fromEntries(dns_records.map(({ purpose, status }) => [purpose, status]))
+
+export const needed = ({ dns_records }: Pick<Domain, 'dns_records'>) =>
+  dns_records.filter(({ purpose }) => ['ownership', 'dkim', 'return_path'].includes(purpose))

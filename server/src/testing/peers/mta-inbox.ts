@@ -1,0 +1,44 @@
+import { text } from 'node:stream/consumers'
+import { SMTPServer } from 'smtp-server'
+import { cleanUp } from '../harness/cleanup.ts'
+
+/** The operator's MTA, as far as mail to people is concerned: takes it, or does not, and shows what came. */
+export interface MtaInbox {
+  /** For POSTERN_MTA_HOSTS. */
+  url: string
+  mails: { from: string; to: string[]; text: string }[]
+  /** From now on it answers every recipient, or these alone, with this; null: it takes them. */
+  refuseWith(reply: number | null, only?: readonly string[]): void
+}
+
+export async function startMtaInbox(): Promise<MtaInbox> {
+  const mails: MtaInbox['mails'] = []
+  let refusal: number | null = null
+  let refused: readonly string[] | undefined
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    onRcptTo({ address }, _session, callback) {
+      if (refusal === null || refused?.includes(address) === false) return callback()
+      return callback(Object.assign(new Error('not here'), { responseCode: refusal }))
+    },
+    onData(stream, { envelope }, callback) {
+      text(stream).then((raw) => {
+        const from = envelope.mailFrom ? envelope.mailFrom.address : ''
+        mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), text: raw })
+        callback()
+      }, callback)
+    },
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanUp(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  const { port } = server.server.address() as { port: number }
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    mails,
+    refuseWith(reply, only) {
+      refusal = reply
+      refused = only
+    },
+  }
+}

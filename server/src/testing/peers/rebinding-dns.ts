@@ -1,0 +1,79 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { cleanUp } from '../harness/cleanup.ts'
+
+/**
+ * A DNS server that does not say the same thing twice, which Knot cannot: each answer holds for no time, and the next one
+ * may be another. That is how an address passes an examination and another one is called (DNS rebinding).
+ */
+export interface ShiftyDns {
+  /** For POSTERN_DNS_SERVERS. */
+  server: string
+  /** Questions for addresses of each kind, by name. */
+  asked: Map<string, { A: number; AAAA: number }>
+}
+
+/** `answer` is told how often the name was asked for that kind of address before. Nothing: there is none. */
+export async function startShiftyDns(
+  answer: (name: string, type: 'A' | 'AAAA', askedBefore: number) => string[],
+): Promise<ShiftyDns> {
+  const asked: ShiftyDns['asked'] = new Map()
+  const socket = createSocket('udp4')
+  socket.on('message', (query, { port, address }) => {
+    const question = readQuestion(query)
+    if (!question) return
+    const { name, type } = question
+    const counts = asked.get(name) ?? { A: 0, AAAA: 0 }
+    asked.set(name, counts)
+    socket.send(response(query, question.end, answer(name, type, counts[type]++)), port, address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  cleanUp(async () => void socket.close())
+  return { server: `127.0.0.1:${socket.address().port}`, asked }
+}
+
+const types = { A: 1, AAAA: 28 } as const
+
+/** RFC 1035 §4.1.2. One question, as resolvers ask it. */
+function readQuestion(query: Buffer): { name: string; type: 'A' | 'AAAA'; end: number } | undefined {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += 1 + length
+  }
+  const type = query.readUInt16BE(at + 1)
+  if (type !== types.A && type !== types.AAAA) return undefined
+  return { name: labels.join('.').toLowerCase(), type: type === types.A ? 'A' : 'AAAA', end: at + 5 }
+}
+
+function response(query: Buffer, questionEnd: number, addresses: readonly string[]): Buffer {
+  const head = Buffer.alloc(12)
+  query.copy(head, 0, 0, 2)
+  // An authoritative answer (RFC 1035 §4.1.1), to one question.
+  head.writeUInt16BE(0x8580, 2)
+  head.writeUInt16BE(1, 4)
+  head.writeUInt16BE(addresses.length, 6)
+  return Buffer.concat([head, query.subarray(12, questionEnd), ...addresses.map(record)])
+}
+
+function record(address: string): Buffer {
+  const data = address.includes(':') ? ipv6Octets(address) : Buffer.from(address.split('.').map(Number))
+  const head = Buffer.alloc(12)
+  // A pointer to the question's name, the type, IN, a time to live of 0, and how much follows.
+  head.writeUInt16BE(0xc00c, 0)
+  head.writeUInt16BE(data.length === 4 ? types.A : types.AAAA, 2)
+  head.writeUInt16BE(1, 4)
+  head.writeUInt16BE(data.length, 10)
+  return Buffer.concat([head, data])
+}
+
+/** Of an address that ends in no IPv4. */
+function ipv6Octets(address: string): Buffer {
+  const [front = '', back] = address.split('::')
+  const groups = (part: string) => part.split(':').filter((group) => group !== '')
+  const [before, after] = [groups(front), groups(back ?? '')]
+  const all = [...before, ...Array(8 - before.length - after.length).fill('0'), ...after]
+  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex')
+}

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { workerDeps } from '../context/context.ts'
+import { Acceptance } from '../core/mail/messages/acceptance.ts'
+import { readDraft } from '../core/mail/messages/draft.ts'
+import { type ServiceOptions, ServiceProvider, smtpAddressOf } from '../providers/smtp-transport.ts'
+import { ampleByteLimits } from '../testing/fixtures/byte-limits.ts'
+import { fixtures } from '../testing/fixtures/fixtures.ts'
+import { startApi } from '../testing/harness/api.ts'
+import { cleanUp } from '../testing/harness/cleanup.ts'
+import { signedIn } from '../testing/harness/client.ts'
+import { testDatabase } from '../testing/harness/database.ts'
+import { eventually, patienceMs } from '../testing/harness/waiting.ts'
+import { Sink } from '../testing/peers/sink.ts'
+import { SmtpPeer } from '../testing/peers/smtp-peer.ts'
+import { Dispatcher } from './dispatcher.ts'
+
+/** The worker's way from the queue to a real SMTP server and back. */
+const database = await testDatabase()
+const api = await startApi(database)
+const admin = await signedIn(api)
+const { makeProject, makeDomain } = fixtures(database, admin)
+const { context } = api
+const acceptance = new Acceptance(context.cells.all[0].mail, ['service'], ampleByteLimits)
+
+async function place() {
+  const { id } = await makeProject()
+  const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
+  await database.query(`update control.dkim_keys set state = 'active' where project_id = $1`, [id])
+  return { id, name }
+}
+
+type Place = Awaited<ReturnType<typeof place>>
+
+let numbered = 0
+
+async function send({ id, name }: Place, { to = [`r${++numbered}@example.net`], isTest = false } = {}) {
+  const draft = readDraft({ from: `Shop <a@${name}>`, to, subject: 'Grüße', text: 'Hello' }, Date.now())
+  const answer = await acceptance.accept({
+    sender: { projectId: id, apiKey: isTest ? { id: 1, isTest, domainId: null } : null, userId: 1 },
+    mails: [draft],
+  })
+  const [outcome] = 'outcomes' in answer ? answer.outcomes : []
+  assert.ok(outcome && 'accepted' in outcome)
+  return { id: outcome.accepted.id, to: to[0] ?? '' }
+}
+
+/** A dispatcher at work, with a provider of its own. */
+function dispatcherTo(host: string, changes: Partial<ServiceOptions> = {}): Dispatcher {
+  const service = new ServiceProvider({
+    hosts: [smtpAddressOf(new URL(host))],
+    name: 'postern.example',
+    limits: { firstRestMs: 200, longestRestMs: 400 },
+    ...changes,
+  })
+  const { dispatch, log } = workerDeps(context)
+  const dispatcher = new Dispatcher({
+    ...dispatch,
+    db: context.cells.all[0].mail,
+    log,
+    carriers: { service },
+  })
+  dispatcher.start()
+  cleanUp(async () => {
+    await dispatcher.stop()
+    service.close()
+  })
+  return dispatcher
+}
+
+async function recipient(id: string): Promise<{ status: string; reply: string | null } | undefined> {
+  const [row] = await database.query<{ status: string; reply: string | null }>(
+    'select status, reply from mail.recipients where message_id = $1',
+    [id],
+  )
+  return row
+}
+
+const isPublished = async (id: string): Promise<boolean> =>
+  (await database.query('select from mail.attempt_results where message_id = $1', [id])).length === 0
+
+/** What the provider replied, once the recipient has this status and its events are written. */
+async function settled(id: string, status: string): Promise<string | null> {
+  const row = await eventually(`the recipient of message ${id} is ${status}`, async () => {
+    const now = await recipient(id)
+    return now?.status === status && (await isPublished(id)) && now
+  }).catch(async (error: Error) => {
+    throw new Error(`${error.message}. It is: ${JSON.stringify(await recipient(id))}`)
+  })
+  return row.reply
+}
+
+const sink = await Sink.open()
+const at = await place()
+
+describe('the dispatcher', () => {
+  const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+
+  test('hands a mail over, signed, under a return path of its own', async () => {
+    const { id, to } = await send(at)
+    const delivery = await sink.next((one) => one.to.includes(to))
+    assert.match(delivery.from, new RegExp(`^bounce-[a-z2-7]{48}@bounces\\.${at.name}$`))
+    const text = delivery.raw.toString()
+    assert.match(text, new RegExp(`\r\nMessage-ID: <${id}@${at.name}>\r\n`, 'i'))
+    assert.match(text, new RegExp(`^DKIM-Signature: .*d=${at.name};`, 's'))
+    await settled(id, 'sent')
+    const [attempt] = await database.query<{ outcome: string; host: string }>(
+      'select outcome, host from mail.attempts where message_id = $1',
+      [id],
+    )
+    assert.equal(attempt?.outcome, 'sent')
+    assert.equal((await database.query('select from mail.dispatch where message_id = $1', [id])).length, 0)
+  })
+
+  test('sends each recipient a mail of its own', async () => {
+    const to = ['x1@example.net', 'x2@example.net']
+    const { id } = await send(at, { to })
+    const paths = await Promise.all(
+      to.map(async (one) => (await sink.next((delivery) => delivery.to.includes(one))).from),
+    )
+    assert.equal(new Set(paths).size, 2)
+    await settled(id, 'sent')
+  })
+
+  test('tells of a mailbox that is not there, and suppresses it', async () => {
+    sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
+    const { id } = await send(at, { to: ['nobody@example.net'] })
+    assert.match((await settled(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
+    const [row] = await database.query(
+      `select reason from mail.suppressions where project_id = $1 and address = 'nobody@example.net'`,
+      [at.id],
+    )
+    assert.deepEqual(row, { reason: 'bounce' })
+  })
+
+  test('gives up what is refused for good for another reason', async () => {
+    sink.treat('big@example.net', { at: 'data', answer: '552 5.3.4 Too large' })
+    const { id } = await send(at, { to: ['big@example.net'] })
+    await settled(id, 'failed')
+  })
+
+  test('puts off what is refused for now', async () => {
+    sink.treat('later@example.net', { at: 'rcpt', answer: '451 4.3.0 Later', times: 1 })
+    const { id, to } = await send(at, { to: ['later@example.net'] })
+    await settled(id, 'deferred')
+    await database.query(`update mail.dispatch set due_at = now() where message_id = $1`, [id])
+    await sink.next((one) => one.to.includes(to))
+    await settled(id, 'sent')
+  })
+
+  test('hands over nothing of a test key, and does everything else', async () => {
+    const { id, to } = await send(at, { isTest: true })
+    await settled(id, 'delivered')
+    assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 0)
+  })
+
+  test('gives up mail whose identity has no key any more', async () => {
+    const gone = await place()
+    await database.query(`update control.identities set state = 'retired' where project_id = $1`, [gone.id])
+    const { id } = await send(gone)
+    assert.match((await settled(id, 'failed')) ?? '', /the key to sign it/)
+  })
+
+  test('stops with nothing left half done', async () => {
+    const sent = await Promise.all(Array.from({ length: 30 }, () => send(at)))
+    await sink.next((one) => sent.some(({ to }) => one.to.includes(to)))
+    await dispatcher.stop()
+    const leased = await database.query(`select from mail.dispatch where state = 'leased'`)
+    assert.equal(leased.length, 0)
+    // What it has not begun is for the next.
+    const next = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
+    for (const { id } of sent) await settled(id, 'sent')
+    for (const { to } of sent) assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 1)
+    await next.stop()
+  })
+})
+
+describe('a provider that is away', () => {
+  test('keeps its mail waiting, and gets it when it is back', async () => {
+    const peer = await SmtpPeer.start()
+    await peer.stop()
+    const dispatcher = dispatcherTo(peer.url)
+    const { id } = await send(await place())
+    await eventually('the provider was tried', async () => {
+      const tried = `select from mail.attempts where message_id = $1 and outcome = 'unreachable'`
+      return (await database.query(tried, [id])).length > 0
+    })
+    assert.equal((await recipient(id))?.status, 'queued')
+    await peer.listen()
+    await settled(id, 'sent')
+    assert.equal(peer.mails.length, 1)
+    await dispatcher.stop()
+  })
+})
+
+describe('a project whose mail takes long', () => {
+  test('leaves room for others', async () => {
+    const sink = await Sink.open()
+    const sessions = 10
+    // The worker waits for an answer for longer than the test does.
+    const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`, {
+      limits: { sessions },
+      timeouts: { silenceMs: 10 * patienceMs, mailMs: 10 * patienceMs },
+    })
+    const [slow, quick] = [await place(), await place()]
+    for (let count = 0; count < 2 * sessions; count++) {
+      const to = `slow${count}@example.net`
+      sink.treat(to, { at: 'data', answer: 'hang', times: 1 })
+      await send(slow, { to: [to] })
+    }
+    // As many as it may have, which is less than all (core/mail/dispatch/slots.ts).
+    const fourFifths = (4 * sessions) / 5
+    await eventually('the slow project has its share', () => sink.refused.length === fourFifths)
+    const { to } = await send(quick)
+    await sink.next((one) => one.to.includes(to))
+    assert.equal(sink.refused.length, fourFifths, 'all of the slow mail still waits for an answer')
+    // Whoever hangs is let go.
+    await sink.close()
+    await dispatcher.stop()
+  })
+})

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../testing/harness/database.ts'
+import { webhookStage } from '../testing/harness/webhook-harness.ts'
+
+/** One project against another, in a worker with few places. */
+const stage = await webhookStage(await testDatabase())
+const { receiver, makeProject, makeEndpoint, tell } = stage
+
+test('a project with more slow endpoints than there are places keeps no other waiting', async () => {
+  const slow = await makeProject()
+  const released = Promise.withResolvers<void>()
+  const paths: string[] = []
+  for (let n = 0; n < 24; n++) {
+    const { path } = await makeEndpoint(slow)
+    receiver.answer({ status: 204, after: released.promise }, path)
+    paths.push(path)
+  }
+  const quick = await makeEndpoint(await makeProject())
+  await tell(slow, 2)
+  stage.startWorker({ places: { proven: 8, unproven: 4 } })
+  await receiver.until(2)
+  await tell(quick.project_id, 5)
+  await receiver.until(5, quick.path)
+  const pending = paths.reduce((sum, path) => sum + receiver.pending(path), 0)
+  assert.equal(pending, receiver.got.length - 5, 'no slow endpoint has answered')
+  released.resolve()
+})

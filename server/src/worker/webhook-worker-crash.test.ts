@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testDatabase } from '../testing/harness/database.ts'
+import { bareEnvironment, startPostern } from '../testing/harness/postern-process.ts'
+import { eventually } from '../testing/harness/waiting.ts'
+import { webhookStage } from '../testing/harness/webhook-harness.ts'
+
+/** A worker as a process of its own, killed while its requests are under way. */
+const database = await testDatabase()
+const stage = await webhookStage(database)
+const { receiver, makeProject, makeEndpoint, tell } = stage
+const env = {
+  ...bareEnvironment,
+  POSTERN_DATABASE_URL: database.url,
+  POSTERN_PUBLIC_URL: 'http://localhost:8080',
+  POSTERN_AUTH_SECRETS: `1:${'test-secret-'.repeat(4)}`,
+  POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+  ...receiver.settings,
+}
+const startWorker = () => startPostern('worker', env, ['working'])
+
+test('a worker that dies leaves a lease, and after it everything arrives', async () => {
+  const endpoint = await makeEndpoint(await makeProject())
+  const first = await startWorker()
+  // Proven, so that ten are under way at once.
+  await tell(endpoint.project_id)
+  await receiver.until(1, endpoint.path)
+  await stage.untilQuiet(endpoint)
+  receiver.answer('hang', endpoint.path)
+  const ids = await tell(endpoint.project_id, 40)
+  await receiver.until(11, endpoint.path)
+  first.kill()
+  await first.exited
+  const { is_leased, lease } = await stage.queueOf(endpoint)
+  assert.ok(is_leased)
+  // The lease does not end before the test says so, however long the second worker takes to start.
+  await stage.pass(endpoint, '-1 hour')
+
+  receiver.answer({ status: 204 }, endpoint.path)
+  const second = await startWorker()
+  await sleep(1_000)
+  assert.equal((await receiver.until(11, endpoint.path)).length, 11, 'nothing is sent while the lease lives')
+  await stage.pass(endpoint, '1 hour 61 seconds')
+  const got = await receiver.until(51, endpoint.path)
+  await stage.untilQuiet(endpoint)
+  await second.stop()
+
+  const times = new Map<string, number>()
+  for (const { headers } of got) {
+    const id = String(headers['webhook-id'])
+    times.set(id, (times.get(id) ?? 0) + 1)
+  }
+  assert.ok(
+    ids.every((id) => times.has(id)),
+    'nothing is lost',
+  )
+  const twice = ids.filter((id) => times.get(id) === 2)
+  assert.equal(twice.length, 10, 'what was under way came twice, and nothing else')
+  assert.equal(await stage.waitingFor(endpoint), 0)
+  assert.ok((await stage.queueOf(endpoint)).lease > lease, 'under leases of the second worker')
+  assert.equal((await stage.attemptsOf(endpoint)).length, 41)
+})
+
+test('a worker that is told to stop finishes what is under way and gives its queues back', async () => {
+  const endpoint = await makeEndpoint(await makeProject())
+  const released = Promise.withResolvers<void>()
+  receiver.answer({ status: 204, after: released.promise }, endpoint.path)
+  const worker = await startWorker()
+  await tell(endpoint.project_id, 5)
+  await receiver.until(1, endpoint.path)
+  const stopped = worker.stop()
+  await eventually('the worker stops', () => worker.lines.some((line) => line.includes('"msg":"stopping"')))
+  released.resolve()
+  await stopped
+  const { is_leased } = await stage.queueOf(endpoint)
+  assert.ok(!is_leased)
+  const sent = receiver.got.filter(({ path }) => path === endpoint.path).length
+  assert.equal(sent, 1, 'the worker begins nothing more')
+  assert.equal((await stage.attemptsOf(endpoint)).length, sent)
+  assert.equal(await stage.waitingFor(endpoint), 5 - sent)
+})
