@@ -8,7 +8,7 @@ import {
 } from '../server/src/testing/harness/postern-process.ts'
 import { makeCertificate } from '../server/src/testing/peers/certificate.ts'
 import { type DnsRecord, startDns } from '../server/src/testing/peers/dns.ts'
-import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 import { Postfix } from '../server/src/testing/peers/postfix.ts'
 import { type SesPeer, startSesPeer } from '../server/src/testing/peers/ses-peer.ts'
 import { Sink } from '../server/src/testing/peers/sink.ts'
@@ -34,7 +34,7 @@ export interface Parts {
   database: TestDatabase
   dns: Dns
   /** What the worker hands its mail over on; as quick as can be, unless a scenario slows it down. */
-  line: BadLine
+  line: FaultyProxy
   postfix: Postfix
   sink: Sink
   ses: SesPeer
@@ -79,7 +79,7 @@ export async function openParts({ settings = {}, timeOfDay }: PartOptions): Prom
     startSnsPeer(),
   ])
   const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: intakePort })
-  const line = await BadLine.open(postfix.port)
+  const line = await FaultyProxy.open(postfix.port)
   const usual: Record<string, string> = {
     ...bareEnvironment,
     POSTERN_DATABASE_URL: database.url,

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeCertificate } from '../server/src/testing/peers/certificate.ts'
-import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 
 /** Customers' receivers: one HTTPS server, which is reached by a good line and by one that can be made worse. */
 export interface HookReceiver {
   /** Addresses begin so. The path says which endpoint it is. */
   good: string
   bad: string
-  line: BadLine
+  line: FaultyProxy
   /** Whoever comes by a path that begins so waits that long for an answer. */
   slowDown(prefix: string, ms: number): void
   /** Requests to paths with this prefix are answered after `release`. */
@@ -62,7 +62,7 @@ export async function startHookReceiver(): Promise<HookReceiver> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.address() as AddressInfo
-  const line = await BadLine.keep(port)
+  const line = await FaultyProxy.keep(port)
   return {
     good: `https://127.0.0.1:${port}`,
     bad: `https://127.0.0.1:${line.port}`,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { median, percentile, table } from '../bench/figures.ts'
 import type { Sender } from '../bench/senders.ts'
-import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 import type { Promised } from './check.ts'
 import { proveIsolation } from './isolation.ts'
 import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
@@ -36,8 +36,8 @@ const slowMs = 15_000
 const slowDomain = 'slow.test'
 
 interface Lines {
-  mta: BadLine
-  database: BadLine
+  mta: FaultyProxy
+  database: FaultyProxy
 }
 
 /** What is wrong for a while; undone by what `worsen` gives back. `isOfOne`: it concerns one project's mail alone. */
@@ -49,13 +49,13 @@ interface Phase {
   prove?(stage: Stage): Promise<string[]>
 }
 
-const onLine = (of: keyof Lines, what: string, worsen: (line: BadLine) => () => void): Phase => ({
+const onLine = (of: keyof Lines, what: string, worsen: (line: FaultyProxy) => () => void): Phase => ({
   name: `${of}: ${what}`,
   isOfOne: false,
   worsen: (lines) => worsen(lines[of]),
 })
 
-const badWays: [string, (line: BadLine) => () => void][] = [
+const badWays: [string, (line: FaultyProxy) => () => void][] = [
   ['an answer takes half a second', (line) => setting(line, { latencyMs: 500 })],
   ['resets', (line) => every(300, () => line.reset())],
   ['silence', (line) => setting(line, { isSilent: true })],
@@ -78,7 +78,7 @@ const phases: Phase[] = [
   ),
 ].filter(({ name }) => options.only === undefined || name === 'nothing' || name.includes(options.only))
 
-function setting(line: BadLine, worse: Partial<BadLine>): () => void {
+function setting(line: FaultyProxy, worse: Partial<FaultyProxy>): () => void {
   Object.assign(line, worse)
   return () =>
     Object.assign(line, { latencyMs: 0, isSilent: false, bytesPerSecond: Number.POSITIVE_INFINITY })
@@ -91,7 +91,7 @@ function every(ms: number, act: () => void): () => void {
 
 const isSlow = ({ domain }: Sender): boolean => domain.startsWith('sender1.')
 
-const open: BadLine[] = []
+const open: FaultyProxy[] = []
 try {
   await prove({
     title: `bad lines, ${phaseMs / 1000} s each`,
@@ -106,7 +106,7 @@ try {
     isCountsOnly,
     drainMs: 300_000,
     async lay({ sink }) {
-      const line = await BadLine.keep(sink.port)
+      const line = await FaultyProxy.keep(sink.port)
       open.push(line)
       return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}, smtp://127.0.0.1:${line.port}` }
     },
@@ -223,9 +223,9 @@ function now(): number {
 }
 
 /** The API, and a second worker, reach PostgreSQL on a line of ours from here on. */
-async function throughBadLine({ postern, parts, start }: Stage): Promise<BadLine> {
+async function throughBadLine({ postern, parts, start }: Stage): Promise<FaultyProxy> {
   const url = new URL(postern.databaseUrl)
-  const line = await BadLine.keep(Number(url.port))
+  const line = await FaultyProxy.keep(Number(url.port))
   open.push(line)
   url.port = String(line.port)
   const environment = { POSTERN_DATABASE_URL: url.href }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { BadLine } from '../server/src/testing/peers/faulty-proxy.ts'
+import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 import { Postfix } from '../server/src/testing/peers/postfix.ts'
 import type { Promised } from './check.ts'
 import { comebacks } from './comeback.ts'
@@ -70,7 +70,7 @@ const mishaps: Record<string, Mishap> = {
   },
 }
 
-let line: BadLine | undefined
+let line: FaultyProxy | undefined
 let postfix: Postfix | undefined
 try {
   await prove({
@@ -88,7 +88,7 @@ try {
         backoffSeconds: 5,
       })
       // So that a mail is under way for a while: a good tenth of a second.
-      line = await BadLine.keep(postfix.port)
+      line = await FaultyProxy.keep(postfix.port)
       line.bytesPerSecond = 500_000
       return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${line.port}` }
     },

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { endWithUs } from '../server/src/testing/harness/kill-on-exit.ts'
+import { killOnExit } from '../server/src/testing/harness/kill-on-exit.ts'
 import { totpCode } from '../server/src/testing/harness/totp.ts'
 import { startDevSink } from '../server/src/testing/peers/dev-sink.ts'
 import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
@@ -243,7 +243,7 @@ async function serve(env: Record<string, string>, whenReady: () => Promise<void>
     stdio: 'inherit',
     detached: true,
   })
-  endWithUs(server, { isGroup: true })
+  killOnExit(server, { isGroup: true })
   const ended = once(server, 'exit')
   try {
     await Promise.race([

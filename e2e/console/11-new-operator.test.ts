@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import type { Locator } from 'playwright-core'
 import { cleanUp } from '../../server/src/testing/harness/cleanup.ts'
 import { emptyDatabase } from '../../server/src/testing/harness/database.ts'
-import { endWithUs } from '../../server/src/testing/harness/kill-on-exit.ts'
+import { killOnExit } from '../../server/src/testing/harness/kill-on-exit.ts'
 import { bareEnvironment } from '../../server/src/testing/harness/postern-process.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 import { findings, openBrowser, picture } from './browser.ts'
@@ -37,7 +37,7 @@ const env = {
 /** What `npm run dev` has printed when it says that it is ready. */
 async function develop(): Promise<string> {
   const child = spawn(process.execPath, [script], { env, cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
-  endWithUs(child)
+  killOnExit(child)
   cleanUp(() => stop(child))
   const lines: string[] = []
   const { promise, resolve, reject } = Promise.withResolvers<void>()

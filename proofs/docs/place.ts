@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sender } from '../../scripts/demo/sender.ts'
-import { endWithUs } from '../../server/src/testing/harness/kill-on-exit.ts'
+import { killOnExit } from '../../server/src/testing/harness/kill-on-exit.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 
 /** A Postern as `npm run dev` starts it, in a folder and at a port of its own: what the pages are followed on. */
@@ -36,7 +36,7 @@ export async function openPlace(): Promise<Place> {
     env: { ...process.env, ...own, POSTERN_DATABASE_URL: '' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  endWithUs(dev)
+  killOnExit(dev)
   const ended = once(dev, 'exit')
   let said = ''
   dev.stdout.on('data', (part: Buffer) => {

@@ -22,7 +22,7 @@ import type { HttpServer } from '../platform/http/server.ts'
  *
  * In this order: 429 per address, 403 for the shape of an API key, 401, 403 for the role, 429 per user.
  */
-export interface DoorDeps {
+export interface AuthenticateDeps {
   authenticate: Authenticate
   addressLimit: RateLimit
   userLimit: RateLimit
@@ -41,7 +41,10 @@ declare module 'fastify' {
 /** A request whose body came along is not asked twice. */
 const seenForMs = 1_000
 
-export function guardDoor(plane: HttpServer, { authenticate, addressLimit, userLimit, db }: DoorDeps): void {
+export function authenticateRequests(
+  plane: HttpServer,
+  { authenticate, addressLimit, userLimit, db }: AuthenticateDeps,
+): void {
   const denials = new DenialCounter(db)
   plane.decorateRequest('user', null)
   plane.decorateRequest('userSeenAt', 0)

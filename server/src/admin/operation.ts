@@ -5,7 +5,7 @@ import type { Change } from '../core/control/audit/record.ts'
 import type { Caps, LimitException } from '../core/control/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
-import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -27,14 +27,14 @@ export interface AdminDeps {
   vault: Vault
   domains: DomainDeps
   endpoints: EndpointDeps
-  orders: OrderDeps
+  orders: EndpointCommandDeps
   caps: Caps
   /** What the audit's checkpoints are checked against. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
 
 /** `dry_run` alone needs these; where they cost a query they are functions, and only a dry run calls them. */
-export type Lines = readonly string[] | (() => Promise<readonly string[]>)
+export type Sentences = readonly string[] | (() => Promise<readonly string[]>)
 
 /** An edit that changes nothing: no version moves, no audit row is written. */
 export const unchanged = Symbol('unchanged')
@@ -53,10 +53,10 @@ export interface Audited {
 }
 
 /** What `run` must tell. None of the first three can be left out: an act without its audit row does not compile. */
-export interface Outcome<Answer> {
+export interface MutationResult<Answer> {
   audit: Audited | typeof unchanged
-  effects: Lines
-  warnings: Lines
+  effects: Sentences
+  warnings: Sentences
   answer: Answer
   /** Of the resource as it is now; null when it is gone. */
   version: number | null
@@ -80,7 +80,7 @@ export interface MutationCall<Params, Body, Target, Seen> {
   vault: Vault
   domains: KeyedDeps
   endpoints: EndpointDeps
-  orders: OrderDeps
+  orders: EndpointCommandDeps
   caps: Caps
   actorId: number
   requestId: string
@@ -132,7 +132,7 @@ export interface Mutation<
   target(tx: Tx, params: Static<TObject<Params>>, seen: NoInfer<Seen>): Promise<Target>
   run(
     call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
-  ): Promise<Outcome<Answer extends TSchema ? Static<Answer> : null>>
+  ): Promise<MutationResult<Answer extends TSchema ? Static<Answer> : null>>
 }
 
 export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailOf' | 'audit' | 'caps'> {

@@ -1,14 +1,14 @@
 import type { Actor } from '../core/control/audit/record.ts'
 import { recordAudit } from '../core/control/audit/record.ts'
 import { limitExceeded } from '../core/control/caps/caps.ts'
-import type { OfferedPair } from '../core/control/domains/dkim-key-pool.ts'
+import type { OfferedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
 import { IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { successOfKind } from '../platform/http/kinds.ts'
-import { type Answer, asAnswer } from '../platform/http/response.ts'
+import { asResponse, type HttpResponse } from '../platform/http/response.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
-import { type AdminDeps, type Audited, type Mutation, type Outcome, unchanged } from './operation.ts'
+import { type AdminDeps, type Audited, type Mutation, type MutationResult, unchanged } from './operation.ts'
 import { previewOf } from './preview.ts'
 import { reasonOf } from './reason.ts'
 import { honoursIfMatch, needsReasonAlways } from './schema.ts'
@@ -34,7 +34,7 @@ export async function perform(
   operation: Mutation,
   request: MutationRequest,
   deps: AdminDeps,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { db, vault, domains, endpoints, orders, caps } = deps
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
@@ -42,7 +42,7 @@ export async function perform(
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
   const seen = await lookAhead(operation, request, body, deps)
 
-  const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
+  const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
     const target = await operation.target(tx, params, seen)
     const before = await repeatable?.recall(tx)
@@ -66,7 +66,7 @@ export async function perform(
       reason,
     })
     if (isDryRun)
-      return asAnswer(200, await previewOf(operation.id, outcome, needsReason(operation, outcome)))
+      return asResponse(200, await previewOf(operation.id, outcome, needsReason(operation, outcome)))
 
     if (reason === null) refuseWithoutReason(outcome)
     if (outcome.audit !== unchanged) {
@@ -88,7 +88,7 @@ export async function perform(
   }
   const wanted = operation.makesDkimKey === true && { projectId: params['project_id'] as number }
   return domains.pairs.offer(wanted, (pair) =>
-    isDryRun ? db.rehearse((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
+    isDryRun ? db.dryRun((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
   )
 }
 
@@ -121,16 +121,18 @@ function idempotentRequest(
   )
 }
 
-function answerOf(operation: Mutation, outcome: Outcome<unknown>): Answer {
+function answerOf(operation: Mutation, outcome: MutationResult<unknown>): HttpResponse {
   const status = successOfKind[operation.kind]
   const tags = {
     etag: outcome.version === null ? null : etagOf(outcome.version),
     location: outcome.location ?? null,
   }
-  return operation.answer ? { ...asAnswer(status, outcome.answer), ...tags } : { status, body: null, ...tags }
+  return operation.answer
+    ? { ...asResponse(status, outcome.answer), ...tags }
+    : { status, body: null, ...tags }
 }
 
-function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: Outcome<unknown>): boolean {
+function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: MutationResult<unknown>): boolean {
   return (
     needsReasonAlways(operation) ||
     reasonNeededFor.length > 0 ||
@@ -140,7 +142,7 @@ function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: Outco
 
 const isExceptional = ({ limitException }: Audited): boolean => Boolean(limitException)
 
-function refuseWithoutReason({ audit, reasonNeededFor = [] }: Outcome<unknown>): void {
+function refuseWithoutReason({ audit, reasonNeededFor = [] }: MutationResult<unknown>): void {
   // First what is never done without one, whether it goes past a limit besides or not.
   if (reasonNeededFor.length > 0) throw reasonRequired(reasonNeededFor)
   if (audit !== unchanged && audit.limitException) {

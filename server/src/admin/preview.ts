@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Change } from '../core/control/audit/record.ts'
-import type { Audited, Lines, Outcome } from './operation.ts'
+import type { Audited, MutationResult, Sentences } from './operation.ts'
 import { unchanged } from './operation.ts'
 
 /** The answer of `?dry_run=true`: what the operation's own code did in a transaction that was then rolled back. */
@@ -30,7 +30,7 @@ export const Preview = Type.Object(
 
 export async function previewOf(
   operation: string,
-  outcome: Outcome<unknown>,
+  outcome: MutationResult<unknown>,
   isReasonRequired: boolean,
 ): Promise<Static<typeof Preview>> {
   return {
@@ -42,7 +42,7 @@ export async function previewOf(
   }
 }
 
-const linesOf = (lines: Lines): Promise<readonly string[]> =>
+const linesOf = (lines: Sentences): Promise<readonly string[]> =>
   typeof lines === 'function' ? lines() : Promise.resolve(lines)
 
 /** Made at random, or numbered, when the act is really done. */

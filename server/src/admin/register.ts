@@ -8,7 +8,7 @@ import {
   ordinaryBodyLimitBytes,
   requireBody,
 } from '../platform/http/request-checks.ts'
-import { sendAnswer, sendJson } from '../platform/http/response.ts'
+import { sendJson, sendResponse } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import { type AdminDeps, isMutation, type Mutation, type Query } from './operation.ts'
@@ -74,7 +74,7 @@ async function mutate(
     },
     deps,
   )
-  return sendAnswer(reply, answer)
+  return sendResponse(reply, answer)
 }
 
 async function answerQuery(

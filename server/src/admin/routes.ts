@@ -12,7 +12,7 @@ import { listAuditQuery } from './audit/list-audit.ts'
 import { listDenialsQuery } from './audit/list-denials.ts'
 import { showAudit } from './audit/show-audit.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
-import { type DoorDeps, guardDoor } from './authenticate-request.ts'
+import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
 import { createDomainOperation } from './domains/create-domain.ts'
 import { deleteDomainOperation } from './domains/delete-domain.ts'
 import { editDomainOperation } from './domains/edit-domain.ts'
@@ -145,10 +145,10 @@ export const adminOperations = [
   listDenialsQuery,
 ]
 
-export function adminRoutes(app: HttpServer, deps: AdminDeps & DoorDeps): void {
+export function adminRoutes(app: HttpServer, deps: AdminDeps & AuthenticateDeps): void {
   app.register(
     (plane, _options, done) => {
-      guardDoor(plane, deps)
+      authenticateRequests(plane, deps)
       registerOperations(plane, adminOperations, deps)
       for (const path of ['/admin', '/admin/', '/admin/*']) {
         // Said right behind the door: no body is read, good or bad, where nothing would look at it.

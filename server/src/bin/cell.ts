@@ -1,5 +1,5 @@
 import { loadConfig } from '../config/config.ts'
-import { supply } from '../platform/db/replication.ts'
+import { startReplication } from '../platform/db/replication.ts'
 import { UsageError } from '../platform/errors.ts'
 import { command, print } from './command.ts'
 import { Progress } from './progress.ts'
@@ -17,7 +17,7 @@ export const cell = command('cell', {
       )
     }
     const progress = new Progress('tables copied')
-    const done = await supply({
+    const done = await startReplication({
       cell: name,
       ownerUrl,
       sourceUrl,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checks } from '../doctor/checks.ts'
-import type { Told } from '../doctor/run-checks.ts'
-import { plantedInCells } from '../testing/fixtures/broken-installations-cells.ts'
-import { plantedInGround } from '../testing/fixtures/broken-installations-host.ts'
-import { plantedInMail } from '../testing/fixtures/broken-installations-mail.ts'
+import type { CheckResult } from '../doctor/run-checks.ts'
+import { brokenInCells } from '../testing/fixtures/broken-installations-cells.ts'
+import { brokenOnHost } from '../testing/fixtures/broken-installations-host.ts'
+import { brokenInMail } from '../testing/fixtures/broken-installations-mail.ts'
 import { startInstallation } from '../testing/harness/installation.ts'
 import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 import { diagnose } from './doctor.ts'
@@ -13,16 +13,12 @@ import { diagnose } from './doctor.ts'
 const installation = await startInstallation()
 const { env } = installation
 /** In this order: what is about rows counts on the project that was made on the way. */
-const planted = [
-  ...plantedInGround(installation),
-  ...plantedInCells(installation),
-  ...plantedInMail(installation),
-]
+const planted = [...brokenOnHost(installation), ...brokenInCells(installation), ...brokenInMail(installation)]
 
-const everything: Told[] = []
+const everything: CheckResult[] = []
 
 /** What one check finds, with another environment. */
-async function look(check: string, changes: Record<string, string> = {}): Promise<Told[]> {
+async function look(check: string, changes: Record<string, string> = {}): Promise<CheckResult[]> {
   const wanted = checks.filter(({ name }) => name === check)
   const told = (await diagnose({ ...env, ...changes }, wanted)).filter((one) => one.check === check)
   everything.push(...told)
@@ -48,7 +44,7 @@ describe('postern doctor', () => {
 
   for (const { what, check, plant, undo, env: changes = {}, level, finding, remedy } of planted) {
     test(`finds ${what}`, async () => {
-      const matches = (told: Told) => told.level === level && finding.test(told.finding)
+      const matches = (told: CheckResult) => told.level === level && finding.test(told.finding)
       await plant?.()
       const told = await look(check, changes)
       const found = told.find(matches)
@@ -66,7 +62,7 @@ describe('postern doctor', () => {
       '--json',
     )
     assert.equal(status, 1)
-    const told: Told[] = JSON.parse(stdout)
+    const told: CheckResult[] = JSON.parse(stdout)
     const failures = told.filter(({ level }) => level === 'failure')
     assert.ok(failures.every(({ check, remedy }) => check === 'configuration' && remedy !== null))
     for (const mistake of [

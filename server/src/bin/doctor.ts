@@ -2,8 +2,8 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { createContext } from '../context/context.ts'
 import { failure, ok } from '../doctor/check.ts'
 import { checks } from '../doctor/checks.ts'
-import { openGround } from '../doctor/context.ts'
-import { examine, type Told } from '../doctor/run-checks.ts'
+import { openDoctorContext } from '../doctor/context.ts'
+import { type CheckResult, runChecks } from '../doctor/run-checks.ts'
 import { type Environment, UnusableSettings } from '../platform/settings.ts'
 import { createLogger } from '../platform/telemetry/log.ts'
 import { command, endWith, print } from './command.ts'
@@ -18,7 +18,7 @@ export const doctor = command('doctor', {
 })
 
 /** The configuration first: what it says is what all other checks look at. */
-export async function diagnose(env: Environment, wanted = checks): Promise<Told[]> {
+export async function diagnose(env: Environment, wanted = checks): Promise<CheckResult[]> {
   try {
     const settings = loadConfig(env)
     const told = ok('Every setting can be read.')
@@ -43,11 +43,11 @@ const settingFault = (problem: string) =>
     'Correct it in the environment of every Postern process; docs/operations/configuration.md lists every setting.',
   )
 
-async function examineAll(settings: Config, wanted: typeof checks): Promise<Told[]> {
+async function examineAll(settings: Config, wanted: typeof checks): Promise<CheckResult[]> {
   // What fails is told by the checks.
   const context = createContext(settings, createLogger('silent'), 'postern doctor')
   const { dns, auth, db, copies } = context
-  const { ground, close } = await openGround({
+  const { ground, close } = await openDoctorContext({
     settings,
     dns,
     auth,
@@ -57,7 +57,7 @@ async function examineAll(settings: Config, wanted: typeof checks): Promise<Told
     remedyOf,
   })
   try {
-    return await examine(wanted, ground)
+    return await runChecks(wanted, ground)
   } finally {
     await close()
     await context.close()
@@ -66,8 +66,8 @@ async function examineAll(settings: Config, wanted: typeof checks): Promise<Told
 
 const marks = { ok: 'ok     ', warning: 'WARNING', failure: 'FAILURE', skipped: 'skipped' }
 
-function textOf(told: readonly Told[], all: boolean): string {
-  const count = (wanted: Told['level']) => told.filter(({ level }) => level === wanted).length
+function textOf(told: readonly CheckResult[], all: boolean): string {
+  const count = (wanted: CheckResult['level']) => told.filter(({ level }) => level === wanted).length
   const shown = told.filter(({ level }) => all || level === 'failure' || level === 'warning')
   const lines = shown.map(
     ({ level, check, finding, remedy }) =>

@@ -39,7 +39,7 @@ const wordings: [pattern: RegExp, remedy: string][] = [
   ],
 ]
 
-export function explain(error: unknown): string | undefined {
+export function errorHint(error: unknown): string | undefined {
   const root = rootOf(error)
   if (!(root instanceof Error)) return undefined
   const remedy = remedyOf(root)

@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 
 /** Files that `postern init` leaves on a machine, and what it does where one is there already. */
-export class Premises {
+export class InitFiles {
   readonly #group: number
   readonly #tell: (line: string) => void
 

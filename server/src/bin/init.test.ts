@@ -9,7 +9,7 @@ import pg from 'pg'
 import { loadConfig } from '../config/config.ts'
 import { signerKey } from '../config/values.ts'
 import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/control/audit/keys.ts'
-import type { Told } from '../doctor/run-checks.ts'
+import type { CheckResult } from '../doctor/run-checks.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import { bareEnvironment, callPostern, runPostern, startPostern } from '../testing/harness/postern-process.ts'
 import { startCluster } from '../testing/peers/postgres.ts'
@@ -120,7 +120,7 @@ describe('postern init', () => {
     await runPostern(env, 'admin', 'create', '--email', 'ada@example.com')
     await runPostern(env, 'audit', 'checkpoint')
     const { stdout } = await callPostern(env, 'doctor', '--json')
-    const told = (JSON.parse(stdout) as Told[]).filter(({ check }) =>
+    const told = (JSON.parse(stdout) as CheckResult[]).filter(({ check }) =>
       /^(configuration|database\.(login|roles|migrations)|audit\.)/.test(check),
     )
     assert.deepEqual(

@@ -7,10 +7,10 @@ import { promisify } from 'node:util'
 import { bareUrl, signerKey } from '../config/values.ts'
 import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/control/audit/keys.ts'
 import { UsageError } from '../platform/errors.ts'
-import { ownFile } from '../platform/package-files.ts'
+import { packageFile } from '../platform/package-files.ts'
 import { Wrong } from '../platform/settings.ts'
 import { command, print, say } from './command.ts'
-import { Premises } from './init-files.ts'
+import { InitFiles } from './init-files.ts'
 
 const units = [
   ...['postern', 'postern-api', 'postern-worker', 'postern-intake'],
@@ -34,7 +34,7 @@ export const init = command('init', {
     const told: string[] = []
     const tell = (line: string): void => void (given.json ? told.push(line) : say(line))
     for (const other of [users.signer, users.migrate]) await groupOf(other)
-    const premises = new Premises(await groupOf(user), tell)
+    const premises = new InitFiles(await groupOf(user), tell)
     await premises.folder(directory)
     const write = (name: string, text: string) => premises.write(path.join(directory, name), text)
     await write('auth-secrets', freshSecret())
@@ -61,7 +61,7 @@ export const init = command('init', {
 })
 
 // In the repository it lies beside the server, in the package within.
-const deploy = [ownFile('deploy'), ownFile('../deploy')].find((folder) => existsSync(folder)) ?? ''
+const deploy = [packageFile('deploy'), packageFile('../deploy')].find((folder) => existsSync(folder)) ?? ''
 
 const shipped = (...names: string[]): Promise<string> => readFile(path.join(deploy, ...names), 'utf8')
 
@@ -165,7 +165,7 @@ POSTERN_TRUSTED_PROXIES=127.0.0.1, ::1
 /** The strict way of docs/operations/database.md. A second time it changes nothing. */
 const databaseText = async ({ postern, signer, migrate }: Users): Promise<string> => `\\set ON_ERROR_STOP on
 
-${await readFile(ownFile('roles.sql'), 'utf8')}
+${await readFile(packageFile('roles.sql'), 'utf8')}
 ${loginText(postern, 'postern_admin, postern_customer, postern_mail, postern_identity')}
 ${loginText(migrate, 'postern_owner')}
 ${loginText(signer, 'postern_readonly')}

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { type Config, loadConfig } from '../config/config.ts'
-import type { Part } from '../platform/db/database-kind.ts'
+import type { DatabaseKind } from '../platform/db/database-kind.ts'
 import { migrate as migrateDatabase, type PlannedMigration, planMigrations } from '../platform/db/migrate.ts'
 import { command, endWith, say } from './command.ts'
 import { Progress } from './progress.ts'
@@ -80,7 +80,7 @@ interface Migrated {
   name: string | null
   ownerUrl: string
   url: string
-  part: Part
+  part: DatabaseKind
 }
 
 interface Planned extends Migrated {

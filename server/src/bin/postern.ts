@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { UsageError } from '../platform/errors.ts'
 import type { Command } from './command.ts'
-import { explain } from './error-hints.ts'
+import { errorHint } from './error-hints.ts'
 import { type CommandName, exits, exitText, helpOf, type Manual, manual } from './manual.ts'
 import { loadSettingsFile, splitSettingsFile } from './settings-file.ts'
 
@@ -59,7 +59,7 @@ if (name === '' || name === 'help' || isHelp(name)) {
     loadSettingsFile(settingsFile)
     await (await commands[name]()).run(args)
   } catch (error) {
-    const sentence = error instanceof UsageError ? error.message : explain(error)
+    const sentence = error instanceof UsageError ? error.message : errorHint(error)
     if (sentence === undefined) throw error
     process.stderr.write(`${sentence}\n`)
     process.exitCode = error instanceof UsageError ? exits.misused.code : exits.failed.code

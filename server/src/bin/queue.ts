@@ -3,10 +3,10 @@ import { userInfo } from 'node:os'
 import type { Context } from '../context/context.ts'
 import { recordAudit, shell } from '../core/control/audit/record.ts'
 import {
-  applyBrake,
-  type BrakeScope,
-  brakeScopes,
-  releaseBrake,
+  type HoldScope,
+  holdDispatch,
+  holdScopes,
+  releaseDispatch,
 } from '../core/control/holds/dispatch-holds.ts'
 import { holdQueue, releaseQueue } from '../core/control/holds/project-holds.ts'
 import { lockProject } from '../core/control/projects/projects.ts'
@@ -14,8 +14,8 @@ import {
   type HandedOver,
   handedOverDays,
   handedOverOf,
-  type Overview,
   overviewOf,
+  type QueueOverview,
 } from '../core/mail/dispatch/queue-overview.ts'
 import { countText } from '../core/shared/counts.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
@@ -88,7 +88,7 @@ function mailDbOf({ cells, home }: Context, projectId: number | undefined): Db {
 interface Scope {
   name: string
   projectId: number | undefined
-  brake: BrakeScope
+  brake: HoldScope
 }
 
 function scopeOf({
@@ -105,7 +105,7 @@ function scopeOf({
   }
   if (project !== undefined)
     return { name: `project ${project}`, projectId: projectOf(project), brake: 'all' }
-  const brake = all ? 'all' : brakeScopes.find((known) => known === provider && known !== 'all')
+  const brake = all ? 'all' : holdScopes.find((known) => known === provider && known !== 'all')
   if (brake === undefined) throw new UsageError(`--provider takes service or ses, not "${provider}".`)
   return { name: all ? 'all mail' : `mail that goes by ${brake}`, projectId: undefined, brake }
 }
@@ -147,7 +147,7 @@ async function move({ db }: Context, scope: Scope, isHeld: boolean, reason: stri
 }
 
 async function change(tx: Tx, { projectId, brake }: Scope, isHeld: boolean): Promise<boolean> {
-  if (projectId === undefined) return isHeld ? applyBrake(tx, brake) : releaseBrake(tx, brake)
+  if (projectId === undefined) return isHeld ? holdDispatch(tx, brake) : releaseDispatch(tx, brake)
   await lockProject(tx, projectId).catch((error: unknown) => {
     throw error instanceof PosternError && error.code === 'not_found'
       ? new UsageError(`There is no project ${projectId}.`)
@@ -164,14 +164,14 @@ const states: Record<string, string> = {
   awaiting: "wait for their provider's word",
 }
 
-const reasons: Record<Overview['lanes'][number]['waits_for'][number], string> = {
+const reasons: Record<QueueOverview['lanes'][number]['waits_for'][number], string> = {
   brake: 'held by the operator',
   lock: 'the project is locked',
   hold: 'the project is held',
   subscription: 'no subscription is in force',
 }
 
-function overviewText({ brakes, states: counts, lanes }: Overview): string {
+function overviewText({ brakes, states: counts, lanes }: QueueOverview): string {
   const held = brakes.map(
     ({ scope, held_at }) =>
       `HELD since ${held_at}: ${scope === 'all' ? 'all mail' : `mail that goes by ${scope}`}.`,

@@ -13,7 +13,7 @@ import {
   submissionDeps,
   workerDeps,
 } from '../context/context.ts'
-import { Standing } from '../core/gauges/queue-gauges.ts'
+import { QueueGauges } from '../core/gauges/queue-gauges.ts'
 import { createApi } from '../http/api.ts'
 import { requireReady } from '../http/readiness.ts'
 import { startBounces } from '../intake/bounces/bounces.ts'
@@ -26,7 +26,7 @@ import {
 } from '../intake/smtp/certificate.ts'
 import type { Listener } from '../intake/smtp/listener.ts'
 import { startSubmission } from '../intake/submission/submission.ts'
-import { requireCopy } from '../platform/db/require-replica.ts'
+import { requireReplica } from '../platform/db/require-replica.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/telemetry/log.ts'
 import { metrics, onScrape, watchProcess } from '../platform/telemetry/metrics.ts'
@@ -49,7 +49,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
   const parts: Part[] = []
   try {
     const isApart = config.cells.some(({ name, url }) => name === config.cell && url !== undefined)
-    if (isApart) await context.home?.admin.read(requireCopy)
+    if (isApart) await context.home?.admin.read(requireReplica)
     // Metrics first: what fails to listen must not leave behind what has begun to work.
     for (const startPart of [metricsPart, ...start]) parts.push(await startPart(context))
   } catch (error) {
@@ -181,7 +181,7 @@ const usableCertificate = (files: CertificateFiles) =>
 
 export async function workerPart(context: Context): Promise<Part> {
   const { config, db, home, log, carriers } = context
-  const standing = new Standing({ db: db.admin, mailDb: home?.mail, log })
+  const standing = new QueueGauges({ db: db.admin, mailDb: home?.mail, log })
   onScrape(() => standing.show())
   onScrape(() => {
     if (config.mtaHosts.length > 0)

@@ -10,7 +10,7 @@ import { publicKeyOf, signingKeyFrom, writeKeys } from '../core/control/audit/ke
 import { auditEntry, recordEach } from '../testing/fixtures/audit-entries.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import { openDatabase, testDatabase } from '../testing/harness/database.ts'
-import { endWithUs } from '../testing/harness/kill-on-exit.ts'
+import { killOnExit } from '../testing/harness/kill-on-exit.ts'
 import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 
 /**
@@ -99,7 +99,7 @@ before(async () => {
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  endWithUs(signer)
+  killOnExit(signer)
   cleanUp(async () => void signer.kill('SIGKILL'))
   for await (const line of createInterface({ input: signer.stdout ?? assert.fail() }))
     if (JSON.parse(line).msg === 'signing') break

@@ -82,10 +82,10 @@ describe('a cell whose copy of control is older than the limit', () => {
   test('looks API keys up in control, and not in the copy', async () => {
     const asked: string[] = []
     for (const [name, db] of Object.entries({ copy: cell.mail, control: api.context.db.everywhere })) {
-      const glance = db.glance.bind(db)
-      db.glance = (query) => {
+      const readOne = db.readOne.bind(db)
+      db.readOne = (query) => {
         asked.push(name)
-        return glance(query)
+        return readOne(query)
       }
     }
     const lookedUpIn = async () => {
@@ -149,12 +149,12 @@ describe('a cell whose copy of control is older than the limit', () => {
     await becomes('301 seconds', 'stale')
     const client = await open()
     const { everywhere } = api.context.db
-    const { glance } = everywhere
-    everywhere.glance = () => Promise.reject(new Error('control is away'))
+    const { readOne } = everywhere
+    everywhere.readOne = () => Promise.reject(new Error('control is away'))
     try {
       assert.match((await client.say(plainOf(sender.secret))) ?? '', /^454 4\.7\.0/)
     } finally {
-      everywhere.glance = glance
+      everywhere.readOne = readOne
     }
     await becomes('0 seconds')
   })

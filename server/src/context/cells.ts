@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts'
-import type { KeyLookUps } from '../core/control/api-keys/batched-key-lookup.ts'
+import type { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
 import type { ByteLimits } from '../core/control/caps/caps.ts'
 import { Acceptance, type Accepts } from '../core/mail/messages/acceptance.ts'
 import { type Cell, Cells, cellIn } from '../platform/db/cells.ts'
 import type { Database, UnscopedDb } from '../platform/db/db.ts'
-import { CopyAge } from '../platform/db/replica-age.ts'
+import { ReplicaAge } from '../platform/db/replica-age.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { metrics } from '../platform/telemetry/metrics.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
@@ -13,14 +13,14 @@ import type { ProviderName } from '../providers/sending-identities.ts'
  * The databases of mail, and what stops where a cell's copy of control is too old (platform/db/replica-age.ts): acceptance and
  * claims. Inbound mail, reports and webhooks go on.
  */
-export type Copies = ReadonlyMap<Cell, CopyAge>
+export type Copies = ReadonlyMap<Cell, ReplicaAge>
 
 export interface OpenCells {
   cells: Cells
   home: Cell | undefined
   /** Those that are not control's. */
   opened: Database[]
-  copies: Map<Cell, CopyAge>
+  copies: Map<Cell, ReplicaAge>
 }
 
 export function openCells(
@@ -30,14 +30,14 @@ export function openCells(
   log: Logger,
 ): OpenCells {
   const opened: Database[] = []
-  const copies = new Map<Cell, CopyAge>()
+  const copies = new Map<Cell, ReplicaAge>()
   const maxAgeSeconds = config.controlCopyMaxAgeSeconds
   const [first, ...others] = config.cells.map(({ name, shards, url }) => {
     const database = url === undefined ? control : open(url)
     const cell = cellIn(database, { name, shards })
     if (database !== control) {
       opened.push(database)
-      copies.set(cell, new CopyAge(cell.mail, { cell: name, maxAgeSeconds, log }))
+      copies.set(cell, new ReplicaAge(cell.mail, { cell: name, maxAgeSeconds, log }))
     }
     return cell
   })
@@ -55,7 +55,7 @@ export const keysIn = (
   home: Cell | undefined,
   copies: Copies,
   control: UnscopedDb,
-): ConstructorParameters<typeof KeyLookUps>[0] => {
+): ConstructorParameters<typeof BatchedKeyLookup>[0] => {
   const copy = home && copies.get(home)
   return home && copy ? async () => ((await copy.isStale()) ? control : home.mail) : (home?.mail ?? control)
 }

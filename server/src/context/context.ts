@@ -7,25 +7,25 @@ import { outsideIssuer, ownIssuer } from '../core/control/access/issuers.ts'
 import { backoffKeyOf, PasswordBackoff } from '../core/control/access/password-backoff.ts'
 import { resetKeyOf } from '../core/control/access/password-reset.ts'
 import { SignIn } from '../core/control/access/sign-in.ts'
-import { KeyLookUps } from '../core/control/api-keys/batched-key-lookup.ts'
-import { UseNotes } from '../core/control/api-keys/last-used.ts'
+import { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
+import { LastUsed } from '../core/control/api-keys/last-used.ts'
 import type { SignerPlace } from '../core/control/audit/checkpoints.ts'
-import { DkimPairs } from '../core/control/domains/dkim-key-pool.ts'
-import { Signers } from '../core/control/domains/dkim-signer-cache.ts'
+import { DkimKeyPool } from '../core/control/domains/dkim-key-pool.ts'
+import { DkimSignerCache } from '../core/control/domains/dkim-signer-cache.ts'
 import type { DomainDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
-import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import { invitationKeyOf } from '../core/control/members/invitations.ts'
 import { createSystemMail, type SystemMail } from '../core/control/notifications/system-mail.ts'
 import { forwardConfirmationKeyOf } from '../core/control/routes/confirmations.ts'
 import { Vault } from '../core/control/secrets/vault.ts'
 import { verpKeysOf } from '../core/mail/feedback/return-path.ts'
 import { srsKeysOf } from '../core/mail/feedback/srs-path.ts'
-import { Examiners } from '../core/mail/inbound/analysis-threads.ts'
+import { AnalysisThreads } from '../core/mail/inbound/analysis-threads.ts'
 import { linkKeysOf } from '../core/mail/inbound/link.ts'
 import type { Accepts } from '../core/mail/messages/acceptance.ts'
 import { BodyReader, type BodyReaderOptions } from '../customer/messages/body-reader.ts'
-import { Composers } from '../formats/composer-threads.ts'
+import { ComposerThreads } from '../formats/composer-threads.ts'
 import type { BounceDeps } from '../intake/bounces/bounces.ts'
 import type { InboundDeps } from '../intake/inbound/inbound.ts'
 import type { Certificate } from '../intake/smtp/certificate.ts'
@@ -45,11 +45,11 @@ import { createResolver, type Resolver } from '../platform/net/dns.ts'
 import { createNetGuard, type NetGuard, networksOf } from '../platform/net/net-guard.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { onScrape } from '../platform/telemetry/metrics.ts'
-import type { MtaProvider } from '../providers/sending-identities.ts'
+import type { IdentityProvider } from '../providers/sending-identities.ts'
 import { SesProvider } from '../providers/ses-identities.ts'
-import { SesCarrier } from '../providers/ses-transport.ts'
+import { SesTransport } from '../providers/ses-transport.ts'
 import { ServiceProvider, smtpAddressOf } from '../providers/smtp-transport.ts'
-import type { Carrier } from '../providers/transport.ts'
+import type { Transport } from '../providers/transport.ts'
 import type { WorkerDeps } from '../worker/worker.ts'
 import { acceptanceOf, type Copies, keysIn, mayClaimIn, openCells, showCopyAge } from './cells.ts'
 
@@ -70,13 +70,13 @@ export interface Context {
   authenticate: Authenticate
   vault: Vault
   /** `ses` where the operator offers it. */
-  providers: { service: MtaProvider & Carrier; ses: MtaProvider | undefined }
+  providers: { service: IdentityProvider & Transport; ses: IdentityProvider | undefined }
   /** By which this installation sends. */
-  carriers: { service: Carrier; ses?: Carrier }
+  carriers: { service: Transport; ses?: Transport }
   /** For the worker alone: no thread runs before the first mail. */
-  composers: Composers
+  composers: ComposerThreads
   /** For what comes in: no thread runs before the first mail. */
-  examiners: Examiners
+  examiners: AnalysisThreads
   /** For the API alone: no thread runs before the first large body. */
   bodyReader: BodyReader
   dns: Resolver
@@ -87,7 +87,7 @@ export interface Context {
   jobs: JobSender
   domains: DomainDeps
   endpoints: EndpointDeps
-  orders: OrderDeps
+  orders: EndpointCommandDeps
   sending: Sending
   /** Undefined where the operator has set no MTA, or no address to send from. */
   systemMail: SystemMail | undefined
@@ -97,9 +97,9 @@ export interface Context {
 /** What whoever takes mail from customers shares, by HTTP and by SMTP: one group commits, one limit counts. */
 interface Sending {
   acceptance: Accepts
-  keys: KeyLookUps
+  keys: BatchedKeyLookup
   keyLimit: RateLimit
-  uses: UseNotes
+  uses: LastUsed
 }
 
 /** What tests set. */
@@ -142,10 +142,10 @@ export function createContext(
   const vault = new Vault(config.masterKeys)
   const dns = createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 })
   const guard = netGuard(config, dns)
-  const composers = new Composers({ threads: config.composeThreads })
-  const examiners = new Examiners({ dns: { servers: config.dnsServers } })
+  const composers = new ComposerThreads({ threads: config.composeThreads })
+  const examiners = new AnalysisThreads({ dns: { servers: config.dnsServers } })
   const bodyReader = new BodyReader(bodyReaderOptions)
-  const pairs = new DkimPairs()
+  const pairs = new DkimKeyPool()
   const providers = {
     service: new ServiceProvider({
       hosts: config.mtaHosts.map(smtpAddressOf),
@@ -207,9 +207,9 @@ export function createContext(
     },
     sending: {
       acceptance: acceptanceOf(cells, copies, Object.keys(carriers) as (keyof typeof carriers)[], config),
-      keys: new KeyLookUps(keysIn(home, copies, db.everywhere)),
+      keys: new BatchedKeyLookup(keysIn(home, copies, db.everywhere)),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
-      uses: new UseNotes(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
+      uses: new LastUsed(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
     },
     systemMail: mails,
     async close() {
@@ -236,7 +236,12 @@ const netGuard = ({ webhookPorts, privateNetworks, webhookCa }: Config, resolver
     ...(webhookCa !== undefined && { ca: webhookCa }),
   })
 
-function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config): MtaProvider | undefined {
+function sesProvider({
+  sesRegion,
+  sesAccountId,
+  sesEndpoint,
+  publicUrl,
+}: Config): IdentityProvider | undefined {
   if (sesRegion === undefined || sesAccountId === undefined) return undefined
   return new SesProvider({
     region: sesRegion,
@@ -249,11 +254,11 @@ function sesProvider({ sesRegion, sesAccountId, sesEndpoint, publicUrl }: Config
 function sesCarrier(
   { sesRegion, sesAccountId, sesEndpoint, sesConfigurationSet }: Config,
   log: Logger,
-): SesCarrier | undefined {
+): SesTransport | undefined {
   if (sesRegion === undefined || sesAccountId === undefined || sesConfigurationSet === undefined) {
     return undefined
   }
-  return new SesCarrier({
+  return new SesTransport({
     region: sesRegion,
     accountId: sesAccountId,
     endpoint: sesEndpoint,
@@ -264,7 +269,7 @@ function sesCarrier(
 
 function systemMail(
   { systemMailFrom: from, mtaHosts: hosts }: Config,
-  service: Carrier,
+  service: Transport,
 ): SystemMail | undefined {
   return from === undefined || hosts.length === 0 ? undefined : createSystemMail(service, from)
 }
@@ -370,7 +375,7 @@ export const inboundDeps = (
   routes: home?.mail ?? db.everywhere,
   mailOf: cells.mailOf,
   examiners,
-  signers: new Signers(home?.mail ?? db.everywhere, vault),
+  signers: new DkimSignerCache(home?.mail ?? db.everywhere, vault),
   linkKeys: linkKeysOf(config.masterKeys),
   publicUrl: config.publicUrl,
   byteLimits: config,

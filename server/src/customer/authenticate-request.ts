@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { type Authenticate, apiKeyOf } from '../core/control/access/bearer.ts'
-import { recogniseApiKey } from '../core/control/api-keys/authenticate.ts'
-import type { KeyLookUps } from '../core/control/api-keys/batched-key-lookup.ts'
-import type { UseNotes } from '../core/control/api-keys/last-used.ts'
+import { authenticateApiKey } from '../core/control/api-keys/authenticate.ts'
+import type { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
+import type { LastUsed } from '../core/control/api-keys/last-used.ts'
 import { memberRole } from '../core/control/members/members.ts'
 import { missingProject } from '../core/control/projects/projects.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
@@ -24,14 +24,14 @@ import { requireScope } from './scopes.ts'
  *
  * A body may take its time to arrive: whoever was let in a while ago is looked at again before anything is done.
  */
-export interface DoorDeps {
+export interface AuthenticateDeps {
   authenticate: Authenticate
   /** Sees every project: to whose a key or a member belongs is known only afterwards. */
   everywhere: UnscopedDb
-  keys: KeyLookUps
+  keys: BatchedKeyLookup
   addressLimit: RateLimit
   callerLimits: { user: RateLimit; key: RateLimit }
-  uses: UseNotes
+  uses: LastUsed
 }
 
 /** What a route is, for the door. */
@@ -57,7 +57,7 @@ declare module 'fastify' {
 /** A request whose body came along is not asked twice. */
 const seenForMs = 1_000
 
-export function guardDoor(plane: HttpServer, deps: DoorDeps): void {
+export function authenticateRequests(plane: HttpServer, deps: AuthenticateDeps): void {
   plane.decorateRequest('customer', null)
   plane.decorateRequest('customerSeenAt', 0)
   const identify = async (request: FastifyRequest) => {
@@ -87,13 +87,13 @@ export function guardDoor(plane: HttpServer, deps: DoorDeps): void {
 
 async function callerOf(
   request: FastifyRequest,
-  { authenticate, everywhere, keys }: DoorDeps,
+  { authenticate, everywhere, keys }: AuthenticateDeps,
 ): Promise<Caller | UserCaller | Stranger> {
   const { operation, project } = request.routeOptions.config.access ?? unguarded()
   const { authorization } = request.headers
   const secret = apiKeyOf(authorization)
   if (secret !== undefined) {
-    const key = await recogniseApiKey((hash) => keys.find(hash), secret, request.ip)
+    const key = await authenticateApiKey((hash) => keys.find(hash), secret, request.ip)
     requireScope(operation, key.scopes)
     requireBinding(operation, key)
     const projectId = project === 'in path' ? projectIn(request) : key.project_id
@@ -104,7 +104,7 @@ async function callerOf(
   if (project === 'of key') throw membersElsewhere()
   const projectId = projectIn(request)
   const role =
-    projectId === undefined ? undefined : await everywhere.glance((tx) => memberRole(tx, projectId, user.id))
+    projectId === undefined ? undefined : await everywhere.readOne((tx) => memberRole(tx, projectId, user.id))
   if (projectId === undefined || role === undefined) return { kind: 'stranger', of: { user } }
   requireRole(operation, role)
   return { kind: 'member', user, role, projectId }

@@ -1,6 +1,6 @@
 import type { User } from '../core/control/access/bearer.ts'
 import type { ApiKeyRow } from '../core/control/api-keys/api-keys.ts'
-import { requireLivingKey } from '../core/control/api-keys/authenticate.ts'
+import { requireActiveKey } from '../core/control/api-keys/authenticate.ts'
 import { memberRole } from '../core/control/members/members.ts'
 import type { Role } from '../core/control/members/wire.ts'
 import { missingProject } from '../core/control/projects/projects.ts'
@@ -60,7 +60,7 @@ export const boundDomain = (caller: Caller): number | null =>
 export async function confirmed(tx: ReadTx, operation: OperationId, caller: Caller): Promise<Caller> {
   const { projectId } = caller
   if (caller.kind === 'key') {
-    const key = await requireLivingKey(tx, caller.key)
+    const key = await requireActiveKey(tx, caller.key)
     requireScope(operation, key.scopes)
     requireBinding(operation, key)
     return { ...caller, key }

@@ -124,7 +124,7 @@ async function earlyRefusal(
   if (!operation || (customer?.kind !== 'key' && customer?.kind !== 'member')) return undefined
   const key = headers['idempotency-key']
   const repeatable = typeof key === 'string' ? { actor: actorOf(customer), operation, key } : undefined
-  return cellOf(customer.projectId).mail.glance((tx) =>
+  return cellOf(customer.projectId).mail.readOne((tx) =>
     refusalBeforeBody(tx, senderOf(customer), repeatable, caps),
   )
 }

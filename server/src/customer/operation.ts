@@ -5,14 +5,14 @@ import { publishActivity } from '../core/control/activity/relay.ts'
 import type { Caps } from '../core/control/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
-import type { OrderDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { ProjectRow } from '../core/control/projects/projects.ts'
 import type { Accepts } from '../core/mail/messages/acceptance.ts'
 import type { Cell } from '../platform/db/cells.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
-import type { Answer as HttpAnswer } from '../platform/http/response.ts'
+import type { HttpResponse as HttpAnswer } from '../platform/http/response.ts'
 import type { SpanContext } from '../platform/telemetry/tracing.ts'
 import { entryOf } from './activity-entry.ts'
 import type { Caller } from './caller.ts'
@@ -27,7 +27,7 @@ import type { OperationId } from './roles.ts'
  *   customerOperation  changes something of a project, in one transaction of that project's
  *   customerQuery      reads something of a project
  *   mailOperation      changes something of a project where its mail is, in one transaction of the mail side
- *   ownOperation       is let in by the same door, and brings its own handling
+ *   customOperation       is let in by the same door, and brings its own handling
  *   userOperation      what a signed-in user does outside of every project
  *   userQuery          what a signed-in user reads across projects
  */
@@ -40,7 +40,7 @@ export interface CustomerDeps {
   acceptance: Accepts
   domains: DomainDeps
   endpoints: EndpointDeps
-  orders: OrderDeps
+  orders: EndpointCommandDeps
   caps: Caps
   /** The plan of projects that customers make themselves; undefined: they make none. */
   planId: number | undefined
@@ -72,7 +72,7 @@ interface Bodied<Body extends TProperties> {
 /** Said in place of a change: everything is as it was, so the project's activity gets no row. */
 export const unchanged = 'unchanged'
 
-export interface Outcome<Answer> {
+export interface MutationResult<Answer> {
   answer: Answer
   /** What the project's activity keeps of it, without secrets (core/control/activity). */
   activity: ActivityChange | typeof unchanged
@@ -143,7 +143,7 @@ export interface Mutation<
   ): Promise<Target>
   run(
     call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
-  ): Promise<Outcome<AnswerOf<Answer>>>
+  ): Promise<MutationResult<AnswerOf<Answer>>>
 }
 
 export interface QueryCall<Params, Query, Seen> {
@@ -182,7 +182,7 @@ export interface Query<
 }
 
 /** By the door alone: who calls was looked up a moment ago, and no transaction is open. */
-export interface OwnCall<Params, Query, Body> {
+export interface CustomCall<Params, Query, Body> {
   caller: Caller
   projectId: number
   /** As for mutations. */
@@ -202,7 +202,7 @@ export interface OwnCall<Params, Query, Body> {
   faultOf: FaultOf
 }
 
-export interface Own<
+export interface CustomOperation<
   Params extends TProperties = TProperties,
   Parameters extends TProperties = TProperties,
   Body extends TProperties = TProperties,
@@ -221,7 +221,7 @@ export interface Own<
   /** What the document shows in place of the fields that are checked. */
   documentedBody?: TProperties
   handle(
-    call: OwnCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>>,
+    call: CustomCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>>,
     deps: CustomerDeps,
   ): Promise<HttpAnswer>
 }
@@ -238,7 +238,7 @@ export interface UserMutation<Body extends TProperties = TProperties, Answer ext
     user: User
     deps: CustomerDeps
     body: Static<TObject<Body>>
-  }): Promise<Outcome<Static<Answer>> & { projectId: number }>
+  }): Promise<MutationResult<Static<Answer>> & { projectId: number }>
 }
 
 export interface UserQuery<Parameters extends TProperties = TProperties, Answer extends TSchema = TSchema>
@@ -255,7 +255,7 @@ export interface UserQuery<Parameters extends TProperties = TProperties, Answer 
 export type CustomerOperation =
   | ({ shape: 'mutation' } & Mutation)
   | ({ shape: 'query' } & Query)
-  | ({ shape: 'own' } & Own)
+  | ({ shape: 'own' } & CustomOperation)
   | ({ shape: 'user mutation' } & UserMutation)
   | ({ shape: 'user query' } & UserQuery)
 
@@ -287,13 +287,14 @@ export function customerQuery<
 }
 
 /** It says why it leaves no activity, unless it only reads: what writes in one transaction is a `mailOperation`. */
-export function ownOperation<
+export function customOperation<
   Params extends TProperties,
   Parameters extends TProperties,
   Body extends TProperties,
   Answer extends TSchema,
 >(
-  operation: Own<Params, Parameters, Body, Answer> & ({ method: 'GET' } | { leavesNoActivity: string }),
+  operation: CustomOperation<Params, Parameters, Body, Answer> &
+    ({ method: 'GET' } | { leavesNoActivity: string }),
 ): Shaped<'own'> {
   return { shape: 'own', ...operation } as unknown as Shaped<'own'>
 }
@@ -310,13 +311,15 @@ export function mailOperation<
 >({
   run,
   ...operation
-}: Omit<Own<Params, Parameters, Body, Answer>, 'handle' | 'leavesNoActivity'> & {
+}: Omit<CustomOperation<Params, Parameters, Body, Answer>, 'handle' | 'leavesNoActivity'> & {
   run(
-    call: OwnCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>> & { tx: Tx },
+    call: CustomCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>> & {
+      tx: Tx
+    },
     deps: CustomerDeps,
   ): Promise<{ answer: HttpAnswer; activity: ActivityChange | typeof unchanged }>
 }): Shaped<'own'> {
-  const own: Own<Params, Parameters, Body, Answer> = {
+  const own: CustomOperation<Params, Parameters, Body, Answer> = {
     ...operation,
     handle: (call, deps) =>
       deps.cellOf(call.projectId).mail.transaction(async (tx) => {

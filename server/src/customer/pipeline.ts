@@ -1,12 +1,12 @@
 import { recordProjectActivity, recordUserActivity } from '../core/control/activity/activity.ts'
 import { beyond, limitExceeded } from '../core/control/caps/caps.ts'
-import type { OfferedPair, WantedPair } from '../core/control/domains/dkim-key-pool.ts'
+import type { OfferedKeyPair, WantedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
 import { countDkimKeys } from '../core/control/domains/dkim-keys.ts'
 import { IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
 import { lockProject, type ProjectRow } from '../core/control/projects/projects.ts'
 import { bindToDomain, type ReadTx, type Tx } from '../platform/db/db.ts'
 import { comparesVersions, type Kind, successOfKind } from '../platform/http/kinds.ts'
-import { type Answer, asAnswer } from '../platform/http/response.ts'
+import { asResponse, type HttpResponse } from '../platform/http/response.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
 import { entryOf, type Requested } from './activity-entry.ts'
 import { actorOf, boundDomain, type Caller, confirmed, type UserCaller } from './caller.ts'
@@ -14,7 +14,7 @@ import { dkimKeysRemedy } from './limits.ts'
 import {
   type CustomerDeps,
   type Mutation,
-  type Outcome,
+  type MutationResult,
   type Query,
   type UserMutation,
   unchanged,
@@ -41,14 +41,14 @@ export async function perform(
   caller: Caller,
   request: MutationRequest,
   deps: CustomerDeps,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { params, body, ifMatch, idempotencyKey } = request
   const { projectId } = caller
   const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
   const { look } = operation
   const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
   const seen = look && (await inCell().read((mail) => look(mail, { projectId, params, body })))
-  const work = async (tx: Tx, pair: OfferedPair): Promise<Answer> => {
+  const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
     const project = await lockProject(tx, projectId)
     const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
@@ -78,7 +78,7 @@ export async function perform(
 }
 
 /** A project that has made all keys of today has none made for nothing; whoever needs one is told in its turn. */
-async function wantedPair(projectId: number, { customer, caps }: CustomerDeps): Promise<WantedPair> {
+async function wantedPair(projectId: number, { customer, caps }: CustomerDeps): Promise<WantedKeyPair> {
   const made = await customer.forProject(projectId).read((tx) => countDkimKeys(tx, projectId))
   const exception = beyond('max_dkim_keys_per_day', caps.max_dkim_keys_per_day, made + 1)
   return { projectId, refusal: exception ? limitExceeded(exception, dkimKeysRemedy) : undefined }
@@ -109,7 +109,7 @@ export function performForUser(
   caller: UserCaller,
   request: Pick<MutationRequest, 'body' | 'idempotencyKey'> & Requested,
   deps: CustomerDeps,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { body, idempotencyKey } = request
   const repeatable = repeatableAs(caller, noProject, operation.id, idempotencyKey, { body })
   return deps.customer.forUser(caller.user.id).transaction(async (tx) => {
@@ -159,10 +159,14 @@ function repeatableAs(
   return new IdempotentRequest({ actor, projectId, operation, key }, request)
 }
 
-function answerOf(kind: Kind, hasBody: boolean, { answer, version, location }: Outcome<unknown>): Answer {
+function answerOf(
+  kind: Kind,
+  hasBody: boolean,
+  { answer, version, location }: MutationResult<unknown>,
+): HttpResponse {
   const status = successOfKind[kind]
   return {
-    ...(hasBody ? asAnswer(status, answer) : { status, body: null }),
+    ...(hasBody ? asResponse(status, answer) : { status, body: null }),
     etag: version === null ? null : etagOf(version),
     location: location ?? null,
   }

@@ -9,12 +9,12 @@ import {
   refuseManyValues,
   requireBody,
 } from '../platform/http/request-checks.ts'
-import { type Answer, asAnswer, sendAnswer, sendJson } from '../platform/http/response.ts'
+import { asResponse, type HttpResponse, sendJson, sendResponse } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
-import { describeFaults } from '../platform/http/validation-messages.ts'
+import { validationMessage } from '../platform/http/validation-messages.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import { boundDomain, type Caller, type UserCaller } from './caller.ts'
-import type { CustomerDeps, CustomerOperation, Own } from './operation.ts'
+import type { CustomerDeps, CustomerOperation, CustomOperation } from './operation.ts'
 import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
 import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './schema.ts'
 
@@ -70,7 +70,7 @@ async function answer(
 ): Promise<FastifyReply> {
   switch (operation.shape) {
     case 'mutation':
-      return sendAnswer(
+      return sendResponse(
         reply,
         await perform(operation, callerOf(request), mutationOf(operation, request), deps),
       )
@@ -82,9 +82,9 @@ async function answer(
       return sendJson(reply, JSON.stringify(answer))
     }
     case 'own':
-      return sendAnswer(reply, await handleOwn(operation, request, reply, deps))
+      return sendResponse(reply, await handleOwn(operation, request, reply, deps))
     case 'user mutation':
-      return sendAnswer(
+      return sendResponse(
         reply,
         await performForUser(operation, userOf(request), mutationOf(operation, request), deps),
       )
@@ -93,17 +93,17 @@ async function answer(
       const { answer } = await deps.everywhere.read((tx) =>
         operation.run({ tx, user, query: request.query as never }),
       )
-      return sendAnswer(reply, asAnswer(200, answer))
+      return sendResponse(reply, asResponse(200, answer))
     }
   }
 }
 
 function handleOwn(
-  operation: Own,
+  operation: CustomOperation,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CustomerDeps,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const caller = callerOf(request)
   const { headers } = request
   return operation.handle(
@@ -123,7 +123,7 @@ function handleOwn(
       userAgent: headers['user-agent'] ?? null,
       faultOf(schema, value) {
         const isValid = request.compileValidationSchema(schema, 'body')
-        return isValid(value) ? undefined : describeFaults(isValid.errors ?? [])
+        return isValid(value) ? undefined : validationMessage(isValid.errors ?? [])
       },
       // Made for those who ask for it: every answer ends in a close.
       get signal() {

@@ -6,7 +6,7 @@ import { editApiKeyOperation } from './api-keys/edit-api-key.ts'
 import { listApiKeysQuery } from './api-keys/list-api-keys.ts'
 import { rotateApiKeyOperation } from './api-keys/rotate-api-key.ts'
 import { showApiKey } from './api-keys/show-api-key.ts'
-import { type DoorDeps, guardDoor } from './authenticate-request.ts'
+import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
 import { createDomainOperation } from './domains/create-domain.ts'
 import { deleteDomainOperation } from './domains/delete-domain.ts'
 import { editDomainOperation } from './domains/edit-domain.ts'
@@ -124,10 +124,10 @@ export const customerOperations: readonly CustomerOperation[] = [
   acceptInvitationOperation,
 ]
 
-export function customerRoutes(app: HttpServer, deps: CustomerDeps & DoorDeps & LargeBodyDeps): void {
+export function customerRoutes(app: HttpServer, deps: CustomerDeps & AuthenticateDeps & LargeBodyDeps): void {
   app.register(
     (plane, _options, done) => {
-      guardDoor(plane, deps)
+      authenticateRequests(plane, deps)
       shareLargeBodies(plane, deps)
       registerOperations(plane, customerOperations, deps)
       done()

@@ -3,19 +3,19 @@ import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { unsignedSeconds } from './audit.sql.ts'
 import { type Check, type Finding, failure, messageOf, ok, warning } from './check.ts'
-import { minutesText } from './duration.ts'
+import { durationText } from './duration.ts'
 
 export const auditChecks: Check[] = [
   {
     name: 'audit.checkpoints',
     needs: 'tables',
     async look({ db }) {
-      const seconds = await db.glance(unsignedSeconds)
+      const seconds = await db.readOne(unsignedSeconds)
       // Signed once a minute.
       if (seconds === null || seconds < 5 * 60) return [ok('Every row of the audit has its checkpoint.')]
       return [
         failure(
-          `Rows of the audit have waited for a checkpoint for ${minutesText(seconds)}: a cut-off end would not be noticed.`,
+          `Rows of the audit have waited for a checkpoint for ${durationText(seconds)}: a cut-off end would not be noticed.`,
           'Start `postern worker`, or look at its log for "audit checkpoint"; `postern audit checkpoint` signs at once.',
         ),
       ]

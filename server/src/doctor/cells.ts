@@ -3,9 +3,9 @@ import { findHeartbeat } from '../platform/db/replica-age.ts'
 import { findEpochMs } from './cells.sql.ts'
 import {
   type Check,
+  type DoctorContext,
   type Finding,
   failure,
-  type Ground,
   messageOf,
   ok,
   unlessFound,
@@ -19,7 +19,7 @@ export const cellChecks: Check[] = [
     needs: 'tables',
     async look(ground) {
       if (ground.cells.length === 0) return [ok(noCopies)]
-      const inControl = await ground.db.glance(findHeartbeat)
+      const inControl = await ground.db.readOne(findHeartbeat)
       if (!inControl || inControl.age_seconds > lateSeconds) {
         const since = inControl ? `for ${Math.round(inControl.age_seconds)} seconds` : 'yet'
         return [
@@ -54,11 +54,11 @@ const lateSeconds = 30
 
 async function copyFinding(
   { name, mail }: Cell,
-  { settings: { controlCopyMaxAgeSeconds: limit } }: Ground,
+  { settings: { controlCopyMaxAgeSeconds: limit } }: DoctorContext,
 ): Promise<Finding | undefined> {
   const join = `Read the log of the cell's PostgreSQL server, then run \`postern cell join --name ${name}\`.`
   try {
-    const heartbeat = await mail.glance(findHeartbeat)
+    const heartbeat = await mail.readOne(findHeartbeat)
     if (!heartbeat) return failure(`Cell "${name}" has no heartbeat of control: it sends nothing.`, join)
     const seconds = Math.round(heartbeat.age_seconds)
     const age = `The copy of control in cell "${name}" is ${seconds} seconds old`
@@ -77,13 +77,13 @@ async function copyFinding(
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
-async function clockFinding({ name, mail }: Cell, { db }: Ground): Promise<Finding | undefined> {
+async function clockFinding({ name, mail }: Cell, { db }: DoctorContext): Promise<Finding | undefined> {
   // A first connection takes time of its own.
-  const isThere = await mail.glance(findEpochMs).catch(() => undefined)
+  const isThere = await mail.readOne(findEpochMs).catch(() => undefined)
   if (isThere === undefined) return undefined
   const before = performance.now()
-  const inControl = await db.glance(findEpochMs)
-  const inCell = await mail.glance(findEpochMs)
+  const inControl = await db.readOne(findEpochMs)
+  const inCell = await mail.readOne(findEpochMs)
   const passedMs = (performance.now() - before) / 2
   const apartMs = Math.abs(inCell - inControl - passedMs)
   const finding = `The clocks of control and of cell "${name}" are ${Math.round(apartMs / 1000)} seconds apart.`

@@ -23,11 +23,11 @@ export interface Check {
   /** `login`: a connection to the database. `tables`: the planes' roles, and tables that were migrated. */
   needs?: 'login' | 'tables'
   /** Reads only. What it throws is a failure that nobody has foreseen. */
-  look(ground: Ground): Promise<Finding[]>
+  look(ground: DoctorContext): Promise<Finding[]>
 }
 
 /** What an installation stands on, as far as it could be opened (context.ts). */
-export interface Ground {
+export interface DoctorContext {
   settings: Config
   dns: Resolver
   /** As the application logs in, acting for no plane. */

@@ -5,9 +5,9 @@ import type { Cell } from '../platform/db/cells.ts'
 import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import { compareMigrations } from '../platform/db/migrate.ts'
 import type { Resolver } from '../platform/net/dns.ts'
-import { type Finding, failure, type Ground, messageOf } from './check.ts'
+import { type DoctorContext, type Finding, failure, messageOf } from './check.ts'
 
-export interface GroundDeps {
+export interface DoctorContextDeps {
   settings: Config
   dns: Resolver
   db: UnscopedDb
@@ -22,7 +22,9 @@ const connectMs = 5_000
 const queryMs = 15_000
 
 /** Opens what can be opened, and keeps in mind why the rest cannot. */
-export async function openGround(deps: GroundDeps): Promise<{ ground: Ground; close(): Promise<void> }> {
+export async function openDoctorContext(
+  deps: DoctorContextDeps,
+): Promise<{ ground: DoctorContext; close(): Promise<void> }> {
   const { settings, dns, db, cells, identity, auth } = deps
   const pool = new pg.Pool({
     connectionString: settings.databaseUrl,
@@ -36,10 +38,10 @@ export async function openGround(deps: GroundDeps): Promise<{ ground: Ground; cl
     query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
       (await pool.query<Row>(text, values)).rows,
   }
-  const missing: Ground['missing'] = {}
+  const missing: DoctorContext['missing'] = {}
   const loginFault = await faultOf(() => login.query('select 1'))
   if (loginFault) missing.login = unreachable(settings, loginFault.error, deps)
-  const tablesFault = loginFault ?? (await faultOf(() => db.glance(compareMigrations)))
+  const tablesFault = loginFault ?? (await faultOf(() => db.readOne(compareMigrations)))
   if (tablesFault) missing.tables = missing.login ?? unusable(tablesFault.error, deps)
   return { ground: { settings, dns, login, db, cells, identity, auth, missing }, close: () => pool.end() }
 }
@@ -51,13 +53,13 @@ async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown }
   )
 }
 
-const unreachable = (settings: Config, error: unknown, { remedyOf }: GroundDeps): Finding =>
+const unreachable = (settings: Config, error: unknown, { remedyOf }: DoctorContextDeps): Finding =>
   failure(
     `The database at ${placeOf(settings.databaseUrl)} cannot be used: ${messageOf(error)}.`,
     remedyOf(error) ?? 'Look at POSTERN_DATABASE_URL, at the network between, and at the log of PostgreSQL.',
   )
 
-const unusable = (error: unknown, { remedyOf }: GroundDeps): Finding =>
+const unusable = (error: unknown, { remedyOf }: DoctorContextDeps): Finding =>
   failure(
     `The tables cannot be read: ${messageOf(error)}.`,
     remedyOf(error) ?? 'Run `postern migrate`, and connect to PostgreSQL without a pooler between.',

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { compareMigrations, minServerVersion } from '../platform/db/migrate.ts'
 import { dbRoles, ownerRole, roleName } from '../platform/db/roles.ts'
-import { type Check, failure, type Ground, ok, unlessFound, warning } from './check.ts'
+import { type Check, type DoctorContext, failure, ok, unlessFound, warning } from './check.ts'
 import { placeOf } from './context.ts'
 import { findLogin, findRoles, findServer, type Server } from './database.sql.ts'
 
@@ -84,7 +84,7 @@ export const databaseChecks: Check[] = [
     needs: 'login',
     async look({ db, missing }) {
       if (missing.tables) return [missing.tables]
-      const { pending, unknown } = await db.glance(compareMigrations)
+      const { pending, unknown } = await db.readOne(compareMigrations)
       return unlessFound(
         [
           pending.length === 0
@@ -109,7 +109,7 @@ export const databaseChecks: Check[] = [
     needs: 'tables',
     async look({ db }) {
       const before = Date.now()
-      const { rows } = await db.glance((tx) => sql<{ now: Date }>`select postern.now() as now`.execute(tx))
+      const { rows } = await db.readOne((tx) => sql<{ now: Date }>`select postern.now() as now`.execute(tx))
       const passed = (Date.now() - before) / 2
       return [clock(Math.abs((rows[0]?.now.getTime() ?? 0) - before - passed))]
     },
@@ -178,7 +178,7 @@ function text({ encoding, letters }: Server) {
   return [ok(`The database is in UTF8, with the letters of ${letters}.`)]
 }
 
-async function loginFindings({ login, settings }: Ground) {
+async function loginFindings({ login, settings }: DoctorContext) {
   const { name, is_superuser, bypasses_rls, inherits, may_own, owned } = await findLogin(login, ownerRole)
   const quoted = pg.escapeIdentifier(name)
   const strict = 'docs/operations/database.md tells how, under "The strict way".'

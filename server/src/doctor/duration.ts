@@ -1,5 +1,5 @@
 /** As a person says it. */
-export function minutesText(seconds: number): string {
+export function durationText(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} seconds`
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`
   if (seconds < 2 * 86_400) return `${Math.round(seconds / 3600)} hours`

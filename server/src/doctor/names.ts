@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Resolver } from '../platform/net/dns.ts'
 import { SmtpSession } from '../providers/smtp-session.ts'
-import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
 /** Our own names in the DNS: where mail for customers arrives, and where reports come back to. */
 export const nameChecks: Check[] = [
@@ -47,7 +47,7 @@ async function hostFault(dns: Resolver, setting: string, host: string): Promise<
   return undefined
 }
 
-async function returnPath(ground: Ground): Promise<Finding[]> {
+async function returnPath(ground: DoctorContext): Promise<Finding[]> {
   const { dns, settings } = ground
   const { returnPathHost: host } = settings
   if (isPrivateName(host)) return [(await hostFault(dns, 'POSTERN_RETURN_PATH_HOST', host)) ?? ok('')]
@@ -79,7 +79,11 @@ async function returnPath(ground: Ground): Promise<Finding[]> {
 const timeouts = { openMs: 8_000, silenceMs: 8_000, mailMs: 8_000, idleMs: 8_000 }
 
 /** Whoever takes the address for complaints takes reports, too: the intake, or an MTA that passes mail on to it. */
-async function reportsArrive({ settings }: Ground, exchange: string, address: string): Promise<Finding> {
+async function reportsArrive(
+  { settings }: DoctorContext,
+  exchange: string,
+  address: string,
+): Promise<Finding> {
   const { returnPathHost, publicUrl } = settings
   const mailbox = `fbl@${returnPathHost}`
   let session: SmtpSession | undefined

@@ -1,5 +1,5 @@
 import { shownSigningKeys } from '../core/control/access/signing-keys.ts'
-import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
 /** The way from outside to `postern api`: name, front end, and who answers behind it. */
 export const publicChecks: Check[] = [
@@ -29,7 +29,7 @@ async function ask(url: URL): Promise<Answer> {
   return { status: response.status, body }
 }
 
-async function publicUrl({ settings, identity, missing }: Ground): Promise<Finding[]> {
+async function publicUrl({ settings, identity, missing }: DoctorContext): Promise<Finding[]> {
   const { origin } = settings.publicUrl
   let health: Answer
   try {

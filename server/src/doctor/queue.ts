@@ -1,10 +1,10 @@
-import { listBrakes } from '../core/control/holds/dispatch-holds.ts'
-import { type Check, type Finding, failure, type Ground, ok, unlessFound, warning } from './check.ts'
-import { minutesText } from './duration.ts'
+import { listDispatchHolds } from '../core/control/holds/dispatch-holds.ts'
+import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound, warning } from './check.ts'
+import { durationText } from './duration.ts'
 import { countHolds, type Delays, findDelays, partitionedDaysAhead, sinceChores } from './queue.sql.ts'
 
 /** Control's database does not know how mail stands in others. */
-const inCells = ({ settings }: Ground): Finding[] | undefined =>
+const inCells = ({ settings }: DoctorContext): Finding[] | undefined =>
   settings.cells.length === 0
     ? undefined
     : [
@@ -21,9 +21,9 @@ export const queueChecks: Check[] = [
     name: 'worker',
     needs: 'tables',
     async look({ db }) {
-      const seconds = await db.glance(sinceChores)
+      const seconds = await db.readOne(sinceChores)
       if (seconds !== null && seconds < lateSeconds) return [ok('A worker is at work.')]
-      const since = seconds === null ? 'lately' : `for ${minutesText(seconds)}`
+      const since = seconds === null ? 'lately' : `for ${durationText(seconds)}`
       return [
         failure(
           `No worker has worked ${since}: no mail is sent, no endpoint is told anything.`,
@@ -35,19 +35,19 @@ export const queueChecks: Check[] = [
   {
     name: 'queue',
     needs: 'tables',
-    look: async (ground) => inCells(ground) ?? delays(await ground.db.glance(findDelays)),
+    look: async (ground) => inCells(ground) ?? delays(await ground.db.readOne(findDelays)),
   },
   {
     name: 'queue.partitions',
     needs: 'tables',
-    look: async (ground) => inCells(ground) ?? [partitions(await ground.db.glance(partitionedDaysAhead))],
+    look: async (ground) => inCells(ground) ?? [partitions(await ground.db.readOne(partitionedDaysAhead))],
   },
   {
     name: 'queue.holds',
     needs: 'tables',
     async look({ db }) {
-      const held = await db.glance(countHolds)
-      const brakes = await db.glance(listBrakes)
+      const held = await db.readOne(countHolds)
+      const brakes = await db.readOne(listDispatchHolds)
       const remedy = '`postern queue look` tells what waits, and `postern queue release` lets it go on.'
       return unlessFound(
         [
@@ -125,7 +125,7 @@ const delays = (found: Delays): Finding[] =>
       const seconds = found[kind]
       if (seconds === null || seconds < lateSeconds) return undefined
       const isHopeless = seconds >= hopelessSeconds
-      return (isHopeless ? failure : warning)(`${what} for ${minutesText(seconds)}.`, remedy)
+      return (isHopeless ? failure : warning)(`${what} for ${durationText(seconds)}.`, remedy)
     }),
     'Nothing waits for longer than it should.',
   )

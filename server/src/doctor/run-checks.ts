@@ -1,6 +1,6 @@
-import { type Check, type Finding, failure, type Ground, messageOf } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failure, messageOf } from './check.ts'
 
-export interface Told extends Finding {
+export interface CheckResult extends Finding {
   check: string
 }
 
@@ -8,14 +8,14 @@ export interface Told extends Finding {
 const checkMs = 30_000
 
 /** All at once: none waits for another, and none that fails or hangs keeps the others from being told. */
-export async function examine(checks: readonly Check[], ground: Ground): Promise<Told[]> {
+export async function runChecks(checks: readonly Check[], ground: DoctorContext): Promise<CheckResult[]> {
   const told = await Promise.all(checks.map((check) => lookOf(check, ground)))
   return checks.flatMap(({ name }, index) =>
     (told[index] ?? []).map((finding) => ({ check: name, ...finding })),
   )
 }
 
-async function lookOf({ needs, look }: Check, ground: Ground): Promise<Finding[]> {
+async function lookOf({ needs, look }: Check, ground: DoctorContext): Promise<Finding[]> {
   const missing = needs && ground.missing[needs]
   if (missing) return [{ level: 'skipped', finding: `Not looked at. ${missing.finding}`, remedy: null }]
   const late = Promise.withResolvers<Finding[]>()

@@ -4,7 +4,7 @@ import { spf } from 'mailauth'
 import { mailauthResolver } from '../core/mail/inbound/mailauth-resolver.ts'
 import type { Resolver } from '../platform/net/dns.ts'
 import { smtpAddressOf } from '../providers/smtp-transport.ts'
-import { type Check, type Finding, failure, type Ground, ok, unlessFound, warning } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound, warning } from './check.ts'
 
 /**
  * The addresses that mail leaves from: SPF of the return-path host, which holds for every customer, and the names that
@@ -50,7 +50,7 @@ const spfFault = (host: string, count: number): Finding =>
 
 const addressesAtMost = 16
 
-async function sendersOf(ground: Ground, record: string): Promise<Finding[]> {
+async function sendersOf(ground: DoctorContext, record: string): Promise<Finding[]> {
   const { dns, settings } = ground
   const mtas = await publicAddresses(ground)
   const listed = record.split(/\s+/).flatMap((term) => /^\+?ip[46]:([^/]+)$/i.exec(term)?.[1] ?? [])
@@ -71,7 +71,7 @@ async function sendersOf(ground: Ground, record: string): Promise<Finding[]> {
   )
 }
 
-async function publicAddresses({ dns, settings }: Ground): Promise<string[]> {
+async function publicAddresses({ dns, settings }: DoctorContext): Promise<string[]> {
   const hosts = settings.mtaHosts.map((url) => smtpAddressOf(url).host)
   const found = await Promise.all(
     hosts.map(async (host) => {
@@ -114,7 +114,7 @@ function reverseName(address: string): string {
   return `${nibbles.reverse().join('.')}.ip6.arpa`
 }
 
-async function spfRefusal({ dns, settings }: Ground, ip: string): Promise<Finding | undefined> {
+async function spfRefusal({ dns, settings }: DoctorContext, ip: string): Promise<Finding | undefined> {
   const { returnPathHost: host } = settings
   const { status } = await spf({
     ...{ ip, sender: `postmaster@${host}`, helo: host, mta: host, resolver: mailauthResolver(dns) },

@@ -1,6 +1,6 @@
 import { publicKeyOf, signingKeyOf, writeKeys } from '../core/control/audit/keys.ts'
 import { askSigner } from '../core/control/audit/signer-messages.ts'
-import { type Check, type Finding, failure, type Ground, messageOf, ok, warning } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
 /** Whether the key that signs checkpoints is out of reach of the processes whose doings they prove. */
 export const signerCheck: Check = {
@@ -31,7 +31,7 @@ export const signerCheck: Check = {
 
 async function answers(
   socket: string,
-  { auditPublicKeys, masterKeys }: Ground['settings'],
+  { auditPublicKeys, masterKeys }: DoctorContext['settings'],
 ): Promise<Finding> {
   try {
     const answer = await askSigner(socket, { type: 'status' })

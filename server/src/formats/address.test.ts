@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { type Address, addressText, lowerCased, readAddress } from './address.ts'
 
@@ -175,7 +175,7 @@ test('any text is an address or none, as a second reading by hand says, and quic
   }
   assert.ok(found > count / 100, `only ${found} of ${count} were addresses`)
 
-  const quickness = new Quickness()
+  const quickness = new ParserTiming()
   for (const long of ['a.'.repeat(1e6), '@'.repeat(1e6), `${'a'.repeat(1e6)}@`, `a@${'a-'.repeat(1e6)}`]) {
     assert.ok('fault' in quickness.of(long, () => readAddress(long)))
   }

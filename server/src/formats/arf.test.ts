@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { readIncomingReport } from './incoming-report.ts'
 
@@ -74,7 +74,7 @@ test('any mail is read or passed over, quickly', async (t) => {
       assert.ok((text ?? '').length <= 1000)
     }
   }
-  const quickness = new Quickness()
+  const quickness = new ParserTiming()
   for (const raw of inputs()) await quickness.ofAsync(raw.toString('latin1', 0, 300), () => look(raw))
   assert.ok(found > count / 4, `only ${found} of ${count} were still complaints`)
   t.diagnostic(`${count} mails, ${found} complaints, ${quickness}, seed ${chance.seed}`)

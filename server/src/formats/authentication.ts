@@ -10,7 +10,7 @@ export interface Authentication {
   arc: { result: string }
 }
 
-export interface Judgement {
+export interface MailAuthentication {
   authentication: Authentication
   /** The same as a value of Authentication-Results (RFC 8601). */
   results: string
@@ -33,11 +33,11 @@ const maxSpaces = 100
  * Judged by mailauth. Never rejects: what cannot be found out, or not within the time, is `temperror`, and no reason to
  * refuse a mail.
  */
-export async function judge(
+export async function authenticateMail(
   raw: Buffer,
   client: Client,
   { resolver, name, withinMs }: { resolver: DNSResolver; name: string; withinMs: number },
-): Promise<Judgement> {
+): Promise<MailAuthentication> {
   const late = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => late.resolve(undefined), withinMs)
   try {
@@ -49,7 +49,7 @@ export async function judge(
     })
     judged.catch(() => {})
     const found = await Promise.race([judged, late.promise])
-    return found ? judgementOf(found, name) : unknown(name)
+    return found ? resultOf(found, name) : unknown(name)
   } catch {
     return unknown(name)
   } finally {
@@ -123,10 +123,10 @@ export function forwardVerdict({ spf, dkim, dmarc }: Authentication): 'allowed' 
   return couldPass ? 'unknown' : 'refused'
 }
 
-function judgementOf(
+function resultOf(
   { spf, dkim, dmarc, arc }: Awaited<ReturnType<typeof authenticate>>,
   name: string,
-): Judgement {
+): MailAuthentication {
   const authentication: Authentication = {
     spf: { result: spf ? spf.status.result : 'none', domain: spf ? spf.domain || null : null },
     dkim: dkim.results
@@ -147,7 +147,7 @@ const dmarcOf = (verdict: DMARCResult | false): Authentication['dmarc'] =>
     ? { result: verdict.status.result, domain: verdict.domain || null, policy: verdict.policy || null }
     : { result: 'none', domain: null, policy: null }
 
-const unknown = (name: string): Judgement => ({
+const unknown = (name: string): MailAuthentication => ({
   authentication: {
     spf: { result: 'temperror', domain: null },
     dkim: [],

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dkimResult, makeDkimPair } from '../testing/fixtures/dkim.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
-import { Composers, makeMime, type Order } from './composer-threads.ts'
+import { ComposerThreads, type ComposeTask, makeMime } from './composer-threads.ts'
 import type { Content } from './content.ts'
 
 const { key, record } = makeDkimPair()
-const order = (subject: string): Order => ({
+const order = (subject: string): ComposeTask => ({
   content: {
     from: { name: 'Ada', address: 'ada@example.com' },
     to: [{ name: null, address: 'bob@example.org' }],
@@ -26,7 +26,7 @@ const order = (subject: string): Order => ({
   key: null,
 })
 
-const composers = new Composers({ threads: 2 })
+const composers = new ComposerThreads({ threads: 2 })
 cleanUp(() => composers.close())
 
 test('threads compose and sign as it is done without them', async () => {
@@ -47,12 +47,12 @@ test('what cannot be composed fails alone', async () => {
 })
 
 test('without threads it is done at once, and after the end not at all', async () => {
-  const none = new Composers({ threads: 0 })
+  const none = new ComposerThreads({ threads: 0 })
   assert.deepEqual(await none.make(order('x')), await makeMime(order('x')))
   await none.close()
   await assert.rejects(none.make(order('x')), /closed/)
 
-  const ended = new Composers({ threads: 1 })
+  const ended = new ComposerThreads({ threads: 1 })
   await ended.make(order('x'))
   const waiting = Promise.allSettled(Array.from({ length: 20 }, () => ended.make(order('y'))))
   await ended.close()

@@ -5,13 +5,13 @@ import { type DkimKey, signMime } from './sign.ts'
 import { completeMime } from './submitted.ts'
 
 /** A mail to compose, or to complete where it was submitted as a whole, and, with a key, to sign. */
-export interface Order {
+export interface ComposeTask {
   content: Content | { mime: Uint8Array }
   composition: Composition
   key: DkimKey | null
 }
 
-export async function makeMime({ content, composition, key }: Order): Promise<Buffer> {
+export async function makeMime({ content, composition, key }: ComposeTask): Promise<Buffer> {
   const mime =
     'mime' in content
       ? completeMime(bufferOf(content.mime), composition)
@@ -33,7 +33,7 @@ const role = 'postern composer'
  *
  * How much is asked for at once is the caller's to limit.
  */
-export class Composers {
+export class ComposerThreads {
   readonly #threads: (Thread | undefined)[]
   #isClosed = false
 
@@ -41,7 +41,7 @@ export class Composers {
     this.#threads = Array.from({ length: threads })
   }
 
-  async make(order: Order): Promise<Buffer> {
+  async make(order: ComposeTask): Promise<Buffer> {
     if (this.#isClosed) throw new Error('the composers are closed')
     if (this.#threads.length === 0) return makeMime(order)
     return this.#leastBusy().make(order)
@@ -83,7 +83,7 @@ class Thread {
     return this.#waiting.size
   }
 
-  make(order: Order): Promise<Buffer> {
+  make(order: ComposeTask): Promise<Buffer> {
     const no = ++this.#last
     return new Promise((resolve, reject) => {
       // While an answer is awaited the process must not end.
@@ -117,7 +117,7 @@ class Thread {
   }
 }
 
-async function answer(no: number, order: Order): Promise<void> {
+async function answer(no: number, order: ComposeTask): Promise<void> {
   try {
     const mime = await makeMime(order)
     parentPort?.postMessage({ no, mime } satisfies Answer)
@@ -127,5 +127,5 @@ async function answer(no: number, order: Order): Promise<void> {
 }
 
 if (!isMainThread && workerData === role) {
-  parentPort?.on('message', ({ no, order }: { no: number; order: Order }) => void answer(no, order))
+  parentPort?.on('message', ({ no, order }: { no: number; order: ComposeTask }) => void answer(no, order))
 }

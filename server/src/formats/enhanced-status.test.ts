@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
 
@@ -46,7 +46,7 @@ test('any text is read quickly', (t) => {
   const chance = new Chance(seed)
   const pieces = ['5', '50', '550', '.', '5.1.1', ' ', '-', '#', '(', ';', ':', '\n', '\t', 'x', '999']
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 100_000)
-  const quickness = new Quickness()
+  const quickness = new ParserTiming()
   const read = (text: string) =>
     quickness.of(text, () => [enhancedStatusOf(text), replyCodeOf(text)] as const)
   for (let n = 0; n < count; n++) {

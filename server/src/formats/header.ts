@@ -10,7 +10,7 @@ export interface Field {
   raw: string
 }
 
-export interface TakenApart {
+export interface SplitHeader {
   fields: Field[]
   /** What follows the empty line. */
   body: Buffer
@@ -33,7 +33,7 @@ const fieldName = /^([\x21-\x39\x3b-\x7e]+):/
 const printable = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** `fault` is the rest of a sentence that begins with "The mail". The lines of the body are looked at by others. */
-export function takeApart(mime: Buffer, most: HeaderBounds): TakenApart | { fault: string } {
+export function splitFields(mime: Buffer, most: HeaderBounds): SplitHeader | { fault: string } {
   const end = headerEnd(mime, most.bytes)
   if (end === undefined) return { fault: `has a header of more than ${most.bytes / 1024} KiB` }
   const text = mime.toString('latin1', 0, end)
@@ -66,7 +66,7 @@ export function takeApart(mime: Buffer, most: HeaderBounds): TakenApart | { faul
   return { fields, body: mime.subarray(Math.min(mime.length, end + (text === '' ? 2 : 4))) }
 }
 
-export const putTogether = (fields: readonly string[], body: Uint8Array): Buffer =>
+export const joinFields = (fields: readonly string[], body: Uint8Array): Buffer =>
   Buffer.concat([Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 
 /** Where the last line of the header ends, before its CRLF; undefined when that is too far. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import type { Mailbox } from './content.ts'
 import { readMailbox } from './mailbox.ts'
@@ -203,7 +203,7 @@ test('any text is read or refused, quickly, and what was read is read as the sam
   const piece = () => chance.pick(pieces)
   const some = (most: number) => Array.from({ length: chance.below(most) }, piece).join('')
   let found = 0
-  const quickness = new Quickness()
+  const quickness = new ParserTiming()
   for (let n = 0; n < count; n++) {
     const text = chance.happens(0.5)
       ? `${some(4)}<${some(3)}@${some(3)}.com>`

@@ -4,17 +4,17 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readJwt } from '../core/control/access/strict-jwt.ts'
 import { isWellFormed, newSecret } from '../core/control/api-keys/secret.ts'
-import { hearDelivery, hearSesEvent } from '../core/mail/feedback/classify.ts'
+import { classifyDelivery, classifySesEvent } from '../core/mail/feedback/classify.ts'
 import { makeLink, readLink } from '../core/mail/inbound/link.ts'
 import { certificatePathOf, readSnsMessage, regionOfTopic } from '../providers/sns.ts'
 import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { type SesEventType, sesEvent } from '../testing/peers/ses-events.ts'
 import { readAddress, readInternationalAddress } from './address.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
-import { broughtBounds, takeApart, unfolded } from './header.ts'
+import { broughtBounds, splitFields, unfolded } from './header.ts'
 import { readIncomingReport } from './incoming-report.ts'
 import { linesFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
@@ -121,7 +121,7 @@ const parsers: Record<string, Parser> = {
     ponderous: ponderousMails,
     async read(raw) {
       const { dsn } = await readIncomingReport(raw)
-      return dsn !== undefined && hearDelivery(dsn.recipients, 'bob@example.org') !== undefined
+      return dsn !== undefined && classifyDelivery(dsn.recipients, 'bob@example.org') !== undefined
     },
   },
   arf: {
@@ -139,7 +139,7 @@ const parsers: Record<string, Parser> = {
     samples: mails,
     ponderous: ponderousMails,
     read(raw) {
-      const parts = linesFault(raw) === undefined ? takeApart(raw, broughtBounds) : { fault: 'lines' }
+      const parts = linesFault(raw) === undefined ? splitFields(raw, broughtBounds) : { fault: 'lines' }
       if ('fault' in parts) return false
       for (const field of parts.fields) unfolded(field)
       return true
@@ -172,7 +172,7 @@ const parsers: Record<string, Parser> = {
     ponderous: largeJson,
     read(text) {
       const event = readSesEvent(text.toString())
-      if (event) hearSesEvent(event)
+      if (event) classifySesEvent(event)
       return event !== undefined
     },
   },
@@ -245,7 +245,7 @@ for (const [name, { samples, ponderous, read }] of Object.entries(parsers)) {
   test(`${name}: any input is read or refused, in no time`, async (t) => {
     const chance = new Chance(seed)
     const share = Math.ceil(count / Object.keys(parsers).length)
-    const quickness = new Quickness()
+    const quickness = new ParserTiming()
     let good = 0
     const look = async (input: Buffer) => {
       try {

@@ -1,5 +1,5 @@
 import { sealMessage } from 'mailauth'
-import type { Judgement } from './authentication.ts'
+import type { MailAuthentication } from './authentication.ts'
 import type { DkimKey } from './sign.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { DkimKey } from './sign.ts'
 export async function sealMime(
   mime: Buffer,
   key: DkimKey,
-  { authentication, results }: Judgement,
+  { authentication, results }: MailAuthentication,
 ): Promise<Buffer> {
   const { result } = authentication.arc
   if (result !== 'none' && result !== 'pass') return mime

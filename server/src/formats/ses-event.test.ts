@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { type SesEventType, sesEvent } from '../testing/peers/ses-events.ts'
 import { readSesEvent } from './ses-event.ts'
@@ -77,7 +77,7 @@ describe('an event of SES', () => {
     )
     const pieces = ['{', '}', '[', ']', '"', ',', ':', 'null', '1e999', '"__proto__":', '\\ud800', '\0']
     const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 20_000)
-    const quickness = new Quickness()
+    const quickness = new ParserTiming()
     for (let round = 0; round < count; round++) {
       let text = chance.pick(samples)
       for (let cuts = chance.below(4); cuts >= 0; cuts--) {

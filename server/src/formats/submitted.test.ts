@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dkimResult, makeDkimPair } from '../testing/fixtures/dkim.ts'
 import { mutated } from '../testing/fixtures/hostile-mail.ts'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance } from '../testing/harness/random.ts'
 import { makeMime } from './composer-threads.ts'
 import { completeMime, hasUtf8Header, readSubmitted, type Submitted } from './submitted.ts'
@@ -357,14 +357,14 @@ describe('hostile mail', () => {
       ]),
       ['From of (', of('(', 900, 'From')],
     ]
-    const quickness = new Quickness(100)
+    const quickness = new ParserTiming(100)
     for (const [what, raw] of slow) quickness.of(what, () => read(raw))
     t.diagnostic(`${quickness}`)
   })
 
   test('of 25 MiB is read in no long time', (t) => {
     const raw = mailOf(plain, `${'x'.repeat(76)}\r\n`.repeat(330_000))
-    const quickness = new Quickness(300)
+    const quickness = new ParserTiming(300)
     quickness.of('25 MiB', () => good(raw))
     t.diagnostic(`${quickness}`)
   })

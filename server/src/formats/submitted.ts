@@ -8,10 +8,10 @@ import {
   type Field,
   type HeaderBounds,
   headerEnd,
+  joinFields,
   keptBounds,
-  putTogether,
-  type TakenApart,
-  takeApart,
+  type SplitHeader,
+  splitFields,
   unfolded,
 } from './header.ts'
 import { linesFault } from './line-limits.ts'
@@ -78,14 +78,14 @@ export function readSubmitted(raw: Buffer, arrival: Arrival): ReadSubmitted {
   if (wrong !== undefined) return { fault: wrong, from }
   const mime = keptOf(parts, from, arrival)
   // What could not be sent is not accepted.
-  const kept = takeApart(mime, keptBounds)
+  const kept = splitFields(mime, keptBounds)
   if ('fault' in kept) return { fault: `The mail ${kept.fault}.`, from }
   return { from, ...shownOf(parts.fields), mime }
 }
 
 /** The header is bounded, so it is looked at first. */
-function wholeParts(mime: Buffer, most: HeaderBounds): TakenApart | { fault: string } {
-  const parts = takeApart(mime, most)
+function wholeParts(mime: Buffer, most: HeaderBounds): SplitHeader | { fault: string } {
+  const parts = splitFields(mime, most)
   const fault = 'fault' in parts ? undefined : linesFault(mime)
   return fault === undefined ? parts : { fault }
 }
@@ -175,11 +175,11 @@ const isKept = ({ name, raw }: Field): boolean => {
   return !(name === 'date' || name === 'message-id') || unfolded({ name, raw }) !== ''
 }
 
-function keptOf({ fields, body }: TakenApart, from: Mailbox, { host, at }: Arrival): Buffer {
+function keptOf({ fields, body }: SplitHeader, from: Mailbox, { host, at }: Arrival): Buffer {
   const received = `Received: from submission by ${host} with ESMTPSA;\r\n ${dateText(at)}`
   const sender = Buffer.from(fromField(from)).toString('latin1')
   const kept = fields.filter(isKept).map(({ name, raw }) => (name === 'from' ? sender : raw))
-  return putTogether([received, ...kept], body)
+  return joinFields([received, ...kept], body)
 }
 
 /** RFC 6409 §8: what a mail must have and the sender left out. The same mail and composition give the same bytes. */
@@ -188,7 +188,7 @@ export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Com
   const parts = wholeParts(mime, keptBounds)
   if ('fault' in parts) throw new Error(`message ${messageId} ${parts.fault}`)
   const has = (wanted: string) => parts.fields.some(({ name }) => name === wanted)
-  return putTogether(
+  return joinFields(
     [
       ...parts.fields.map(({ raw }) => raw),
       ...(has('date') ? [] : [`Date: ${dateText(date)}`]),

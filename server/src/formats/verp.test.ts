@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { Quickness } from '../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { makeVerp, readVerp, type VerpKeys, type VerpToken } from './verp.ts'
 
@@ -71,7 +71,7 @@ test('whatever stands before an @ is a return path or none, quickly', (t) => {
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 50_000)
   const token = someToken()
   const local = makeVerp(keys, token)
-  const quickness = new Quickness()
+  const quickness = new ParserTiming()
   for (let n = 0; n < count; n++) {
     const at = chance.below(local.length)
     const text = chance.pick([

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PosternError } from '../platform/errors.ts'
-import { type Packed, packed, sendPacked } from '../platform/http/compressed.ts'
+import { type Compressed, compressed, sendCompressed } from '../platform/http/compressed.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
-import { ownFile } from '../platform/package-files.ts'
+import { packageFile } from '../platform/package-files.ts'
 
 /**
  * `/console`: the administrators' console, as Vite built it. It is a page and its files and no more: whatever it shows,
@@ -20,7 +20,7 @@ export interface ConsoleDeps {
   addressLimit: RateLimit
 }
 
-export const builtConsole = ownFile('console')
+export const builtConsole = packageFile('console')
 
 export function consoleRoutes(app: HttpServer, { folder, addressLimit }: ConsoleDeps): void {
   const built = readBuilt(folder)
@@ -39,7 +39,7 @@ export function consoleRoutes(app: HttpServer, { folder, addressLimit }: Console
     const file = built.files.get(name)
     if (file) {
       reply.type(file.type).header('cache-control', file.cacheControl)
-      return file.isText ? sendPacked(request, reply, file) : reply.send(file.plain)
+      return file.isText ? sendCompressed(request, reply, file) : reply.send(file.plain)
     }
     // A page in its place would be run as a script, and kept for a year.
     if (name.startsWith(hashed)) throw new PosternError('not_found', 'The console has no such file.')
@@ -84,7 +84,7 @@ interface Built {
   files: Map<string, BuiltFile>
 }
 
-interface BuiltFile extends Packed {
+interface BuiltFile extends Compressed {
   type: string
   isText: boolean
   cacheControl: string
@@ -108,7 +108,7 @@ function readBuilt(folder: string): Built | undefined {
     namesIn(folder).map((name): [string, BuiltFile] => [
       name,
       {
-        ...packed(readFileSync(path.join(folder, name))),
+        ...compressed(readFileSync(path.join(folder, name))),
         ...(types[path.extname(name)] ?? { type: 'application/octet-stream', isText: false }),
         cacheControl: name.startsWith(hashed)
           ? 'public, max-age=31536000, immutable'

@@ -1,5 +1,5 @@
 import Fastify, { type FastifyRequest } from 'fastify'
-import { type Packed, packed, sendPacked } from '../platform/http/compressed.ts'
+import { type Compressed, compressed, sendCompressed } from '../platform/http/compressed.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
@@ -66,7 +66,7 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
     onRequest: (request: FastifyRequest) => addressLimit(networkOf(request.ip)),
   }
   let text: string | undefined
-  let script: Promise<Packed> | undefined
+  let script: Promise<Compressed> | undefined
 
   app.get('/openapi.json', options, (_request, reply) => {
     text ??= document()
@@ -82,7 +82,7 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
     })
     reply.type('text/javascript; charset=utf-8')
     reply.header('cache-control', `public, max-age=${scriptMaxAgeSeconds}`)
-    return sendPacked(request, reply, await script)
+    return sendCompressed(request, reply, await script)
   })
 }
 
@@ -90,12 +90,12 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
  * Scalar's script. The package hands it to nobody but browsers, so it is asked like one. Loaded when it is wanted: a
  * process whose /docs nobody opens does not carry it.
  */
-async function readScript(): Promise<Packed> {
+async function readScript(): Promise<Compressed> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
   const server = Fastify()
   server.register(scalar, { routePrefix: '/docs', configuration: settings as object })
   const answer = await server.inject('/docs/js/scalar.js')
   await server.close()
   if (answer.statusCode !== 200) throw new Error(`Scalar's script was not to be had: ${answer.statusCode}`)
-  return packed(answer.rawPayload)
+  return compressed(answer.rawPayload)
 }

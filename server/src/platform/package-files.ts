@@ -5,4 +5,4 @@ const manifest = findPackageJSON(import.meta.url)
 if (manifest === undefined) throw new Error('No package.json is above this program.')
 
 /** A file or folder that is handed on beside the code, wherever that lies: as it was written, or built into few files. */
-export const ownFile = (name: string): string => path.join(path.dirname(manifest), name)
+export const packageFile = (name: string): string => path.join(path.dirname(manifest), name)

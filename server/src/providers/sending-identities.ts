@@ -8,12 +8,12 @@
 export type ProviderName = 'service' | 'ses'
 
 /** Where a provider keeps its identities: two with the same place and name are one and the same there. */
-export interface ProviderPlace {
+export interface ProviderAccount {
   account: string | null
   region: string | null
 }
 
-export const isSamePlace = (one: ProviderPlace, other: ProviderPlace): boolean =>
+export const isSameAccount = (one: ProviderAccount, other: ProviderAccount): boolean =>
   one.account === other.account && one.region === other.region
 
 export interface Registration {
@@ -31,9 +31,9 @@ export interface IdentityReport extends Registration {
   detail: string | null
 }
 
-export interface MtaProvider {
+export interface IdentityProvider {
   readonly name: ProviderName
-  readonly place: ProviderPlace
+  readonly place: ProviderAccount
   /** Repeatable: an identity that is there already is left as it is. */
   register(domain: string): Promise<Registration>
   look(domain: string): Promise<IdentityReport>

@@ -1,9 +1,9 @@
 import type { DkimAttributes, GetEmailIdentityResponse, SESv2 } from '@aws-sdk/client-sesv2'
 import {
+  type IdentityProvider,
   type IdentityReport,
-  type MtaProvider,
+  type ProviderAccount,
   ProviderFailure,
-  type ProviderPlace,
   type Registration,
 } from './sending-identities.ts'
 import {
@@ -49,9 +49,9 @@ const ownerTag = 'postern'
 // Where the answer does not say it, which it did not before 2025.
 const ordinaryDkimZone = 'dkim.amazonses.com'
 
-export class SesProvider implements MtaProvider {
+export class SesProvider implements IdentityProvider {
   readonly name = 'ses'
-  readonly place: ProviderPlace
+  readonly place: ProviderAccount
   readonly #options: SesOptions
   readonly #timeouts: SesTimeouts
   readonly #owner: string

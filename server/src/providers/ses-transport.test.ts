@@ -9,7 +9,7 @@ import { sesConfigurationSet } from '../testing/peers/ses-outbound.ts'
 import { type SesFault, sesCredentials, startSesPeer } from '../testing/peers/ses-peer.ts'
 import { steadyPort } from '../testing/peers/steady-port.ts'
 import { SesProvider } from './ses-identities.ts'
-import { SesCarrier, type SesCarrierOptions } from './ses-transport.ts'
+import { SesTransport, type SesTransportOptions } from './ses-transport.ts'
 import type { Handover, Mail } from './transport.ts'
 
 /** The real SDK, and a peer that does what SES documents. */
@@ -25,8 +25,8 @@ await identities.register('shop.example')
 peer.setDkim('shop.example', 'SUCCESS')
 cleanUp(async () => identities.close())
 
-function carrierWith(options: Partial<SesCarrierOptions> = {}): SesCarrier {
-  const carrier = new SesCarrier({ ...access, configurationSet: sesConfigurationSet, ...options })
+function carrierWith(options: Partial<SesTransportOptions> = {}): SesTransport {
+  const carrier = new SesTransport({ ...access, configurationSet: sesConfigurationSet, ...options })
   cleanUp(async () => carrier.close())
   return carrier
 }
@@ -48,7 +48,7 @@ const sends = () => peer.calls.filter(({ kind }) => kind === 'send').length
 const takenFor = ({ envelope }: Mail) => peer.mails.filter(({ to }) => to === envelope.to).length
 
 /** What a carrier makes of a fault, how often the peer was asked, and how often it took the mail. */
-async function meet(fault: SesFault, options: Partial<SesCarrierOptions> = {}) {
+async function meet(fault: SesFault, options: Partial<SesTransportOptions> = {}) {
   const [carrier, mail, before] = [carrierWith(options), mailTo(), sends()]
   peer.failNext('send', fault)
   const handover = await carrier.send(mail)

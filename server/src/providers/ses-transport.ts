@@ -12,7 +12,7 @@ import {
   type SesAccess,
   type SesError,
 } from './ses-client.ts'
-import type { Carrier, Handover, Mail } from './transport.ts'
+import type { Handover, Mail, Transport } from './transport.ts'
 
 /**
  * Mail by way of Amazon SES: `SendEmail` of its API of version 2, raw, to one recipient at a time. SES signs it (Easy
@@ -25,7 +25,7 @@ import type { Carrier, Handover, Mail } from './transport.ts'
  * When SES takes nothing (throttled, paused, no credentials, not reached), it is left alone for a growing while, and
  * then tried with one mail, as an MTA is (smtp-host.ts).
  */
-export interface SesCarrierOptions extends SesAccess {
+export interface SesTransportOptions extends SesAccess {
   /** Whose events lead to us. */
   configurationSet: string
   /** SES takes nothing for so long, and why. */
@@ -58,9 +58,9 @@ const maxConnections = 1000
 // Shorter than SES keeps one open: a request on a connection that it is closing would be in doubt.
 const idleMs = 3000
 
-export class SesCarrier implements Carrier {
+export class SesTransport implements Transport {
   readonly atMostOnce: { withinSeconds: number }
-  readonly #options: SesCarrierOptions
+  readonly #options: SesTransportOptions
   readonly #limits: SesLimits
   readonly #now: () => number
   readonly #host: string
@@ -72,7 +72,7 @@ export class SesCarrier implements Carrier {
   #isTried = false
   #isClosed = false
 
-  constructor(options: SesCarrierOptions) {
+  constructor(options: SesTransportOptions) {
     this.#options = options
     this.#limits = { ...ordinaryLimits, ...options.limits }
     this.#now = options.now ?? (() => performance.now())

@@ -1,4 +1,4 @@
-import { type SmtpAddress, SmtpSession, type SmtpTimeouts, type Told } from './smtp-session.ts'
+import { type SmtpAddress, type SmtpReply, SmtpSession, type SmtpTimeouts } from './smtp-session.ts'
 import type { Mail } from './transport.ts'
 
 export interface SmtpLimits {
@@ -66,7 +66,7 @@ export class SmtpHost {
     return !this.isUp && !this.#isTried && this.#now() >= this.#restsUntil
   }
 
-  async hand(mail: Mail, until: number): Promise<Told> {
+  async hand(mail: Mail, until: number): Promise<SmtpReply> {
     const isTrial = !this.isUp
     if (isTrial) this.#isTried = true
     this.#busy++
@@ -84,7 +84,7 @@ export class SmtpHost {
     }
   }
 
-  async #handOver(mail: Mail, until: number): Promise<Told> {
+  async #handOver(mail: Mail, until: number): Promise<SmtpReply> {
     const waiting = this.#takeIdle()
     const told = waiting ? await this.#inSession(waiting, mail, until) : undefined
     // The host ended a session that nobody used, as it may: no reason to think ill of it.
@@ -99,7 +99,7 @@ export class SmtpHost {
     return this.#inSession(session, mail, until)
   }
 
-  async #inSession(session: SmtpSession, mail: Mail, until: number): Promise<Told> {
+  async #inSession(session: SmtpSession, mail: Mail, until: number): Promise<SmtpReply> {
     const told = await session.send(mail, remaining(until))
     this.#putBack(session)
     return told
@@ -154,7 +154,7 @@ export class SmtpHost {
 const remaining = (until: number): number => Math.max(1, Math.round(until - performance.now()))
 
 /** Out of reach, or out of room (RFC 3463 §3.4: X.3.1 and X.3.2), which is no matter of this one mail. */
-function isTrouble(told: Told): boolean {
+function isTrouble(told: SmtpReply): boolean {
   if (told.kind === 'lost') return true
   return told.kind === 'refused' && /^4\d\d[ -]4\.3\.[12]\b/.test(told.reply)
 }

@@ -27,12 +27,12 @@ export interface SmtpTimeouts {
 }
 
 /** How a mail went. `isStale`: nothing had been said about it yet in a session that was not new. */
-export type Told =
+export type SmtpReply =
   | { kind: 'sent'; reply: string }
   | { kind: 'refused'; code: number; reply: string }
   | { kind: 'lost'; detail: string; mayBeSent: boolean; isStale: boolean }
 
-type Lost = Extract<Told, { kind: 'lost' }>
+type Lost = Extract<SmtpReply, { kind: 'lost' }>
 
 const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 
@@ -110,7 +110,7 @@ export class SmtpSession {
   }
 
   /** Never rejects. After a refusal the session goes on, where it can. */
-  async send(mail: Mail, withinMs: number): Promise<Told> {
+  async send(mail: Mail, withinMs: number): Promise<SmtpReply> {
     const isFresh = this.#mails++ === 0
     if (needsUtf8(mail) && !this.offers.has('SMTPUTF8')) {
       return {
@@ -125,7 +125,7 @@ export class SmtpSession {
     }
     this.#demandsUtf8 = needsUtf8(mail)
     const body = bodyOf(mail.raw)
-    const told = await new Promise<Told>((resolve) => {
+    const told = await new Promise<SmtpReply>((resolve) => {
       const lost = (detail: string, mayBeSent: boolean): Lost => ({
         ...{ kind: 'lost', detail, mayBeSent },
         isStale: !isFresh && !mayBeSent,
@@ -247,7 +247,7 @@ function toldBy(
   error: NodemailerError,
   wasUnderWay: boolean,
   lost: (detail: string, mayBeSent: boolean) => Lost,
-): Told {
+): SmtpReply {
   const { code, responseCode = 0, response = '' } = error
   // RFC 5321 §3.8: 421 says that the host takes leave, and refuses the mail besides.
   if (responseCode === 421) return lost(replyText(response), false)

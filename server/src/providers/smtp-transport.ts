@@ -1,9 +1,9 @@
 import { addressText, readInternationalAddress } from '../formats/address.ts'
 import { enhancedStatusOf } from '../formats/enhanced-status.ts'
-import type { IdentityReport, MtaProvider, ProviderPlace, Registration } from './sending-identities.ts'
+import type { IdentityProvider, IdentityReport, ProviderAccount, Registration } from './sending-identities.ts'
 import { SmtpHost, type SmtpLimits } from './smtp-host.ts'
-import type { SmtpAddress, SmtpTimeouts, Told } from './smtp-session.ts'
-import type { Carrier, Handover, Mail } from './transport.ts'
+import type { SmtpAddress, SmtpReply, SmtpTimeouts } from './smtp-session.ts'
+import type { Handover, Mail, Transport } from './transport.ts'
 
 /** Of smtp://user:password@host:port or smtps://…, as POSTERN_MTA_HOSTS has them. */
 export function smtpAddressOf(url: URL): SmtpAddress {
@@ -44,9 +44,9 @@ const ordinaryLimits: SmtpLimits = {
  * Mail goes to the host that has least of it. One that cannot be reached is left alone for a growing while; its mail
  * goes to another, unless it may have been taken.
  */
-export class ServiceProvider implements MtaProvider, Carrier {
+export class ServiceProvider implements IdentityProvider, Transport {
   readonly name = 'service'
-  readonly place: ProviderPlace = { account: null, region: null }
+  readonly place: ProviderAccount = { account: null, region: null }
   readonly #hosts: readonly SmtpHost[]
   readonly #timeouts: SmtpTimeouts
   /** Of each host. */
@@ -151,7 +151,7 @@ export class ServiceProvider implements MtaProvider, Carrier {
   }
 }
 
-function handover(host: string, told: Told): Handover {
+function handover(host: string, told: SmtpReply): Handover {
   if (told.kind === 'lost') {
     return { kind: 'unreachable', host, detail: told.detail, mayBeSent: told.mayBeSent }
   }

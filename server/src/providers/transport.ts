@@ -19,7 +19,7 @@ export type Handover =
   | { kind: 'unknown'; host: string; detail: string }
 
 /** A provider that takes mail. */
-export interface Carrier {
+export interface Transport {
   /** Nobody is there to take mail now; until this is false, `send` answers without trying. */
   readonly isOpen: boolean
   /**

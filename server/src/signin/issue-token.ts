@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { signInOperation } from './operation.ts'
 
-export const drawToken = signInOperation({
+export const issueToken = signInOperation({
   id: 'auth.draw-token',
   method: 'POST',
   path: '/auth/token',

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
-import type { Answer, Browser, SignIn } from '../core/control/access/sign-in.ts'
+import type { Browser, SignIn, SignInResponse } from '../core/control/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
 import { decodeParameters } from '../platform/http/parameters.ts'
 import { Problem } from '../platform/http/problem.ts'
@@ -46,7 +46,7 @@ export interface SignInOperation<
     body: Static<Body>
     params: Static<Params>
     query: Static<TObject<Query>>
-  }): Promise<Answer<unknown>>
+  }): Promise<SignInResponse<unknown>>
 }
 
 export interface SignInDeps {

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Member } from '../core/control/members/wire.ts'
 import { signInOperation } from './operation.ts'
 
-export const join = signInOperation({
+export const registerInvited = signInOperation({
   id: 'auth.join',
   method: 'POST',
   path: '/auth/join',

@@ -5,25 +5,25 @@ import type { HttpServer } from '../platform/http/server.ts'
 import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
 import { forgotPassword } from './forgot-password.ts'
-import { drawToken } from './issue-token.ts'
+import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
 import { listSessions } from './list-sessions.ts'
 import { registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
-import { join } from './register-invited.ts'
+import { registerInvited } from './register-invited.ts'
 import { resetPassword } from './reset-password.ts'
 import { setUpTotp } from './set-up-totp.ts'
 import { showSession } from './show-session.ts'
 import { signIn } from './sign-in.ts'
 import { signOut } from './sign-out.ts'
-import { giveBackupCode } from './verify-backup-code.ts'
-import { giveTotpCode } from './verify-totp.ts'
+import { verifyBackupCode } from './verify-backup-code.ts'
+import { verifyTotp } from './verify-totp.ts'
 
 const operations = [
   signIn,
-  giveTotpCode,
-  giveBackupCode,
+  verifyTotp,
+  verifyBackupCode,
   signOut,
-  drawToken,
+  issueToken,
   showSession,
   listSessions,
   listActivity,
@@ -32,7 +32,7 @@ const operations = [
   forgotPassword,
   resetPassword,
   setUpTotp,
-  join,
+  registerInvited,
 ]
 
 const jwksSchema = {

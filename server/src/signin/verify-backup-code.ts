@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { signInOperation, tooManyAttempts } from './operation.ts'
 
-export const giveBackupCode = signInOperation({
+export const verifyBackupCode = signInOperation({
   id: 'auth.give-backup-code',
   method: 'POST',
   path: '/auth/backup-code',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { signInOperation, tooManyAttempts } from './operation.ts'
 
-export const giveTotpCode = signInOperation({
+export const verifyTotp = signInOperation({
   id: 'auth.give-totp-code',
   method: 'POST',
   path: '/auth/totp/code',

@@ -4,14 +4,14 @@ import { purgeSignIns } from '../core/control/access/purge.ts'
 import { purgeActivity } from '../core/control/activity/activity.ts'
 import { runCheckpoints, type SignerPlace } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
-import { forgetExpiredAnswers } from '../core/control/idempotency/idempotency.ts'
+import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeConfirmationMails } from '../core/control/routes/confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
-import { forgetSeenFeedback } from '../core/mail/feedback/feedback.ts'
-import { forgetExpiredMailAnswers } from '../core/mail/messages/idempotency.ts'
-import { forgetApplied } from '../core/outbox/relay-to-mail.ts'
+import { purgeFeedbackSeen } from '../core/mail/feedback/feedback.ts'
+import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
+import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import { purge } from '../platform/db/purge.ts'
@@ -42,8 +42,8 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'audit checkpoint': async () => {
       if (signer !== 'elsewhere') await runCheckpoints({ db, masterKeys, signer, file, log })
     },
-    'expired idempotency keys': () => purge(db, forgetExpiredAnswers),
-    'expired idempotency keys of mail': purgeEach(forgetExpiredMailAnswers),
+    'expired idempotency keys': () => purge(db, purgeIdempotency),
+    'expired idempotency keys of mail': purgeEach(purgeMailIdempotency),
     'sign-ins that have ended': () => purge(db, purgeSignIns),
     'expired invitations': () => purge(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
@@ -53,8 +53,8 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'counts of earlier days': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
-    'reports heard long ago': purgeEach(forgetSeenFeedback),
-    'what mail was told long ago': purgeEach(forgetApplied),
+    'reports heard long ago': purgeEach(purgeFeedbackSeen),
+    'what mail was told long ago': purgeEach(purgeApplied),
     'bodies of mail that has left': () =>
       eachCell(cells, async ({ name: cell, mail }) => {
         const done = await dropBodies(mail, deps.bodyRetentionHours)

@@ -1,23 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Signer } from '../core/control/domains/dkim-signer.ts'
-import { Signers } from '../core/control/domains/dkim-signer-cache.ts'
+import type { DkimSigner } from '../core/control/domains/dkim-signer.ts'
+import { DkimSignerCache } from '../core/control/domains/dkim-signer-cache.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
-import { Finisher } from '../core/mail/dispatch/attempt-recorder.ts'
-import { Beginner } from '../core/mail/dispatch/attempt-starter.ts'
-import { type Claimed, type LaneKey, type Letter, leaseSeconds, Queue } from '../core/mail/dispatch/claims.ts'
-import { mailOf } from '../core/mail/dispatch/compose-outgoing.ts'
+import { AttemptRecorder } from '../core/mail/dispatch/attempt-recorder.ts'
+import { AttemptStarter } from '../core/mail/dispatch/attempt-starter.ts'
+import {
+  type Claimed,
+  ClaimQueue,
+  type LaneKey,
+  type Letter,
+  leaseSeconds,
+} from '../core/mail/dispatch/claims.ts'
+import { composeFor } from '../core/mail/dispatch/compose-outgoing.ts'
 import { ResultPublisher } from '../core/mail/dispatch/results.ts'
-import { awaitedSeconds, judge } from '../core/mail/dispatch/retry-policy.ts'
-import { Places } from '../core/mail/dispatch/slots.ts'
+import { awaitedSeconds, decideRetry } from '../core/mail/dispatch/retry-policy.ts'
+import { Slots } from '../core/mail/dispatch/slots.ts'
 import type { SrsKeys } from '../core/mail/feedback/srs-path.ts'
-import type { Composers } from '../formats/composer-threads.ts'
+import type { ComposerThreads } from '../formats/composer-threads.ts'
 import type { VerpKeys } from '../formats/verp.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { metrics } from '../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, type Span, SpanKind, within } from '../platform/telemetry/tracing.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
-import type { Carrier, Handover } from '../providers/transport.ts'
+import type { Handover, Transport } from '../providers/transport.ts'
 
 /**
  * Sends mail: claims what is ready, a fair share from every project, hands each to its provider, and writes down what
@@ -28,8 +34,8 @@ export interface DispatchDeps {
   /** Of the role that writes mail. */
   db: UnscopedDb
   vault: Vault
-  carriers: Partial<Record<ProviderName, Carrier>>
-  composers: Composers
+  carriers: Partial<Record<ProviderName, Transport>>
+  composers: ComposerThreads
   returnPathKeys: VerpKeys
   srsKeys: SrsKeys
   /** Enhanced status codes after which an address gets no more mail. */
@@ -52,14 +58,14 @@ const failureMs = 1_000
 
 export class Dispatcher {
   readonly #deps: DispatchDeps
-  readonly #queue: Queue
-  readonly #signers: Signers
-  readonly #beginner: Beginner
-  readonly #finisher: Finisher
+  readonly #queue: ClaimQueue
+  readonly #signers: DkimSignerCache
+  readonly #beginner: AttemptStarter
+  readonly #finisher: AttemptRecorder
   readonly #publisher: ResultPublisher
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
-  readonly #places: Places
+  readonly #places: Slots
   /** A lane had mail at the last claim, and no room for more of it. */
   #isHeldBack = false
   #placeFreed: (() => void) | undefined
@@ -67,16 +73,16 @@ export class Dispatcher {
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
-    this.#places = new Places(deps.concurrency)
-    this.#queue = new Queue(deps.db)
-    this.#signers = new Signers(deps.db, deps.vault)
-    this.#beginner = new Beginner(deps.db)
+    this.#places = new Slots(deps.concurrency)
+    this.#queue = new ClaimQueue(deps.db)
+    this.#signers = new DkimSignerCache(deps.db, deps.vault)
+    this.#beginner = new AttemptStarter(deps.db)
     this.#publisher = new ResultPublisher(deps.db, {
       suppressOn: deps.suppressOn,
       onError: (error, count) =>
         deps.log.error({ err: error, count }, 'results could not be published; retrying'),
     })
-    this.#finisher = new Finisher(deps.db, {
+    this.#finisher = new AttemptRecorder(deps.db, {
       onRecorded: (results) => this.#publisher.publish(results),
       onError: (error, lost) => deps.log.error({ err: error, lost }, 'attempts could not be recorded'),
     })
@@ -202,7 +208,7 @@ export class Dispatcher {
       this.#places.leave(claimed)
       this.#placeFreed?.()
     }
-    const judged = judge(handover, claimed)
+    const judged = decideRetry(handover, claimed)
     metrics.attempts.add({ provider: claimed.provider, outcome: judged.outcome })
     span?.setAttribute('postern.outcome', judged.outcome)
     // What cannot be written down for that long is somebody else's by then, or has been given up.
@@ -217,7 +223,7 @@ export class Dispatcher {
     )
   }
 
-  #carrierOf({ provider }: Claimed): Carrier | undefined {
+  #carrierOf({ provider }: Claimed): Transport | undefined {
     return provider === 'none' ? undefined : this.#deps.carriers[provider]
   }
 
@@ -237,14 +243,14 @@ export class Dispatcher {
   }
 
   async #carry(
-    carrier: Carrier,
+    carrier: Transport,
     claimed: Claimed,
     letter: Letter & { content: Buffer },
-    signer: Signer,
+    signer: DkimSigner,
     span: Span | undefined,
   ): Promise<Handover> {
     const mail = await within(follow(span, 'compose and sign'), () =>
-      mailOf(claimed, letter, signer, this.#deps),
+      composeFor(claimed, letter, signer, this.#deps),
     )
     if (carrier.atMostOnce) {
       const notSent = (detail: string): Handover => ({

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type TellDeps, tellControl } from '../core/outbox/relay-to-control.ts'
-import { applyOutbox } from '../core/outbox/relay-to-mail.ts'
+import { type RelayDeps, relayToControl } from '../core/outbox/relay-to-control.ts'
+import { relayToMail } from '../core/outbox/relay-to-mail.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
-export type TellingDeps = TellDeps & { log: Logger }
+export type OutboxRelayDeps = RelayDeps & { log: Logger }
 
 /** How old may become what the two planes know of each other. */
 const pauseMs = 1_000
@@ -12,10 +12,10 @@ const pauseMs = 1_000
  * Has control and mail hear what the other has to tell, about once a second, until told to stop. Loops and not queues
  * of jobs: what is to be told lies in rows already, and the next round finds whatever this one left.
  */
-export async function keepTelling(deps: TellingDeps, signal: AbortSignal): Promise<void> {
+export async function runOutboxRelays(deps: OutboxRelayDeps, signal: AbortSignal): Promise<void> {
   await Promise.all([
-    rounds('control', () => tellControl(deps), deps.log, signal),
-    rounds('mail', () => applyOutbox(deps, signal), deps.log, signal),
+    rounds('control', () => relayToControl(deps), deps.log, signal),
+    rounds('mail', () => relayToMail(deps, signal), deps.log, signal),
   ])
 }
 

@@ -10,13 +10,13 @@ import {
   assertDated,
   retryDelay,
   type TestEndpoint,
-  webhookStage,
+  webhookHarness,
 } from '../testing/harness/webhook-harness.ts'
 import type { Received } from '../testing/peers/webhook-receiver.ts'
 
 /** Webhooks from an event's commit to a real receiver, and back to what is written down. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { receiver, api, makeProject, makeEndpoint, tell } = stage
 const { makeMail } = mailRows(database)
 stage.startWorker()

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import type { Vault } from '../core/control/secrets/vault.ts'
-import { Reports } from '../core/mail/webhooks/delivery-results.ts'
-import { Round, type RoundDeps } from '../core/mail/webhooks/delivery-run.ts'
+import { DeliveryResults } from '../core/mail/webhooks/delivery-results.ts'
+import { DeliveryRun, type DeliveryRunDeps } from '../core/mail/webhooks/delivery-run.ts'
 import { type Claim, type ClaimedQueue, EndpointQueues } from '../core/mail/webhooks/endpoint-queues.ts'
 import { FanOut } from '../core/mail/webhooks/fan-out.ts'
-import { Letters } from '../core/mail/webhooks/pending-deliveries.ts'
+import { PendingDeliveries } from '../core/mail/webhooks/pending-deliveries.ts'
 import { requestMs } from '../core/mail/webhooks/post.ts'
 import { type RetryDelay, retryDelayMs as usualRetryDelayMs } from '../core/mail/webhooks/retry-schedule.ts'
-import { type PlaceCounts, Places, usualPlaces } from '../core/mail/webhooks/slots.ts'
+import { defaultSlots, type SlotCounts, Slots } from '../core/mail/webhooks/slots.ts'
 import { Targets } from '../core/mail/webhooks/targets.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { NetGuard } from '../platform/net/net-guard.ts'
@@ -18,14 +18,14 @@ import type { Logger } from '../platform/telemetry/log.ts'
  * Tells endpoints what happened: takes queues that are due, and has a round with each (core/mail/webhooks/delivery-run.ts). What
  * waits and who has it is all in the database; a worker that dies is missed when its leases are over.
  */
-export interface WebhookDeps {
+export interface WebhookDispatcherDeps {
   /** Of the role that writes mail. */
   db: UnscopedDb
   vault: Vault
   guard: NetGuard
   /** `Postern/<version>` */
   userAgent: string
-  places?: PlaceCounts
+  places?: SlotCounts
   random?: () => number
   /** Tests set these two: then no request times out and no retry is due before the test lets time pass. */
   requestTimeoutMs?: number | undefined
@@ -50,15 +50,15 @@ const claimedShare = 4
  */
 const triedAtOnce = 10
 
-export class Webhooks {
+export class WebhookDispatcher {
   readonly #log: Logger
   readonly #agent: Dispatcher
   readonly #queues: EndpointQueues
   readonly #fanOut: FanOut
-  readonly #places: Places
-  readonly #round: RoundDeps
+  readonly #places: Slots
+  readonly #round: DeliveryRunDeps
   readonly #rounds = new Map<Promise<void>, ClaimedQueue>()
-  readonly #shares: PlaceCounts
+  readonly #shares: SlotCounts
   readonly #roundsAtMost: number
   readonly #stopping = new AbortController()
   #fanningOut: Promise<void> | undefined
@@ -70,17 +70,17 @@ export class Webhooks {
     guard,
     userAgent,
     log,
-    places = usualPlaces,
+    places = defaultSlots,
     random = Math.random,
     requestTimeoutMs = requestMs,
     retryDelayMs = usualRetryDelayMs,
-  }: WebhookDeps) {
+  }: WebhookDispatcherDeps) {
     this.#log = log
     this.#queues = new EndpointQueues(db)
     this.#fanOut = new FanOut(db, (error, projectId) =>
       log.error({ err: error, project_id: projectId }, 'webhook fan-out failed; retrying'),
     )
-    this.#places = new Places(places)
+    this.#places = new Slots(places)
     this.#shares = {
       proven: Math.ceil(places.proven / claimedShare),
       unproven: Math.ceil(places.unproven / claimedShare),
@@ -90,17 +90,17 @@ export class Webhooks {
       connectTimeoutMs: connectMs,
       headersTimeoutMs: requestTimeoutMs,
       bodyTimeoutMs: requestTimeoutMs,
-      // Endpoints of many projects may be at one host: none waits for a connection there. Places are the limit.
+      // Endpoints of many projects may be at one host: none waits for a connection there. Slots are the limit.
       connectionsPerOrigin: this.#roundsAtMost,
     })
     this.#round = {
       db,
       agent: this.#agent,
       userAgent,
-      letters: new Letters(db),
+      letters: new PendingDeliveries(db),
       targets: new Targets(db, vault),
       places: this.#places,
-      reports: new Reports(db, (error, lost) =>
+      reports: new DeliveryResults(db, (error, lost) =>
         log.error({ err: error, lost }, 'what became of some webhooks could not be written down'),
       ),
       random,
@@ -172,7 +172,7 @@ export class Webhooks {
     await sleep(idleMs.most, undefined, { signal: this.#stopping.signal }).catch(() => {})
   }
 
-  #claimOf(standing: keyof PlaceCounts): Claim {
+  #claimOf(standing: keyof SlotCounts): Claim {
     const share = this.#shares[standing]
     const room = Math.max(0, this.#roundsAtMost - this.#rounds.size)
     const atOnce = standing === 'proven' ? share : Math.min(share, triedAtOnce)
@@ -185,7 +185,7 @@ export class Webhooks {
   }
 
   #begin(queue: ClaimedQueue): void {
-    const round = new Round(queue, this.#round, this.#stopping.signal)
+    const round = new DeliveryRun(queue, this.#round, this.#stopping.signal)
       .run()
       .catch((error: unknown) => this.#log.error({ err: error }, 'a round of webhooks failed'))
       .finally(() => this.#rounds.delete(round))

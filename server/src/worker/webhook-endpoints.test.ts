@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
 import { eventually } from '../testing/harness/waiting.ts'
-import { assertDated, retryDelay, webhookStage } from '../testing/harness/webhook-harness.ts'
+import { assertDated, retryDelay, webhookHarness } from '../testing/harness/webhook-harness.ts'
 
 /** What becomes of an endpoint that is switched off, is to be, or is no more; and what control hears of it. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { receiver, makeProject, makeEndpoint, tell } = stage
 stage.startWorker()
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
-import { webhookStage } from '../testing/harness/webhook-harness.ts'
+import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 
 /** One project against another, in a worker with few places. */
-const stage = await webhookStage(await testDatabase())
+const stage = await webhookHarness(await testDatabase())
 const { receiver, makeProject, makeEndpoint, tell } = stage
 
 test('a project with more slow endpoints than there are places keeps no other waiting', async () => {

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, startPostern } from '../testing/harness/postern-process.ts'
 import { eventually } from '../testing/harness/waiting.ts'
-import { webhookStage } from '../testing/harness/webhook-harness.ts'
+import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 
 /** A worker as a process of its own, killed while its requests are under way. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { receiver, makeProject, makeEndpoint, tell } = stage
 const env = {
   ...bareEnvironment,

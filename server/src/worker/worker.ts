@@ -2,8 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResetMailDeps, sendDueResets } from '../core/control/access/password-reset.ts'
 import { type CheckDeps, checkDomain, checkDue } from '../core/control/domains/check.ts'
 import { sendDomainNotices } from '../core/control/domains/dns-notices.ts'
-import { type SettleDeps, settleDue, settleIdentity } from '../core/control/domains/reconcile-identities.ts'
-import { sendNotices } from '../core/control/endpoints/disabled-notices.ts'
+import {
+  type ReconcileDeps,
+  reconcileDue,
+  reconcileIdentity,
+} from '../core/control/domains/reconcile-identities.ts'
+import { sendDisabledNotices } from '../core/control/endpoints/disabled-notices.ts'
 import {
   type InvitationDeps,
   sendDueInvitations,
@@ -19,18 +23,18 @@ import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatcher.ts'
 import { keepHeartbeat } from './heartbeat.ts'
-import { keepTelling, type TellingDeps } from './outbox-relay.ts'
-import { type WebhookDeps, Webhooks } from './webhook-dispatcher.ts'
+import { type OutboxRelayDeps, runOutboxRelays } from './outbox-relay.ts'
+import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatcher.ts'
 
 /** `postern worker`: what nobody calls for. Takes its work from the database, with the role of the plane that it is about. */
 export type WorkerDeps = CheckDeps &
-  SettleDeps &
+  ReconcileDeps &
   ChoreDeps &
   InvitationDeps &
   ResetMailDeps &
   ConfirmationDeps &
   OwnerNoticeDeps &
-  Omit<TellingDeps, 'mailDb' | 'shards'> & {
+  Omit<OutboxRelayDeps, 'mailDb' | 'shards'> & {
     runner: JobRunner
     cells: Cells
     mailOf: MailOf
@@ -40,7 +44,7 @@ export type WorkerDeps = CheckDeps &
     hasJobs: boolean
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
-    webhooks: Omit<WebhookDeps, 'db' | 'log'>
+    webhooks: Omit<WebhookDispatcherDeps, 'db' | 'log'>
     /** Whether a cell has a copy of control, which needs a heartbeat. */
     hasCopies: boolean
   }
@@ -59,15 +63,15 @@ const roundMs = 90_000
 function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
   const end = () => AbortSignal.any([stopping, AbortSignal.timeout(roundMs)])
   return {
-    'identities.settle': ({ identity_id }) => settleIdentity(deps, identity_id),
-    'identities.sweep': () => settleDue(deps, settledAtMost, end()),
+    'identities.settle': ({ identity_id }) => reconcileIdentity(deps, identity_id),
+    'identities.sweep': () => reconcileDue(deps, settledAtMost, end()),
     'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
     'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
     'domains.notify': () => sendDomainNotices(deps, noticesAtMost, end()),
     'invitations.send': ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id),
     'invitations.sweep': () => sendDueInvitations(deps, invitedAtMost, end()),
     'password-resets.sweep': () => sendDueResets(deps, resetsAtMost, end()),
-    'endpoints.notify': () => sendNotices(deps, noticesAtMost, end()),
+    'endpoints.notify': () => sendDisabledNotices(deps, noticesAtMost, end()),
     'forwards.confirm': () => sendConfirmations(deps, confirmationsAtMost, end()),
     chores: () => doChores(deps),
     'messages.cancel': ({ project_id, message_id }) =>
@@ -113,7 +117,7 @@ export function startWorker(deps: WorkerDeps): Worker {
 /** What moves the mail of a cell. */
 const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) => [
   new Dispatcher({ ...dispatch, db, log }),
-  new Webhooks({ ...webhooks, db, log }),
+  new WebhookDispatcher({ ...webhooks, db, log }),
 ]
 
 const retryMs = 2_000
@@ -134,7 +138,7 @@ async function start(
         for (const loop of loops) loop.start()
         log.info('working')
         await Promise.all([
-          home && keepTelling({ db, mailDb: home.mail, shards: home.shards, log }, signal),
+          home && runOutboxRelays({ db, mailDb: home.mail, shards: home.shards, log }, signal),
           hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
         ])
         return

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { findIn, recogniseApiKey } from '../../core/control/api-keys/authenticate.ts'
+import { authenticateApiKey, findIn } from '../../core/control/api-keys/authenticate.ts'
 import { assertKeyKeptNowhere } from '../../testing/expectations/api-key-secrets.ts'
 import { auditOf } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
@@ -21,7 +21,7 @@ const rotate = (id: number, body: object | undefined = { reason }, project = pro
   admin.post(`/projects/${project}/api-keys/${id}/rotate`, body)
 const opens = (secret: string): Promise<boolean> =>
   api.context.db.admin
-    .read((tx) => recogniseApiKey(findIn(tx), secret, '192.0.2.7'))
+    .read((tx) => authenticateApiKey(findIn(tx), secret, '192.0.2.7'))
     .then(
       () => true,
       () => false,

@@ -15,7 +15,7 @@ import {
 import { neverExisted, neverSent, planeSpellings } from '../../testing/expectations/path-targets.ts'
 import { administrators, type Identity, strangers } from '../../testing/fixtures/admin-actors.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
-import { makeScene } from '../../testing/fixtures/forged-token-context.ts'
+import { makeForgedTokenContext } from '../../testing/fixtures/forged-token-context.ts'
 import { mailRows } from '../../testing/fixtures/mail-rows.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { Client } from '../../testing/harness/client.ts'
@@ -47,7 +47,7 @@ const mail = mailRows(database)
 const plan = await make.makePlan()
 const project = await make.makeProject({ plan_id: plan.id })
 const otherProject = await make.makeProject({ plan_id: plan.id })
-const scene = await makeScene(api, database, enrolment, issuers)
+const scene = await makeForgedTokenContext(api, database, enrolment, issuers)
 const cast = { api, database, admin, email: enrolment.email, scene, make, project }
 const insiders = await administrators(cast)
 const outsiders = await strangers(cast)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { forgetExpiredAnswers } from '../../core/control/idempotency/idempotency.ts'
+import { purgeIdempotency } from '../../core/control/idempotency/idempotency.ts'
 import type { ErrorCode } from '../../platform/errors.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
@@ -199,7 +199,7 @@ describe('Idempotency-Key in time', () => {
     const justBefore = await at('23 hours 59 minutes')
     assert.deepEqual(essence(await justBefore.create('First')), essence(first))
     assertRefused(await justBefore.create('Second'), 422, 'idempotency_key_reused')
-    assert.equal(await justBefore.later.context.db.admin.transaction(forgetExpiredAnswers), 0)
+    assert.equal(await justBefore.later.context.db.admin.transaction(purgeIdempotency), 0)
 
     const after = await at('24 hours 1 minute')
     const second = await after.create('Second')
@@ -207,10 +207,10 @@ describe('Idempotency-Key in time', () => {
     assert.notEqual(second.body.id, first.body.id)
     assert.deepEqual(essence(await after.create('Second')), essence(second))
     assertRefused(await after.create('First'), 422, 'idempotency_key_reused')
-    assert.equal(await after.later.context.db.admin.transaction(forgetExpiredAnswers), 0)
+    assert.equal(await after.later.context.db.admin.transaction(purgeIdempotency), 0)
 
     const muchLater = await at('49 hours')
-    assert.equal(await muchLater.later.context.db.admin.transaction(forgetExpiredAnswers), 1)
+    assert.equal(await muchLater.later.context.db.admin.transaction(purgeIdempotency), 1)
   })
 
   test('of a request that is still running is refused until that one is done', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workerDeps } from '../../context/context.ts'
 import { checkDue } from '../../core/control/domains/check.ts'
-import { settleDue } from '../../core/control/domains/reconcile-identities.ts'
+import { reconcileDue } from '../../core/control/domains/reconcile-identities.ts'
 import { reason } from '../../testing/expectations/mutations.ts'
 import { assertShape, type Shape } from '../../testing/expectations/shape.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -73,7 +73,7 @@ describe('a domain', () => {
 
   test('tells when it was registered and what a look missed', async () => {
     const { id } = await makeDomain(projectId, { mta_provider: 'service' })
-    await settleDue(workerDeps(api.context), 100)
+    await reconcileDue(workerDeps(api.context), 100)
     await checkDue(workerDeps(api.context), 100)
     const { body } = await admin.get(`/projects/${projectId}/domains/${id}`)
     assertDomain(body, ['verified_at'], [])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workerDeps } from '../../context/context.ts'
-import { settleDue } from '../../core/control/domains/reconcile-identities.ts'
+import { reconcileDue } from '../../core/control/domains/reconcile-identities.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { reason } from '../../testing/expectations/mutations.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
@@ -155,10 +155,10 @@ describe('domains.edit', () => {
 
   test('has the new identity registered with the provider and the old one deregistered', async () => {
     const domain = await makeDomain(project.id)
-    await settleDue(workerDeps(api.context), 100)
+    await reconcileDue(workerDeps(api.context), 100)
     const name = newName()
     await admin.patch(pathOf(domain), { name })
-    await settleDue(workerDeps(api.context), 100)
+    await reconcileDue(workerDeps(api.context), 100)
     const { body } = await admin.get(pathOf(domain))
     assert.equal(body.identity.state, 'registered')
     const known = peer.deeds

@@ -23,7 +23,7 @@ interface Domain {
 const pathOf = ({ id, project_id }: Domain) => `/projects/${project_id}/domains/${id}`
 const edit = (domain: Domain, body: object, headers?: Record<string, string>): Promise<Answer> =>
   admin.patch(pathOf(domain), body, headers)
-const rehearse = (domain: Domain, body: object): Promise<Answer> =>
+const dryRun = (domain: Domain, body: object): Promise<Answer> =>
   admin.patch(`${pathOf(domain)}?dry_run=true`, body)
 const show = async (domain: Domain) => (await admin.get(pathOf(domain))).body
 
@@ -293,7 +293,7 @@ describe('domains.edit as a dry run', () => {
     await queueMail(domain.project_id, domain.identity.id, 7)
     await queueMail(domain.project_id, domain.identity.id + 1000, 5)
     const before = [await show(domain), await identities(domain.project_id), await jobs('identities.settle')]
-    const preview = await rehearse(domain, { name: 'new.example.com' })
+    const preview = await dryRun(domain, { name: 'new.example.com' })
     assert.equal(preview.status, 200, preview.text)
     assert.deepEqual(preview.body, {
       operation: 'domains.edit',
@@ -335,7 +335,7 @@ describe('domains.edit as a dry run', () => {
     const asleep = await addressRoute(domain, 'asleep@routed.example.com', { isActive: false })
     await catchAll(domain)
     const before = await routes(domain.id)
-    const { body } = await rehearse(domain, { name: 'rerouted.example.com', preserve_local_parts: true })
+    const { body } = await dryRun(domain, { name: 'rerouted.example.com', preserve_local_parts: true })
     assert.deepEqual(body.effects.slice(4, 7), [
       `Route ${info} takes mail for info@rerouted.example.com instead of info@routed.example.com.`,
       `Route ${asleep} takes mail for asleep@rerouted.example.com instead of asleep@routed.example.com.`,
@@ -366,10 +366,10 @@ describe('domains.edit as a dry run', () => {
   test('warns where nothing is different but everything is proved anew', async () => {
     const domain = await makeVerified('ses', 'equal.example.com')
     const same = { name: 'Equal.example.com', mta_provider: 'ses' }
-    assert.deepEqual((await rehearse(domain, same)).body.warnings, [
+    assert.deepEqual((await dryRun(domain, same)).body.warnings, [
       'Name and provider stay the same: this only registers anew and resets verification.',
     ])
-    const elsewhere = await rehearse(domain, { name: 'unequal.example.com' })
+    const elsewhere = await dryRun(domain, { name: 'unequal.example.com' })
     assert.deepEqual(elsewhere.body.warnings, [])
     assert.match(
       elsewhere.body.effects.join('\n'),
@@ -380,7 +380,7 @@ describe('domains.edit as a dry run', () => {
   test('warns that another project holds the new name', async () => {
     const holder = await makeVerified('ses', 'held.example.com')
     const domain = await makeVerified('ses')
-    assert.deepEqual((await rehearse(domain, { name: 'held.example.com' })).body.warnings, [
+    assert.deepEqual((await dryRun(domain, { name: 'held.example.com' })).body.warnings, [
       `Project ${holder.project_id} holds held.example.com as verified: it cannot become verified here while that is so.`,
     ])
   })
@@ -388,7 +388,7 @@ describe('domains.edit as a dry run', () => {
   test('counts queued mail no further than anybody needs to know', async () => {
     const domain = await makeVerified('ses')
     await queueMail(domain.project_id, domain.identity.id, 10_001)
-    const { body } = await rehearse(domain, { mta_provider: 'ses' })
+    const { body } = await dryRun(domain, { mta_provider: 'ses' })
     assert.match(body.effects[1], /: more than 10000\. They go out signed with it; leave/)
   })
 })

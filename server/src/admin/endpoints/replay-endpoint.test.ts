@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { applyOutbox } from '../../core/outbox/relay-to-mail.ts'
+import { relayToMail } from '../../core/outbox/relay-to-mail.ts'
 import { auditOf } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -78,7 +78,7 @@ describe('endpoints.replay', () => {
     ])
     assert.deepEqual(both.map(({ status }) => status).sort(), [202, 409])
     await isRefused()
-    await applyOutbox(deps)
+    await relayToMail(deps)
     await isRefused()
     const event_id = await makeEvent(projectId)
     assert.equal((await admin.post(pathOf(resource.id), { event_id })).status, 202, 'single events go on')

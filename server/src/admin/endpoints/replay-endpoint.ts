@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
-import { lookForReplay, orderReplay } from '../../core/control/endpoints/test-and-replay.ts'
+import { commandReplay, preloadReplay } from '../../core/control/endpoints/test-and-replay.ts'
 import { EndpointReplay, ReplayFields, replayExample } from '../../core/control/endpoints/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
@@ -18,10 +18,10 @@ export const replayEndpointOperation = adminOperation({
   example: { ...replayExample, reason: 'Their receiver lost the events of this night' },
   answer: EndpointReplay,
   hasVersion: false,
-  look: (mail, { project_id, id }, body) => lookForReplay(mail, project_id, id, body),
+  look: (mail, { project_id, id }, body) => preloadReplay(mail, project_id, id, body),
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
   async run({ tx, orders, target: endpoint, seen, body }) {
-    const answer = await orderReplay(tx, orders, endpoint, body, seen)
+    const answer = await commandReplay(tx, orders, endpoint, body, seen)
     const { endpoint_id, ...replay } = answer
     return {
       audit: {

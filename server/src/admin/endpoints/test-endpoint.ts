@@ -1,5 +1,5 @@
 import { lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
-import { orderTest } from '../../core/control/endpoints/test-and-replay.ts'
+import { commandTest } from '../../core/control/endpoints/test-and-replay.ts'
 import { EndpointTest } from '../../core/control/endpoints/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
@@ -19,7 +19,7 @@ export const testEndpointOperation = adminOperation({
   hasVersion: false,
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
   async run({ tx, orders, target: endpoint }) {
-    const answer = await orderTest(tx, orders, endpoint)
+    const answer = await commandTest(tx, orders, endpoint)
     return {
       audit: {
         projectId: endpoint.project_id,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Queue } from '../../core/mail/dispatch/claims.ts'
+import { ClaimQueue } from '../../core/mail/dispatch/claims.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { domainRows } from '../../testing/fixtures/domain-rows.ts'
@@ -112,7 +112,7 @@ describe('messages.cancel', () => {
     const id = await sender.send({ send_at: inDays(1) })
     await cancel(sender.path, id)
     await database.query('update mail.dispatch set due_at = postern.now() where message_id = $1', [id])
-    await new Queue(api.context.cells.all[0].mail).sweep()
+    await new ClaimQueue(api.context.cells.all[0].mail).sweep()
     assert.deepEqual(await claimedOf(sender.id), [id])
     const unfinished = `select from jobs.job where name = 'messages.cancel' and state < 'completed'`
     await withWorker(api, database, async () => {

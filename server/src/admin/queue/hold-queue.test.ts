@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Queue } from '../../core/mail/dispatch/claims.ts'
+import { ClaimQueue } from '../../core/mail/dispatch/claims.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { mailRows } from '../../testing/fixtures/mail-rows.ts'
@@ -97,7 +97,7 @@ describe('queue.hold', () => {
       ])
     }
     const { mail } = api.context.cells.all[0]
-    await new Queue(mail).expire()
+    await new ClaimQueue(mail).expire()
     await publishDue(mail)
     assert.equal(await statusOf(sender.path, old), 'failed')
     assert.equal(await statusOf(sender.path, young), 'held')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { suppressComplained } from '../../core/mail/suppressions/automatic.ts'
-import { applyOutbox } from '../../core/outbox/relay-to-mail.ts'
+import { relayToMail } from '../../core/outbox/relay-to-mail.ts'
 import { auditOf } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { senders } from '../../testing/fixtures/sending-projects.ts'
@@ -29,7 +29,7 @@ const suppressed = async (projectId: number): Promise<string[]> =>
     (one: { address: string }) => one.address,
   )
 /** As a worker does it about once a second. */
-const apply = () => applyOutbox({ db: api.context.db.admin, mailDb: api.context.cells.all[0].mail })
+const apply = () => relayToMail({ db: api.context.db.admin, mailDb: api.context.cells.all[0].mail })
 
 describe('suppressions.delete', () => {
   test('lets the project send to somebody who complained, and records it without the address', async () => {

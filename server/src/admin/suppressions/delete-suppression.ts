@@ -6,7 +6,7 @@ import {
   suppressionView,
 } from '../../core/mail/suppressions/suppressions.ts'
 import { SuppressedAddress, Suppression } from '../../core/mail/suppressions/wire.ts'
-import { tellMail } from '../../core/outbox/outbox.ts'
+import { publishToMail } from '../../core/outbox/outbox.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
 
@@ -36,7 +36,7 @@ export const deleteSuppressionOperation = adminOperation({
     const { address, reason, created_at } = suppression
     // The mail schema is another plane's to write.
     const seen = { address, reason, created_at: created_at.toISOString() }
-    await tellMail(tx, project_id, 'suppression.deleted', seen)
+    await publishToMail(tx, project_id, 'suppression.deleted', seen)
     return {
       audit: {
         projectId: project_id,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { isUnbraked, maySendNow } from '../control/projects/may-send.ts'
+import { isNotHeld, maySendNow } from '../control/projects/may-send.ts'
 import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
 /** Beyond that a count says nothing more that matters: what is behind is told by its age. */
@@ -69,7 +69,7 @@ export async function findOldestReady(tx: ReadTx): Promise<{ provider: string; s
     select lane.provider, ${since(sql`min(lane.due_at)`)} as seconds
       from (select * from lane limit ${sql.lit(lanesAtMost)}) as lane
       join control.projects as projects on projects.id = lane.project_id
-     where ${maySendNow} and ${isUnbraked}
+     where ${maySendNow} and ${isNotHeld}
      group by lane.provider`.execute(tx)
   return rows
 }

@@ -7,7 +7,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 import { patienceMs } from '../../testing/harness/waiting.ts'
-import { Standing } from './queue-gauges.ts'
+import { QueueGauges } from './queue-gauges.ts'
 
 /** How things stand, with nobody at work on them. */
 const database = await testDatabase()
@@ -73,7 +73,7 @@ describe('how things stand', () => {
       [oldest, sender.id],
     )
 
-    await new Standing(deps, patient).show()
+    await new QueueGauges(deps, patient).show()
     assert.deepEqual(
       api.logLines.filter((line) => line.includes('stand in the database')),
       [],
@@ -103,11 +103,11 @@ describe('how things stand', () => {
         return target[name].bind(target)
       },
     })
-    const standing = new Standing({ ...deps, mailDb: counting }, patient)
+    const standing = new QueueGauges({ ...deps, mailDb: counting }, patient)
     await Promise.all(Array.from({ length: 20 }, () => standing.show()))
     await standing.show()
     assert.equal(reads, 1)
-    const later = new Standing({ ...deps, mailDb: counting }, { ...patient, everyMs: 0 })
+    const later = new QueueGauges({ ...deps, mailDb: counting }, { ...patient, everyMs: 0 })
     await later.show()
     await later.show()
     assert.equal(reads, 3, 'and again when that time is over')
@@ -117,7 +117,7 @@ describe('how things stand', () => {
     const away = new Proxy(cells.all[0].mail, {
       get: () => () => Promise.reject(new Error('the database is away')),
     })
-    const standing = new Standing({ ...deps, mailDb: away }, { ...patient, everyMs: 0 })
+    const standing = new QueueGauges({ ...deps, mailDb: away }, { ...patient, everyMs: 0 })
     const before = api.logLines.length
     await standing.show()
     await standing.show()
@@ -125,7 +125,7 @@ describe('how things stand', () => {
     assert.equal(await shown('postern_queue_mails{state="ready"}'), undefined)
     assert.equal(await shown('postern_audit_uncovered_seconds'), undefined)
     assert.equal(api.logLines.slice(before).length, 1)
-    await new Standing(deps, patient).show()
+    await new QueueGauges(deps, patient).show()
     assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
   })
 })

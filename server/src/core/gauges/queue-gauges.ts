@@ -9,33 +9,33 @@ import { findControlStanding, findMailStanding, findOldestReady, limitTime } fro
  * else; only when somebody reads, and every ten seconds at most, however often that is. So ten workers look once a second
  * between them, whoever scrapes them.
  */
-export interface StandingDeps {
+export interface QueueGaugesDeps {
   db: Db
   /** Of the role that writes mail; undefined where there is none, at control that has cells. */
   mailDb: Db | undefined
   log: Logger
 }
 
-export interface StandingLimits {
+export interface QueueGaugesLimits {
   everyMs: number
   statementMs: number
   /** Whoever reads metrics waits no longer than this, and is told that nothing is known. */
   patienceMs: number
 }
 
-const usualLimits: StandingLimits = { everyMs: 10_000, statementMs: 2_000, patienceMs: 3_000 }
+const usualLimits: QueueGaugesLimits = { everyMs: 10_000, statementMs: 2_000, patienceMs: 3_000 }
 
 const providers = ['service', 'ses', 'none'] as const
 const states = ['ready', 'leased', 'deferred', 'scheduled', 'awaiting'] as const
 
-export class Standing {
-  readonly #deps: StandingDeps
-  readonly #limits: StandingLimits
+export class QueueGauges {
+  readonly #deps: QueueGaugesDeps
+  readonly #limits: QueueGaugesLimits
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
   #isKnown = true
 
-  constructor(deps: StandingDeps, limits: Partial<StandingLimits> = {}) {
+  constructor(deps: QueueGaugesDeps, limits: Partial<QueueGaugesLimits> = {}) {
     this.#deps = deps
     this.#limits = { ...usualLimits, ...limits }
   }

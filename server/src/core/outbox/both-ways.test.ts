@@ -4,13 +4,13 @@ import { endpointConfiguration } from '../../testing/fixtures/fixtures.ts'
 import { Client } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
-import { webhookStage } from '../../testing/harness/webhook-harness.ts'
-import { tellControl } from './relay-to-control.ts'
-import { applyOutbox } from './relay-to-mail.ts'
+import { webhookHarness } from '../../testing/harness/webhook-harness.ts'
+import { relayToControl } from './relay-to-control.ts'
+import { relayToMail } from './relay-to-mail.ts'
 
 /** From an operation to a real receiver and back to what the endpoint shows. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { api, receiver } = stage
 const { email } = await api.makeAdmin()
 const admin = new Client(api.url, await api.tokenOf(email))
@@ -25,11 +25,11 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
   const arrived = (count: number) => receiver.until(count, endpoint.path)
 
   assert.equal((await admin.post(`${item}/test`)).status, 202)
-  await applyOutbox(deps)
+  await relayToMail(deps)
   const [first] = await arrived(1)
   assert.equal(JSON.parse(first?.body ?? '').type, 'endpoint.test')
   await stage.untilQuiet(endpoint)
-  await tellControl(deps)
+  await relayToControl(deps)
   assert.ok((await show()).last_success_at)
   assert.equal((await admin.get(`${item}/attempts?outcome=delivered`)).body.data.length, 1)
 
@@ -37,7 +37,7 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
   const [lost = ''] = await stage.tell(projectId)
   await arrived(2)
   await stage.untilQuiet(endpoint)
-  await tellControl(deps)
+  await relayToControl(deps)
   const off = await show()
   assert.deepEqual([off.is_active, typeof off.disabled_reason], [false, 'string'])
   assert.ok(off.consecutive_failures > 0, JSON.stringify(off))
@@ -50,24 +50,24 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
     `${receiver.url}${endpoint.path}`,
   ])
   assert.equal((await admin.post(`${item}/replay`, { event_id: lost })).status, 202)
-  await applyOutbox(deps)
+  await relayToMail(deps)
   const again = await arrived(3)
   assert.equal(again[2]?.headers['webhook-id'], lost)
   await stage.untilQuiet(endpoint)
-  await tellControl(deps)
+  await relayToControl(deps)
   const on = await show()
   assert.deepEqual([on.is_active, on.disabled_reason, on.consecutive_failures], [true, null, 0])
 
   const from = new Date(Date.now() - 3_600_000).toISOString()
   const range = { from, to: new Date(Date.now() - 1).toISOString(), only_undelivered: false }
   assert.equal((await admin.post(`${item}/replay`, range)).status, 202)
-  await applyOutbox(deps)
+  await relayToMail(deps)
   await arrived(4)
 
   await receiver.down()
   await stage.tell(projectId, 5)
   await stage.untilQuiet(endpoint)
   assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
-  await applyOutbox(deps)
+  await relayToMail(deps)
   await eventually('nothing waits for the endpoint', async () => (await stage.waitingFor(endpoint)) === 0)
 })

@@ -6,7 +6,7 @@ import { insert, insertMailRow } from './outbox.sql.ts'
  * What control has to tell mail: a row of control.outbox, written in the transaction that makes it true, and applied
  * within about a second by a worker (relay-to-mail.ts), once and in the order of the rows.
  */
-export interface Words {
+export interface OutboxMessages {
   /** Something that endpoints are told about. */
   event: { type: Extract<EventType, `${'domain' | 'endpoint' | 'project'}.${string}`>; data: object }
   /** An event for this endpoint alone. */
@@ -28,13 +28,13 @@ interface ReplayedRange {
   only_undelivered: boolean
 }
 
-export type Topic = keyof Words
+export type Topic = keyof OutboxMessages
 
-export const tellMail = <Told extends Topic>(
+export const publishToMail = <Told extends Topic>(
   tx: Tx,
   projectId: number,
   topic: Told,
-  payload: Words[Told],
+  payload: OutboxMessages[Told],
 ): Promise<void> => insert(tx, projectId, topic, payload)
 
 /** The other way: a row of mail.outbox, written in the transaction that makes it true. */

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
-import { dying, stepsOfBoth } from '../../testing/harness/crash-points.ts'
+import { crashAt, stepsOfBoth } from '../../testing/harness/crash-points.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { countDaily } from '../mail/messages/daily-counters.ts'
-import { tellControl } from './relay-to-control.ts'
+import { relayToControl } from './relay-to-control.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)
@@ -43,10 +43,10 @@ describe('telling control what was counted', () => {
     const { id } = await makeProject()
     const before = await show(id)
     await count(id, { sent: 1000 })
-    assert.equal((await tellControl(deps)).told, 0, 'mail that goes well is nothing to tell')
+    assert.equal((await relayToControl(deps)).told, 0, 'mail that goes well is nothing to tell')
     await count(id, { bounced: 60 })
     await count(id, { failed: 3, complained: 1 })
-    assert.equal((await tellControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).told, 1)
     assert.deepEqual(await show(id), {
       ...{ bounced: 60, failed: 3, complained: 1, reputation_score: 50 },
       etag: before.etag,
@@ -59,13 +59,13 @@ describe('telling control what was counted', () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}`, { reputation_score: 70, reason: 'Watched' })
     await count(id, { sent: 1000, bounced: 60 })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal((await show(id)).reputation_score, 20)
   })
 
   test('of a project that is no more ends, too', async () => {
     await count(999_999, { bounced: 1 })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal(await waiting(), 0)
   })
 
@@ -80,11 +80,11 @@ describe('telling control what was counted', () => {
         .where('id', '=', held)
         .forNoKeyUpdate()
         .executeTakeFirst()
-      assert.equal((await tellControl(deps)).told, 1)
+      assert.equal((await relayToControl(deps)).told, 1)
       assert.equal((await show(free)).bounced, 7)
     })
     assert.equal(await waiting(), 1)
-    assert.equal((await tellControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).told, 1)
     assert.equal((await show(held)).bounced, 5)
     assert.equal(await waiting(), 0)
   })
@@ -92,7 +92,7 @@ describe('telling control what was counted', () => {
   test('does not put an older reading in the place of a newer one, and keeps what asked for it', async () => {
     const { id } = await makeProject()
     await count(id, { bounced: 1 })
-    await tellControl(deps)
+    await relayToControl(deps)
     // Whoever read before, and was slow.
     await count(id, { bounced: 1 })
     await database.query(
@@ -100,13 +100,13 @@ describe('telling control what was counted', () => {
         where project_id = $1`,
       [id],
     )
-    assert.equal((await tellControl(deps)).told, 0)
+    assert.equal((await relayToControl(deps)).told, 0)
     assert.equal((await show(id)).bounced, 9)
     assert.equal(await waiting(), 1)
     await database.query(`update control.project_stats set counted_at = '-infinity' where project_id = $1`, [
       id,
     ])
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal((await show(id)).bounced, 2)
   })
 
@@ -117,8 +117,8 @@ describe('telling control what was counted', () => {
       for (const moment of ['before', 'after'] as const) {
         await count(id, { bounced: 1 })
         bounced++
-        await assert.rejects(tellControl(dying(deps, step, moment)), /died/)
-        await tellControl(deps)
+        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /died/)
+        await relayToControl(deps)
         assert.equal((await show(id)).bounced, bounced, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
       }
@@ -132,7 +132,7 @@ describe('telling control what was counted', () => {
     const deadlocks = await countDeadlocks()
     let isOver = false
     const tellers = Array.from({ length: 3 }, async () => {
-      while (!isOver) await tellControl(busy)
+      while (!isOver) await relayToControl(busy)
     })
     const editors = projects.map(async ({ id }) => {
       for (let n = 0; n < 15; n++) {
@@ -147,7 +147,7 @@ describe('telling control what was counted', () => {
     await Promise.all([...editors, ...counters])
     isOver = true
     await Promise.all(tellers)
-    while ((await waiting()) > 0) await tellControl(deps)
+    while ((await waiting()) > 0) await relayToControl(deps)
     for (const { id } of projects) assert.equal((await show(id)).bounced, 100)
     assert.equal((await countDeadlocks()) - deadlocks, 0)
   })
@@ -166,13 +166,13 @@ describe('a score', () => {
   test('recovers by mail that goes well and by time, without a new word', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 1000, bounced: 60 })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.deepEqual(await statsOf(id), { recount: 'soon', listed: 50 })
     await count(id, { sent: 1000 })
-    assert.equal((await tellControl(deps)).told, 0, 'the minute is not over')
-    await tellControl(await moveClock('2 minutes'))
+    assert.equal((await relayToControl(deps)).told, 0, 'the minute is not over')
+    await relayToControl(await moveClock('2 minutes'))
     assert.deepEqual(await statsOf(id), { recount: 'soon', listed: 88 })
-    await tellControl(await moveClock('8 days'))
+    await relayToControl(await moveClock('8 days'))
     assert.equal((await show(id)).reputation_score, 100)
     assert.equal((await show(id)).bounced, 60, 'what was, was')
     const [row] = await database.query<{ recount_at: Date | null }>(
@@ -186,10 +186,10 @@ describe('a score', () => {
   test('falls with the mail that makes a judgement possible', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 30, bounced: 10 })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.deepEqual(await statsOf(id), { recount: 'soon', listed: 100 })
     await count(id, { sent: 30 })
-    await tellControl(await moveClock('2 minutes'))
+    await relayToControl(await moveClock('2 minutes'))
     assert.equal((await show(id)).reputation_score, 0)
     await moveClock('')
   })

@@ -1,8 +1,8 @@
 import type { Db } from '../../platform/db/db.ts'
 import { activityTopic, relayActivity } from '../control/activity/relay.ts'
-import { tellDisablings, tellStandings } from '../control/endpoints/health.ts'
-import { dueFigures, tellFigures } from '../control/reputation/project-stats.ts'
-import type { Teller, Write } from './handler.ts'
+import { relayDisabledEndpoints, relayEndpointHealth } from '../control/endpoints/health.ts'
+import { dueProjectStats, relayProjectStats } from '../control/reputation/project-stats.ts'
+import type { OutboxHandler, Write } from './handler.ts'
 import { deleteMailRows, selectMailRows, tryReading } from './outbox.sql.ts'
 
 /**
@@ -12,7 +12,7 @@ import { deleteMailRows, selectMailRows, tryReading } from './outbox.sql.ts'
  * control's, and only then the rows are deleted. What is told is a state and not a difference, and carries the moment
  * of its reading, so that telling it twice, or late, does no harm; whoever dies on the way leaves the rows for the next.
  */
-export interface TellDeps {
+export interface RelayDeps {
   /** The administrative role's. */
   db: Db
   mailDb: Db
@@ -20,10 +20,10 @@ export interface TellDeps {
   shards?: readonly number[] | undefined
 }
 
-const tellers: Record<string, Teller> = {
-  'project.counted': tellFigures,
-  'endpoint.told': tellStandings,
-  'endpoint.disabled': tellDisablings,
+const tellers: Record<string, OutboxHandler> = {
+  'project.counted': relayProjectStats,
+  'endpoint.told': relayEndpointHealth,
+  'endpoint.disabled': relayDisabledEndpoints,
   [activityTopic]: relayActivity,
 }
 
@@ -32,12 +32,12 @@ const rowsAtMost = 1000
 const dueAtMost = 200
 
 /** How many things were told of, and whether there is more to tell at once. */
-export async function tellControl({
+export async function relayToControl({
   db,
   mailDb,
   shards,
-}: TellDeps): Promise<{ told: number; isMore: boolean }> {
-  const due = await db.read((tx) => dueFigures(tx, dueAtMost, shards))
+}: RelayDeps): Promise<{ told: number; isMore: boolean }> {
+  const due = await db.read((tx) => dueProjectStats(tx, dueAtMost, shards))
   const reading = await mailDb.read(async (tx) => {
     if (!(await tryReading(tx))) return undefined
     const rows = await selectMailRows(tx, Object.keys(tellers), rowsAtMost)

@@ -4,12 +4,12 @@ import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { mailRows } from '../../testing/fixtures/mail-rows.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
-import { dying } from '../../testing/harness/crash-points.ts'
+import { crashAt } from '../../testing/harness/crash-points.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { fanOutAll } from '../../testing/harness/fan-out.ts'
-import { tellMail } from './outbox.ts'
-import { tellControl } from './relay-to-control.ts'
-import { applyOutbox, forgetApplied, type OutboxDeps } from './relay-to-mail.ts'
+import { publishToMail } from './outbox.ts'
+import { relayToControl } from './relay-to-control.ts'
+import { type OutboxDeps, purgeApplied, relayToMail } from './relay-to-mail.ts'
 
 const database = await testDatabase()
 const api = await startApi(database)
@@ -39,7 +39,7 @@ const deliveriesOf = async (projectId: number) => {
 const lock = (id: number, is_locked: boolean) =>
   admin.patch(`/projects/${id}`, { is_locked, reason: 'Seen in the morning' })
 const tell = (id: number) =>
-  db.transaction((tx) => tellMail(tx, id, 'event', { type: 'project.locked', data: { id } }))
+  db.transaction((tx) => publishToMail(tx, id, 'event', { type: 'project.locked', data: { id } }))
 
 describe('what control tells mail', () => {
   test('is an event for those who subscribe to it, without a word of why or by whom', async () => {
@@ -49,10 +49,10 @@ describe('what control tells mail', () => {
     await makeEndpoint(id, { events: ['project.locked'], is_active: false })
     await lock(id, true)
     assert.deepEqual(await eventsOf(id), [])
-    await applyOutbox(deps)
+    await relayToMail(deps)
     await lock(id, true)
     await lock(id, false)
-    await applyOutbox(deps)
+    await relayToMail(deps)
     assert.deepEqual(await eventsOf(id), [
       { type: 'project.locked', data: { id } },
       { type: 'project.unlocked', data: { id } },
@@ -76,7 +76,7 @@ describe('what control tells mail', () => {
     const { resource } = await makeEndpoint(id)
     await makeEndpoint(id)
     await admin.post(`/projects/${id}/endpoints/${resource.id}/test`)
-    await applyOutbox(deps)
+    await relayToMail(deps)
     assert.deepEqual(await deliveriesOf(id), [{ endpoint: resource.id, type: 'endpoint.test' }])
     assert.deepEqual((await eventsOf(id))[0]?.data, { endpoint_id: resource.id })
   })
@@ -90,7 +90,7 @@ describe('what control tells mail', () => {
       [resource.id],
     )
     await admin.post(`/projects/${id}/endpoints/${resource.id}/test`)
-    await applyOutbox(deps)
+    await relayToMail(deps)
     const [queue] = await database.query<{ rests: boolean; failures: number }>(
       'select rests_until is not null as rests, failures from mail.endpoint_queues where endpoint_id = $1',
       [resource.id],
@@ -108,7 +108,7 @@ describe('what control tells mail', () => {
       const answer = await admin.post(path, body)
       assert.equal(answer.status, 202, answer.text)
     }
-    await applyOutbox(deps)
+    await relayToMail(deps)
     assert.deepEqual(await deliveriesOf(id), [{ endpoint: resource.id, type: 'domain.verified' }])
     const [replay] = await database.query<{ is_range: boolean; only_undelivered: boolean }>(
       `select from_id = postern.uuid7_floor('2026-01-01Z') as is_range, only_undelivered
@@ -124,7 +124,7 @@ describe('what control tells mail', () => {
     await makeQueue(id, resource.id, { failures: 9 })
     const { name, url, events } = resource
     await admin.patch(`/projects/${id}/endpoints/${resource.id}`, { name, url, events, is_active: true })
-    await applyOutbox(deps)
+    await relayToMail(deps)
     const [queue] = await database.query<{ failures: number }>(
       'select failures from mail.endpoint_queues where endpoint_id = $1',
       [resource.id],
@@ -134,7 +134,7 @@ describe('what control tells mail', () => {
       `insert into control.endpoint_stats (endpoint_id, project_id, consecutive_failures) values ($1, $2, 9)`,
       [resource.id, id],
     )
-    await tellControl(deps)
+    await relayToControl(deps)
     const shown = await admin.get(`/projects/${id}/endpoints/${resource.id}`)
     assert.equal(shown.body.consecutive_failures, 0)
     const wakes = await database.query('select from mail.wakes where endpoint_id = $1', [resource.id])
@@ -152,7 +152,7 @@ describe('what control tells mail', () => {
     const remove = async (endpointId: number) => {
       await database.query('delete from mail.wakes')
       await admin.delete(`/projects/${id}/endpoints/${endpointId}`, { reason: 'Not needed' })
-      await applyOutbox(deps)
+      await relayToMail(deps)
     }
     const { resource: idle } = await makeEndpoint(id)
     await makeQueue(id, idle.id)
@@ -161,7 +161,7 @@ describe('what control tells mail', () => {
 
     const { resource: busy } = await makeEndpoint(id, { events: ['project.locked'] })
     await lock(id, true)
-    await applyOutbox(deps)
+    await relayToMail(deps)
     await fanOutAll(mailDb, database)
     await makeQueue(id, busy.id, { failures: 7 })
     await remove(busy.id)
@@ -177,8 +177,8 @@ describe('the outbox of control', () => {
       for (const moment of ['before', 'after'] as const) {
         await tell(id)
         told++
-        await assert.rejects(applyOutbox(dying(deps, step, moment)), /died|failed/)
-        await applyOutbox(deps)
+        await assert.rejects(relayToMail(crashAt(deps, step, moment)), /died|failed/)
+        await relayToMail(deps)
         assert.equal((await eventsOf(id)).length, told, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
       }
@@ -191,7 +191,7 @@ describe('the outbox of control', () => {
     const busy = { db: pools.as('admin'), mailDb: pools.as('mail') }
     let isOver = false
     const workers = Array.from({ length: 3 }, async () => {
-      while (!isOver) await applyOutbox(busy)
+      while (!isOver) await relayToMail(busy)
     })
     const locks = Array.from({ length: 20 }, (_, n) => n % 2 === 0)
     await Promise.all(
@@ -201,7 +201,7 @@ describe('the outbox of control', () => {
     )
     isOver = true
     await Promise.all(workers)
-    await applyOutbox(deps)
+    await relayToMail(deps)
     const expected = locks.map((isLocked) => (isLocked ? 'project.locked' : 'project.unlocked'))
     for (const { id } of projects) {
       assert.deepEqual(
@@ -214,11 +214,11 @@ describe('the outbox of control', () => {
   test('passes no row over that appears behind others', async () => {
     const [early, late] = [await makeProject(), await makeProject()]
     await db.transaction(async (tx) => {
-      await tellMail(tx, early.id, 'event', { type: 'project.locked', data: {} })
+      await publishToMail(tx, early.id, 'event', { type: 'project.locked', data: {} })
       await tell(late.id)
-      assert.equal((await applyOutbox(deps)).applied, 1)
+      assert.equal((await relayToMail(deps)).applied, 1)
     })
-    assert.equal((await applyOutbox(deps)).applied, 1)
+    assert.equal((await relayToMail(deps)).applied, 1)
     assert.deepEqual([(await eventsOf(early.id)).length, (await eventsOf(late.id)).length], [1, 1])
   })
 
@@ -231,7 +231,7 @@ describe('the outbox of control', () => {
       [id],
     )
     await tell(id)
-    await assert.rejects(applyOutbox(deps), /row \d+ of control\.outbox \(endpoint\.replay\) failed/)
+    await assert.rejects(relayToMail(deps), /row \d+ of control\.outbox \(endpoint\.replay\) failed/)
     assert.equal((await eventsOf(id)).length, 1)
     assert.equal(await waiting(), 130)
     await database.query('delete from control.outbox')
@@ -239,7 +239,7 @@ describe('the outbox of control', () => {
 
   test('leaves alone what a later release has to tell', async () => {
     await database.query(`insert into control.outbox (topic, payload) values ('of.tomorrow', '{}')`)
-    assert.equal((await applyOutbox(deps)).applied, 0)
+    assert.equal((await relayToMail(deps)).applied, 0)
     assert.equal(await waiting(), 1)
     await database.query('delete from control.outbox')
   })
@@ -251,16 +251,16 @@ describe('the outbox of control', () => {
       db,
       mailDb: {
         read: (work) => mailDb.read(work),
-        rehearse: (work) => mailDb.rehearse(work),
+        dryRun: (work) => mailDb.dryRun(work),
         async transaction<T>(work: Parameters<typeof mailDb.transaction<T>>[0]) {
-          await applyOutbox(deps)
+          await relayToMail(deps)
           await database.query(`update mail.control_applied set applied_at = applied_at - interval '2 days'`)
-          await mailDb.transaction(forgetApplied)
+          await mailDb.transaction(purgeApplied)
           return mailDb.transaction(work)
         },
       },
     }
-    await applyOutbox(slow)
+    await relayToMail(slow)
     assert.equal((await eventsOf(id)).length, 1)
   })
 
@@ -269,18 +269,18 @@ describe('the outbox of control', () => {
     const applied = async () => (await database.query('select from mail.control_applied')).length
     await database.query('delete from mail.control_applied')
     await tell(id)
-    await assert.rejects(applyOutbox(dying(deps, 'admin transaction', 'before')))
+    await assert.rejects(relayToMail(crashAt(deps, 'admin transaction', 'before')))
     await tell(id)
     const age = () =>
       database.query(`update mail.control_applied set applied_at = applied_at - interval '25 hours'`)
     await age()
-    await mailDb.transaction(forgetApplied)
+    await mailDb.transaction(purgeApplied)
     assert.equal(await applied(), 1, 'its row is still there')
-    await applyOutbox(deps)
-    await mailDb.transaction(forgetApplied)
+    await relayToMail(deps)
+    await mailDb.transaction(purgeApplied)
     assert.equal(await applied(), 1, 'the second is of now')
     await age()
-    await mailDb.transaction(forgetApplied)
+    await mailDb.transaction(purgeApplied)
     assert.equal(await applied(), 0)
     assert.equal((await eventsOf(id)).length, 2)
   })

@@ -13,7 +13,7 @@ import {
   selectRows,
   takeRow,
 } from './outbox.sql.ts'
-import type { Topic, Words } from './outbox.ts'
+import type { OutboxMessages, Topic } from './outbox.ts'
 
 /**
  * What control has told (outbox.ts), applied in the mail plane.
@@ -34,7 +34,7 @@ export interface OutboxDeps {
 }
 
 type Appliers = {
-  [Told in Topic]: (tx: Tx, projectId: number, payload: Words[Told]) => Promise<unknown>
+  [Told in Topic]: (tx: Tx, projectId: number, payload: OutboxMessages[Told]) => Promise<unknown>
 }
 
 const ofNoMessage = { messageId: null, recipientNo: null }
@@ -66,7 +66,7 @@ const appliers: Appliers = {
 const pageRows = 100
 
 /** One round: to the end of what lies there, or until told to stop. */
-export async function applyOutbox(
+export async function relayToMail(
   { db, mailDb, shards }: OutboxDeps,
   signal?: AbortSignal,
 ): Promise<{ applied: number; isMore: boolean }> {
@@ -101,4 +101,4 @@ async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow)
 }
 
 /** Of rows that are gone, a day later: nobody can be about to apply one of those. */
-export const forgetApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)
+export const purgeApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)

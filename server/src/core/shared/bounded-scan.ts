@@ -9,31 +9,31 @@ import type { ReadTx } from '../../platform/db/db.ts'
  * reached before the page is full, the list says where it stopped, and the next page goes on from there: a page may
  * be short, or empty, and yet not be the last. docs/decisions/0009 tells the rest.
  */
-export interface Place {
+export interface ScanPosition {
   /** What the list is sorted by; null where that is the id alone. */
   key: string | number | null
   id: number
 }
 
-export interface Found<Row> {
+export interface ScanResult<Row> {
   rows: Row[]
   /** The last place looked at: there may be more behind it. Null at the end of the list. */
-  next: Place | null
+  next: ScanPosition | null
 }
 
 /** A list gives up looking after this time: far enough below the 100 ms that a page may take. */
-export const lookingMs = 30
+export const scanMs = 30
 
 /**
  * Looks on from where a first look stopped, a bounded number of rows at a time, until the page is full, the list at its
  * end or the time is up (`deadline` is one of performance.now()). On a slow or busy machine pages are shorter, not later.
  */
-export async function lookOn<Row>(
-  first: Found<Row>,
+export async function continueScan<Row>(
+  first: ScanResult<Row>,
   limit: number,
   deadline: number,
-  look: (after: Place, limit: number) => Promise<Found<Row>>,
-): Promise<Found<Row>> {
+  look: (after: ScanPosition, limit: number) => Promise<ScanResult<Row>>,
+): Promise<ScanResult<Row>> {
   let { rows, next } = first
   while (next !== null && rows.length < limit && performance.now() < deadline) {
     const more = await look(next, limit - rows.length)
@@ -44,12 +44,12 @@ export async function lookOn<Row>(
 }
 
 /** Of up to one row more than fits, which tells that there is another page; `stop` is where the bound was reached. */
-export function foundOf<Row>(
+export function scanResultOf<Row>(
   rows: Row[],
   limit: number,
-  placeOf: (row: Row) => Place,
-  stop: Place | null,
-): Found<Row> {
+  placeOf: (row: Row) => ScanPosition,
+  stop: ScanPosition | null,
+): ScanResult<Row> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   return { rows: shown, next: rows.length > limit && last !== undefined ? placeOf(last) : stop }
@@ -122,8 +122,12 @@ export async function stayOnIndexes(tx: ReadTx): Promise<void> {
 }
 
 /** What `work` found by a trigram index; undefined when that took too long, and the list goes on looking row by row. */
-export async function briefly<T>(tx: ReadTx, ms: number, work: () => Promise<T>): Promise<T | undefined> {
-  await sql.raw(`savepoint briefly; set local statement_timeout = ${Math.ceil(ms)}`).execute(tx)
+export async function withScanTimeout<T>(
+  tx: ReadTx,
+  ms: number,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  await sql.raw(`savepoint withScanTimeout; set local statement_timeout = ${Math.ceil(ms)}`).execute(tx)
   try {
     return await work()
   } catch (error) {
@@ -131,7 +135,7 @@ export async function briefly<T>(tx: ReadTx, ms: number, work: () => Promise<T>)
     throw error
   } finally {
     // Sets the time-out back, too.
-    await sql.raw('rollback to savepoint briefly').execute(tx)
+    await sql.raw('rollback to savepoint withScanTimeout').execute(tx)
   }
 }
 

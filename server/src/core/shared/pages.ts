@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { PosternError } from '../../platform/errors.ts'
-import type { Found, Place } from './bounded-scan.ts'
+import type { ScanPosition, ScanResult } from './bounded-scan.ts'
 
 /**
  * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. The cursor is the place of the last row seen, so
@@ -73,7 +73,7 @@ export function newestFirst<Row extends { id: number }, Item>(
 
 /** The orders of a list, the usual one first, which must be by id; and how the key in a cursor is read, if there is one. */
 export type Sorts<Sort extends string> = Record<Sort, ReadKey | null>
-type ReadKey = (text: string) => Place['key'] | undefined
+type ReadKey = (text: string) => ScanPosition['key'] | undefined
 
 export const textKey: ReadKey = (text) => (text.includes('\0') ? undefined : text)
 
@@ -98,7 +98,7 @@ interface SortedPage<Sort extends string> {
   limit: number
   sort: Sort
   /** Undefined on the first page. */
-  after: Place | undefined
+  after: ScanPosition | undefined
 }
 
 export function sortedPageOf<Sort extends string>(
@@ -125,7 +125,7 @@ export function sortedPageOf<Sort extends string>(
 
 /** What a search found, as a page; `sort` where it is not the list's usual one. */
 export const foundPage = <Row, Item>(
-  { rows, next }: Found<Row>,
+  { rows, next }: ScanResult<Row>,
   view: (row: Row) => Item,
   sort?: string,
 ): { data: Item[]; next_cursor: string | null } => ({
@@ -134,7 +134,7 @@ export const foundPage = <Row, Item>(
 })
 
 export const foundSortedPage = <Row, Item, Sort extends string>(
-  found: Found<Row>,
+  found: ScanResult<Row>,
   view: (row: Row) => Item,
   { sort }: SortedPage<Sort>,
   sorts: Sorts<Sort>,
@@ -142,7 +142,7 @@ export const foundSortedPage = <Row, Item, Sort extends string>(
 
 const usualOf = <Sort extends string>(sorts: Sorts<Sort>): Sort => Object.keys(sorts)[0] as Sort
 
-const cursorOf = ({ id, key }: Place, sort?: string): string =>
+const cursorOf = ({ id, key }: ScanPosition, sort?: string): string =>
   Buffer.from(sort === undefined ? `after:${id}` : `after:${id}:${sort}:${key ?? ''}`).toString('base64url')
 
 interface CursorParts {

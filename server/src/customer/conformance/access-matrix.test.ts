@@ -13,9 +13,9 @@ import {
   successOf,
   withoutId,
 } from '../../testing/expectations/customer-calls.ts'
-import { type Knocker, knockers, named } from '../../testing/fixtures/customer-actors.ts'
+import { type CustomerActor, customerActors, named } from '../../testing/fixtures/customer-actors.ts'
 import { customers } from '../../testing/fixtures/customers.ts'
-import { makeScene } from '../../testing/fixtures/forged-token-context.ts'
+import { makeForgedTokenContext } from '../../testing/fixtures/forged-token-context.ts'
 import { mailRows } from '../../testing/fixtures/mail-rows.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
@@ -45,8 +45,8 @@ const { make, admin } = people
 const plan = await make.makePlan()
 const { project } = await people.ownProject({ plan_id: plan.id })
 const { project: otherProject } = await people.ownProject({ plan_id: plan.id })
-const scene = await makeScene(api, database, await api.makeAdmin(), issuers)
-const cast = await knockers({ people, database, scene, project, otherProject })
+const scene = await makeForgedTokenContext(api, database, await api.makeAdmin(), issuers)
+const cast = await customerActors({ people, database, scene, project, otherProject })
 await make.allowServiceMta(project.id)
 await make.allowServiceMta(otherProject.id)
 
@@ -119,10 +119,10 @@ for (const route of customerRoutes) calls.push(...(await customerCallsOf(route, 
 
 const isRead = ({ method }: Sent) => method === 'GET'
 /** Whether it would be done, and so must have a thing of its own and its own place among the others. */
-const isAct = (knocker: Knocker, call: CustomerCall) =>
+const isAct = (knocker: CustomerActor, call: CustomerCall) =>
   !isRead(call) && expectedOf(knocker, call).error === null
 
-const sendAs = ({ headers }: Knocker, requests: readonly Sent[]): Promise<Received[]> =>
+const sendAs = ({ headers }: CustomerActor, requests: readonly Sent[]): Promise<Received[]> =>
   exchange(
     api.url,
     requests.map((sent) => ({ ...sent, headers: { ...sent.headers, ...headers } })),
@@ -130,7 +130,11 @@ const sendAs = ({ headers }: Knocker, requests: readonly Sent[]): Promise<Receiv
 
 let combinations = 0
 
-function faultsOf(knocker: Knocker, sent: readonly CustomerCall[], answers: readonly Received[]): string[] {
+function faultsOf(
+  knocker: CustomerActor,
+  sent: readonly CustomerCall[],
+  answers: readonly Received[],
+): string[] {
   combinations += sent.length
   return sent
     .flatMap((call, index) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { verifyActivity } from '../../core/control/activity/verify.ts'
-import { tellControl } from '../../core/outbox/relay-to-control.ts'
+import { relayToControl } from '../../core/outbox/relay-to-control.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { type Customer, customers } from '../../testing/fixtures/customers.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -25,7 +25,7 @@ const api = await startApi(database, { POSTERN_CUSTOMER_PLAN_ID: String(plan.id)
 const { admin, make, ownProject, stranger, keyOf } = await customers(api, database)
 const mail = mailRows(database)
 const { mail: mailDb } = api.context.cells.all[0]
-const relay = () => tellControl({ db: api.context.db.admin, mailDb })
+const relay = () => relayToControl({ db: api.context.db.admin, mailDb })
 
 interface Act {
   by: Customer

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import Type from 'typebox'
-import { KeyLookUps } from '../../core/control/api-keys/batched-key-lookup.ts'
-import { UseNotes } from '../../core/control/api-keys/last-used.ts'
+import { BatchedKeyLookup } from '../../core/control/api-keys/batched-key-lookup.ts'
+import { LastUsed } from '../../core/control/api-keys/last-used.ts'
 import { Acceptance } from '../../core/mail/messages/acceptance.ts'
 import { ItemParams, NoParams } from '../../platform/http/parameters.ts'
-import { asAnswer } from '../../platform/http/response.ts'
+import { asResponse } from '../../platform/http/response.ts'
 import { createHttpServer } from '../../platform/http/server.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
@@ -14,8 +14,8 @@ import { startApi } from '../../testing/harness/api.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { Client } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
-import { guardDoor } from '../authenticate-request.ts'
-import { type CustomerDeps, customerQuery, ownOperation } from '../operation.ts'
+import { authenticateRequests } from '../authenticate-request.ts'
+import { type CustomerDeps, customerQuery, customOperation } from '../operation.ts'
 import { registerOperations } from '../register.ts'
 
 /** An operation that only wants the door, reached by members in their project and by keys without naming theirs. */
@@ -25,7 +25,7 @@ const { ownProject, member, stranger, keyOf } = await customers(api, database)
 const { owner, project } = await ownProject()
 const { project: otherProject } = await ownProject()
 
-const send = ownOperation({
+const send = customOperation({
   id: 'messages.send',
   path: '/projects/:project_id/messages',
   pathOfKey: '/messages',
@@ -41,7 +41,7 @@ const send = ownOperation({
   answer: Type.Unknown(),
   takesIdempotencyKey: true,
   async handle({ caller, projectId, body, idempotencyKey, requestId, ip }) {
-    return asAnswer(202, { kind: caller.kind, projectId, ...body, idempotencyKey, requestId, ip })
+    return asResponse(202, { kind: caller.kind, projectId, ...body, idempotencyKey, requestId, ip })
   },
 })
 
@@ -76,13 +76,13 @@ async function startPlane(): Promise<string> {
   const unlimited = async () => {}
   app.register(
     (plane, _options, done) => {
-      guardDoor(plane, {
+      authenticateRequests(plane, {
         authenticate,
-        keys: new KeyLookUps(db.everywhere),
+        keys: new BatchedKeyLookup(db.everywhere),
         everywhere: db.everywhere,
         addressLimit: unlimited,
         callerLimits: { user: unlimited, key: unlimited },
-        uses: new UseNotes(db.customer, () => {}),
+        uses: new LastUsed(db.customer, () => {}),
       })
       registerOperations(plane, [send, show], deps)
       done()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { forgetExpiredMailAnswers } from '../../core/mail/messages/idempotency.ts'
+import { purgeMailIdempotency } from '../../core/mail/messages/idempotency.ts'
 import { purge, purgedAtOnce } from '../../platform/db/purge.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../testing/harness/api.ts'
@@ -138,7 +138,7 @@ describe('a purge', () => {
     )
     const steps: number[] = []
     await purge(openDatabase(database).as('mail'), async (tx) => {
-      const deleted = await forgetExpiredMailAnswers(tx)
+      const deleted = await purgeMailIdempotency(tx)
       steps.push(deleted)
       return deleted
     })

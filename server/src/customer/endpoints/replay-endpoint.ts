@@ -1,5 +1,5 @@
 import { lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
-import { lookForReplay, orderReplay } from '../../core/control/endpoints/test-and-replay.ts'
+import { commandReplay, preloadReplay } from '../../core/control/endpoints/test-and-replay.ts'
 import { EndpointReplay, ReplayFields, replayExample } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
@@ -15,10 +15,10 @@ export const replayEndpointOperation = customerOperation({
   body: ReplayFields,
   example: replayExample,
   answer: EndpointReplay,
-  look: (mail, { projectId, params, body }) => lookForReplay(mail, projectId, params.id, body),
+  look: (mail, { projectId, params, body }) => preloadReplay(mail, projectId, params.id, body),
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   run: async ({ tx, deps, target, seen, body }) => ({
-    answer: await orderReplay(tx, deps.orders, target, body, seen),
+    answer: await commandReplay(tx, deps.orders, target, body, seen),
     activity: { resource: 'endpoint', id: target.id, before: null, after: body },
     version: null,
   }),

@@ -1,5 +1,5 @@
 import { lockEndpoint } from '../../core/control/endpoints/endpoints.ts'
-import { orderTest } from '../../core/control/endpoints/test-and-replay.ts'
+import { commandTest } from '../../core/control/endpoints/test-and-replay.ts'
 import { EndpointTest } from '../../core/control/endpoints/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { customerOperation } from '../operation.ts'
@@ -17,7 +17,7 @@ export const testEndpointOperation = customerOperation({
   answer: EndpointTest,
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   run: async ({ tx, deps, target }) => ({
-    answer: await orderTest(tx, deps.orders, target),
+    answer: await commandTest(tx, deps.orders, target),
     activity: { resource: 'endpoint', id: target.id, before: null, after: null },
     version: null,
   }),

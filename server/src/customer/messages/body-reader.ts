@@ -6,7 +6,7 @@ import { type BodyCheck, CheckedBody } from '../../platform/http/checked-body.ts
 import { hasManyValues, hasTooManyToParse, manyValues } from '../../platform/http/many-values.ts'
 import { hasUnstorableText, unstorableBody } from '../../platform/http/storable.ts'
 import { parseStrictJson } from '../../platform/http/strict-json.ts'
-import { describeFaults } from '../../platform/http/validation-messages.ts'
+import { validationMessage } from '../../platform/http/validation-messages.ts'
 import { ajvOptions, buildValidator } from '../../platform/http/validators.ts'
 import { mailsOf, type RequestMails, type SendingOperation, sendingBodies } from './request-mails.ts'
 
@@ -222,7 +222,7 @@ const validators = new Map<TSchema, ReturnType<typeof compile>>()
 function faultOf(schema: TSchema, value: unknown): string | undefined {
   const validate = validators.get(schema) ?? compile({ schema })
   validators.set(schema, validate)
-  return validate(value) ? undefined : describeFaults(validate.errors ?? [])
+  return validate(value) ? undefined : validationMessage(validate.errors ?? [])
 }
 
 function answer(body: LargeBody): void {

@@ -1,6 +1,6 @@
 import { cancelMessage } from '../../core/mail/messages/messages.ts'
 import { Message, MessageParams } from '../../core/mail/messages/wire.ts'
-import { asAnswer } from '../../platform/http/response.ts'
+import { asResponse } from '../../platform/http/response.ts'
 import { mailOperation } from '../operation.ts'
 
 export const cancelMessageOperation = mailOperation({
@@ -20,7 +20,7 @@ export const cancelMessageOperation = mailOperation({
   answer: Message,
   async run({ tx, projectId, domainId, params }) {
     return {
-      answer: asAnswer(200, await cancelMessage(tx, projectId, params.id, domainId)),
+      answer: asResponse(200, await cancelMessage(tx, projectId, params.id, domainId)),
       activity: { resource: 'message', id: params.id, before: null, after: null },
     }
   },

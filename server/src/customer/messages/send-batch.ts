@@ -1,15 +1,15 @@
 import Type from 'typebox'
-import type { Outcome } from '../../core/mail/messages/accept-request.ts'
+import type { AcceptResult } from '../../core/mail/messages/accept-request.ts'
 import { Accepted, MessageRequest, messageExample } from '../../core/mail/messages/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { Problem } from '../../platform/http/problem.ts'
-import { asAnswer } from '../../platform/http/response.ts'
-import { ownOperation } from '../operation.ts'
+import { asResponse } from '../../platform/http/response.ts'
+import { customOperation } from '../operation.ts'
 import { mailsOf, sendingBodies } from './request-mails.ts'
 import { messageBodyLimitBytes, sendingRefusals } from './send-message.ts'
 import { repeatableOf, repeated, senderOf } from './sender.ts'
 
-export const sendBatchOperation = ownOperation({
+export const sendBatchOperation = customOperation({
   id: 'messages.send-batch',
   method: 'POST',
   path: '/projects/:project_id/messages/batch',
@@ -50,20 +50,20 @@ export const sendBatchOperation = ownOperation({
 })
 
 /** What is about the request and not about a message. */
-const wholeRefusal = (outcome: Outcome) =>
+const wholeRefusal = (outcome: AcceptResult) =>
   'refused' in outcome && ['request_in_progress', 'idempotency_key_reused'].includes(outcome.refused.code)
     ? outcome.refused
     : undefined
 
 /** Kept for a repetition while any message was accepted; others can be mended and sent again under the same key. */
-const keptAnswer = (outcomes: Outcome[]) =>
+const keptAnswer = (outcomes: AcceptResult[]) =>
   outcomes.some((outcome) => 'accepted' in outcome) ? decidedAnswer(outcomes) : undefined
 
 /** A fault may quote what it is about, and a batch may have 500 of them. */
 const maxFaultLength = 300
 
-const decidedAnswer = (outcomes: Outcome[]) =>
-  asAnswer(202, {
+const decidedAnswer = (outcomes: AcceptResult[]) =>
+  asResponse(202, {
     data: outcomes.map((outcome) =>
       'accepted' in outcome
         ? outcome.accepted

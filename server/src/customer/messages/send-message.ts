@@ -1,8 +1,8 @@
-import type { Outcome } from '../../core/mail/messages/accept-request.ts'
+import type { AcceptResult } from '../../core/mail/messages/accept-request.ts'
 import { Accepted, messageExample } from '../../core/mail/messages/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
-import { type Answer, asAnswer } from '../../platform/http/response.ts'
-import { ownOperation } from '../operation.ts'
+import { asResponse, type HttpResponse } from '../../platform/http/response.ts'
+import { customOperation } from '../operation.ts'
 import { mailsOf, sendingBodies } from './request-mails.ts'
 import { repeatableOf, repeated, senderOf } from './sender.ts'
 
@@ -18,7 +18,7 @@ export const sendingRefusals = [
   'quota_exceeded',
 ] as const
 
-export const sendMessageOperation = ownOperation({
+export const sendMessageOperation = customOperation({
   id: 'messages.send',
   method: 'POST',
   path: '/projects/:project_id/messages',
@@ -45,14 +45,14 @@ export const sendMessageOperation = ownOperation({
       mails,
       repeatable: repeatableOf('messages.send', caller, idempotencyKey, requestHash, acceptedAnswer),
     })
-    if ('repeated' in answer) return repeated(answer) as Answer
+    if ('repeated' in answer) return repeated(answer) as HttpResponse
     const [outcome] = answer.outcomes
     if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('a mail without a verdict')
-    return asAnswer(202, outcome.accepted)
+    return asResponse(202, outcome.accepted)
   },
 })
 
 /** A refusal is not kept: it may be mended and sent again under the same key. */
-function acceptedAnswer([outcome]: Outcome[]): Answer | undefined {
-  return outcome && 'accepted' in outcome ? asAnswer(202, outcome.accepted) : undefined
+function acceptedAnswer([outcome]: AcceptResult[]): HttpResponse | undefined {
+  return outcome && 'accepted' in outcome ? asResponse(202, outcome.accepted) : undefined
 }

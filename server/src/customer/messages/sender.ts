@@ -1,6 +1,6 @@
-import type { Answer, Outcome, Repeatable } from '../../core/mail/messages/accept-request.ts'
+import type { AcceptResponse, AcceptResult, Repeatable } from '../../core/mail/messages/accept-request.ts'
 import { type Sender, senderOfKey } from '../../core/mail/messages/sending-checks.ts'
-import type { Answer as HttpAnswer } from '../../platform/http/response.ts'
+import type { HttpResponse } from '../../platform/http/response.ts'
 import { actorOf, type Caller } from '../caller.ts'
 
 /** Between the door and acceptance: who sends, and what is kept for a repetition. */
@@ -14,7 +14,7 @@ export function repeatableOf(
   caller: Caller,
   key: string | undefined,
   requestHash: Buffer | undefined,
-  answerOf: (outcomes: Outcome[]) => HttpAnswer | undefined,
+  answerOf: (outcomes: AcceptResult[]) => HttpResponse | undefined,
 ): Repeatable | undefined {
   if (key === undefined || requestHash === undefined) return undefined
   return {
@@ -30,7 +30,7 @@ export function repeatableOf(
 }
 
 /** The first answer, where the request was answered before. */
-export const repeated = (answer: Answer): HttpAnswer | undefined =>
+export const repeated = (answer: AcceptResponse): HttpResponse | undefined =>
   'repeated' in answer
     ? {
         status: answer.repeated.status,

@@ -5,7 +5,7 @@ import {
 } from '../../core/mail/suppressions/suppressions.ts'
 import { SuppressedAddress, Suppression } from '../../core/mail/suppressions/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
-import { asAnswer } from '../../platform/http/response.ts'
+import { asResponse } from '../../platform/http/response.ts'
 import { requireCap } from '../limits.ts'
 import { mailOperation, unchanged } from '../operation.ts'
 
@@ -33,7 +33,7 @@ export const createSuppressionOperation = mailOperation({
     const location = `/v1/projects/${projectId}/suppressions/${encodeURIComponent(row.address)}`
     const { address, reason } = row
     return {
-      answer: { ...asAnswer(201, suppressionView(row)), location },
+      answer: { ...asResponse(201, suppressionView(row)), location },
       activity: isNew
         ? { resource: 'suppression', id: null, before: null, after: { address, reason } }
         : unchanged,

@@ -8,7 +8,7 @@ import { createLogger } from '../../platform/telemetry/log.ts'
 import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { type ReportName, reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
-import { localReporters, loopback, testExaminers } from '../../testing/harness/analysis-threads.ts'
+import { localReporters, loopback, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
@@ -21,7 +21,7 @@ const deps: BounceDeps = {
   cells: openCells(database, { poolSize: 6 }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
-  examiners: testExaminers(),
+  examiners: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
   suppressOn: new Set(['5.1.1']),

@@ -1,18 +1,18 @@
 import { domainToASCII } from 'node:url'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import type { ByteLimits } from '../../core/control/caps/caps.ts'
-import { type FeedbackDeps, takeReport } from '../../core/mail/feedback/ingest-report.ts'
-import { mailOf } from '../../core/mail/feedback/return-path.ts'
-import { isForwardedPath, type SrsKeys } from '../../core/mail/feedback/srs-path.ts'
-import type { Examiners } from '../../core/mail/inbound/analysis-threads.ts'
+import { type FeedbackDeps, ingestReport } from '../../core/mail/feedback/ingest-report.ts'
+import { decodeReturnPath } from '../../core/mail/feedback/return-path.ts'
+import { isSrsPath, type SrsKeys } from '../../core/mail/feedback/srs-path.ts'
+import type { AnalysisThreads } from '../../core/mail/inbound/analysis-threads.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { createRateLimit, networkOf } from '../../platform/http/rate-limit.ts'
 import type { Whose } from '../../platform/scheduling/fair-queue.ts'
 import { metrics } from '../../platform/telemetry/metrics.ts'
 import type { Certificate } from '../smtp/certificate.ts'
-import { Crowd } from '../smtp/connection-limit.ts'
+import { ConnectionLimit } from '../smtp/connection-limit.ts'
 import { type Listener, listen } from '../smtp/listener.ts'
-import { Budget, withMail } from '../smtp/mail-buffer.ts'
+import { Budget, withBufferedMail } from '../smtp/mail-buffer.ts'
 import { type RelayNetworks, whoseOf } from '../smtp/relay-networks.ts'
 import { Refusal } from '../smtp/replies.ts'
 import { StrictSmtpServer } from '../smtp/strict-server.ts'
@@ -30,7 +30,7 @@ export interface BounceDeps extends FeedbackDeps {
   /** Of the return paths of mail that was sent on. */
   srsKeys: SrsKeys
   /** Threads that parse reports. */
-  examiners: Examiners
+  examiners: AnalysisThreads
   /** Who may send complaints without a signature in the name of their sender. */
   reporters: Reporters
   relays: RelayNetworks
@@ -67,7 +67,7 @@ export async function startBounces(deps: BounceDeps): Promise<Listener> {
     maxRecipients: 1,
     maxClients,
     socketTimeout: idleMs,
-    crowd: new Crowd(maxClientsPerNetwork),
+    crowd: new ConnectionLimit(maxClientsPerNetwork),
     lifetimeMs,
     // Those who guess are counted by network.
     maxErrors: Number.POSITIVE_INFINITY,
@@ -116,7 +116,7 @@ class Door {
    */
   #whoseOf(address: string, remoteAddress: string): Whose | undefined {
     const { keys, srsKeys, relays, reporters } = this.#deps
-    const shard = mailOf(keys, address)?.shard
+    const shard = decodeReturnPath(keys, address)?.shard
     if (shard !== undefined) return whoseOf(relays, remoteAddress, `shard ${shard}`)
     if (this.#isForComplaints(address)) {
       const isKnown = isReporter(reporters, { address: remoteAddress })
@@ -127,7 +127,7 @@ class Door {
       )
     }
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
-    return isForwardedPath(srsKeys, address)
+    return isSrsPath(srsKeys, address)
       ? whoseOf(relays, remoteAddress, `return paths of ${domain}`)
       : undefined
   }
@@ -151,7 +151,7 @@ class Door {
     const whose = this.#whoseOf(address, session.remoteAddress)
     if (!whose) throw new Error('a recipient that was not accepted')
     const holders = [networkOf(session.remoteAddress), whose.addressee]
-    await withMail(stream, { budget: this.#budget, holders, isShared: true }, (raw) =>
+    await withBufferedMail(stream, { budget: this.#budget, holders, isShared: true }, (raw) =>
       this.#apply(raw, address, whose, session.remoteAddress),
     )
   }
@@ -173,7 +173,7 @@ class Door {
     try {
       if (this.#isForComplaints(address)) await this.#requireReporter(raw, whose, remoteAddress)
       const read = await examiners.readReport(raw, whose)
-      await takeReport({ ...this.#deps, name }, { raw, read }, mailOf(keys, address))
+      await ingestReport({ ...this.#deps, name }, { raw, read }, decodeReturnPath(keys, address))
     } catch (error) {
       if (error instanceof Refusal) throw error
       if (error instanceof PosternError && error.code === 'rate_limited') throw tooCostly()

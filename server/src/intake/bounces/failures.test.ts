@@ -9,7 +9,7 @@ import { createLogger } from '../../platform/telemetry/log.ts'
 import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { type Report, reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
-import { localReporters, loopback, testExaminers } from '../../testing/harness/analysis-threads.ts'
+import { localReporters, loopback, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
@@ -28,7 +28,7 @@ const deps: BounceDeps = {
   cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
-  examiners: testExaminers(),
+  examiners: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
   suppressOn: new Set(['5.1.1']),

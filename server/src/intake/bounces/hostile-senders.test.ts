@@ -5,7 +5,7 @@ import nodemailer from 'nodemailer'
 import PostalMime from 'postal-mime'
 import { bounceDeps } from '../../context/context.ts'
 import { verpKeysOf } from '../../core/mail/feedback/return-path.ts'
-import { Letters } from '../../core/mail/webhooks/pending-deliveries.ts'
+import { PendingDeliveries } from '../../core/mail/webhooks/pending-deliveries.ts'
 import { signMime } from '../../formats/sign.ts'
 import { networksOf } from '../../platform/net/net-guard.ts'
 import { registry } from '../../platform/telemetry/metrics.ts'
@@ -13,7 +13,7 @@ import { makeDkimPair } from '../../testing/fixtures/dkim.ts'
 import { type ReportName, reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
 import { receivers } from '../../testing/fixtures/receiving-projects.ts'
-import { noNetworks, testExaminers } from '../../testing/harness/analysis-threads.ts'
+import { noNetworks, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { signedIn } from '../../testing/harness/client.ts'
@@ -78,7 +78,7 @@ describe('a report', () => {
   })
 
   test('of a network that has used up its processor time is put off, and another network is heard', async () => {
-    const examiners = testExaminers({ limits: { cpuMsPerNetwork: 0.001 } })
+    const examiners = testAnalysisThreads({ limits: { cpuMsPerNetwork: 0.001 } })
     const send = await bouncesWith({ examiners, relays: noNetworks })
     const replies: string[] = []
     for (const from of ['127.0.0.1', '127.0.0.1', '127.0.0.2']) {
@@ -89,7 +89,7 @@ describe('a report', () => {
   })
 
   test('to an addressee that has used up its processor time is put off, and others are heard', async () => {
-    const examiners = testExaminers({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const send = await bouncesWith({ examiners, relays: noNetworks })
     const [full, other] = [await makeMail(++projects), await makeMail(++projects)]
     const replies: string[] = []
@@ -103,7 +103,7 @@ describe('a report', () => {
   test('to an addressee that somebody has flooded is taken from a network that has sent little', async () => {
     // Little flows back between two reports.
     const limits = { cpuMsPerNetwork: 100, cpuMsPerAddressee: 0.001, quietCpuMs: 0.001 }
-    const examiners = testExaminers({ limits })
+    const examiners = testAnalysisThreads({ limits })
     const send = await bouncesWith({ examiners, relays: noNetworks })
     const mail = await makeMail(++projects)
     const replies: string[] = []
@@ -175,7 +175,7 @@ describe('a complaint', () => {
   })
 
   test('of a configured network is taken while strangers use up the processor time for complaints', async () => {
-    const examiners = testExaminers({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const reporters = { networks: networksOf(['127.0.0.3']), domains: [] }
     const send = await bouncesWith({ examiners, reporters, relays: noNetworks })
     const { mail, raw } = await complaint()
@@ -186,7 +186,7 @@ describe('a complaint', () => {
   })
 
   test('whose signature cannot be looked up now is put off', async () => {
-    const send = await bouncesWith({ examiners: testExaminers({ limits: { judgedWithinMs: 2000 } }) })
+    const send = await bouncesWith({ examiners: testAnalysisThreads({ limits: { judgedWithinMs: 2000 } }) })
     assert.match(await send(fbl, (await complaint()).signed), /^451 4\.7\.5/)
   })
 
@@ -261,7 +261,7 @@ describe('a mail to fifty addresses of a project', () => {
     for (const { data } of events) assert.equal((data['text'] as string).length, 500 * 81)
 
     // As an endpoint gets them.
-    const letters = new Letters(api.context.cells.all[0].mail)
+    const letters = new PendingDeliveries(api.context.cells.all[0].mail)
     const [{ shard } = { shard: 0 }] = await database.query<{ shard: number }>(
       'select postern.shard_of($1) as shard',
       [shop.id],
@@ -281,7 +281,7 @@ describe('a mail to fifty addresses of a project', () => {
   test('of a network or to a project without processor time is put off, and others are taken', async () => {
     const [full, other] = [await makeReceiver(), await makeReceiver()]
     for (const one of [full, other]) await one.route(null, one.toEndpoint)
-    const examiners = testExaminers({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const limited = await openInbound(api, database, { examiners, relays: noNetworks })
     await full.route('dropped', { action: 'drop' })
     const bring = async (to: string) =>

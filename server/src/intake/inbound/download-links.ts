@@ -9,8 +9,8 @@ import {
 import { PosternError } from '../../platform/errors.ts'
 import { networkOf, type RateLimit } from '../../platform/http/rate-limit.ts'
 import type { HttpServer } from '../../platform/http/server.ts'
-import { Shares } from '../../platform/scheduling/keyed-semaphore.ts'
-import { Crowd } from '../smtp/connection-limit.ts'
+import { KeyedSemaphore } from '../../platform/scheduling/keyed-semaphore.ts'
+import { ConnectionLimit } from '../smtp/connection-limit.ts'
 
 /**
  * What links in events lead to: mail that came in, and attachments of it. The link is all that is asked for.
@@ -32,8 +32,8 @@ const atOncePerNetwork = 2
 const readWithinMs = 5 * 60_000
 
 export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: InboundLinkDeps): void {
-  const crowd = new Crowd(atOncePerNetwork)
-  const shares = new Shares<number>({ atOnce: atOncePerProject, waitingAtMost: waitingPerProject })
+  const crowd = new ConnectionLimit(atOncePerNetwork)
+  const shares = new KeyedSemaphore<number>({ atOnce: atOncePerProject, waitingAtMost: waitingPerProject })
   let underWay = 0
 
   /** Reads it when its project has a slot, which is kept until `closed` is aborted. */

@@ -1,11 +1,11 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import {
   NotForwarded,
-  NotTakeable,
+  NotReceivable,
+  type ReceiveDeps,
+  type ReceiveResult,
   RoutesMoved,
-  type TakeInDeps,
-  type TakenIn,
-  takeIn,
+  receiveMail,
 } from '../../core/mail/inbound/receive.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from '../../core/mail/inbound/routing.ts'
 import { type Address, addressText, readInternationalAddress } from '../../formats/address.ts'
@@ -19,12 +19,12 @@ import {
 } from '../../platform/http/rate-limit.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { metrics } from '../../platform/telemetry/metrics.ts'
-import { Crowd } from '../smtp/connection-limit.ts'
-import { Budget, withMail } from '../smtp/mail-buffer.ts'
+import { ConnectionLimit } from '../smtp/connection-limit.ts'
+import { Budget, withBufferedMail } from '../smtp/mail-buffer.ts'
 import { type RelayNetworks, whoseOf } from '../smtp/relay-networks.ts'
 import { Refusal } from '../smtp/replies.ts'
 
-export interface InboundDeskDeps extends TakeInDeps {
+export interface InboundSessionDeps extends ReceiveDeps {
   log: Logger
   relays: RelayNetworks
   limits?: Partial<typeof limits>
@@ -74,9 +74,9 @@ const faults: Record<TraceFault, [code: number, text: string]> = {
 }
 
 /** What is said to each command of whoever brings mail, and what is done. */
-export class InboundDesk {
-  readonly crowd: Crowd
-  readonly #deps: InboundDeskDeps
+export class InboundSession {
+  readonly crowd: ConnectionLimit
+  readonly #deps: InboundSessionDeps
   readonly #limits: typeof limits
   readonly #budget: Budget
   readonly #mails: RateLimit
@@ -85,10 +85,10 @@ export class InboundDesk {
   /** Whose mail the transaction is: the first recipient's. */
   readonly #projects = new WeakMap<SMTPServerSession, number>()
 
-  constructor(deps: InboundDeskDeps) {
+  constructor(deps: InboundSessionDeps) {
     this.#deps = deps
     this.#limits = { ...limits, ...deps.limits }
-    this.crowd = new Crowd(this.#limits.clientsPerNetwork)
+    this.crowd = new ConnectionLimit(this.#limits.clientsPerNetwork)
     this.#budget = new Budget(this.#limits.heldBytes)
     this.#mails = createRateLimit(this.#limits.mailsPerMinute, 'this network')
     this.#unknown = createRateLimit(this.#limits.unknownPerMinute, 'this network')
@@ -134,7 +134,7 @@ export class InboundDesk {
 
   async #routingOf(address: Address): Promise<Routing> {
     try {
-      const [routing] = await this.#deps.routes.glance((tx) => routingsOf(tx, [address]))
+      const [routing] = await this.#deps.routes.readOne((tx) => routingsOf(tx, [address]))
       if (routing) return routing
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'an address could not be looked up')
@@ -166,18 +166,18 @@ export class InboundDesk {
   /** DATA, to its end. What it is called, once it is committed; undefined for one that is too large. */
   async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
     const holders = [networkOf(session.remoteAddress), addresseeOf(this.#projects.get(session) ?? 0)]
-    return withMail(stream, { budget: this.#budget, holders, isShared: true }, async (raw) => {
+    return withBufferedMail(stream, { budget: this.#budget, holders, isShared: true }, async (raw) => {
       const { id } = await this.#takeIn(raw, session)
       return id
     })
   }
 
-  async #takeIn(raw: Buffer, session: SMTPServerSession): Promise<TakenIn> {
+  async #takeIn(raw: Buffer, session: SMTPServerSession): Promise<ReceiveResult> {
     const { envelope, remoteAddress, hostNameAppearsAs, secure } = session
     const to = recipientsOf(session)
     const from = envelope.mailFrom ? envelope.mailFrom.address : ''
     try {
-      const taken = await takeIn(this.#deps, {
+      const taken = await receiveMail(this.#deps, {
         ...{ raw, from, to, isUtf8: envelope.smtpUtf8 === true },
         client: { ip: remoteAddress, helo: hostNameAppearsAs || 'unknown', isTls: secure },
         whose: whoseOf(this.#deps.relays, remoteAddress, addresseeOf(this.#projects.get(session) ?? 0)),
@@ -195,7 +195,7 @@ export class InboundDesk {
   /** Why a project sends nothing on is not a stranger's to know: all of it may be mended, so the mail may come again. */
   #refusalOf(error: unknown): Refusal {
     const { log } = this.#deps
-    if (error instanceof NotTakeable) return new Refusal(...faults[error.fault])
+    if (error instanceof NotReceivable) return new Refusal(...faults[error.fault])
     metrics.inbound.add({ outcome: 'failed' })
     if (error instanceof RoutesMoved) return notNow()
     // RFC 7372 §3.2.

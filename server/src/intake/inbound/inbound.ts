@@ -4,7 +4,7 @@ import type { Certificate } from '../smtp/certificate.ts'
 import { type Listener, listen } from '../smtp/listener.ts'
 import { refusalOf } from '../smtp/replies.ts'
 import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
-import { InboundDesk, type InboundDeskDeps } from './inbound-session.ts'
+import { InboundSession, type InboundSessionDeps } from './inbound-session.ts'
 
 /**
  * The MX of customers' domains: takes mail in for the addresses that their routes take, and for no others. 250 is said
@@ -12,7 +12,7 @@ import { InboundDesk, type InboundDeskDeps } from './inbound-session.ts'
  *
  * Not offered: AUTH, because this is no place to send from; CHUNKING, so that there is one end of data.
  */
-export interface InboundDeps extends InboundDeskDeps {
+export interface InboundDeps extends InboundSessionDeps {
   host: string
   port: number
   /** STARTTLS is offered with it. */
@@ -27,11 +27,11 @@ const lifetimeMs = 30 * 60_000
 const maxErrors = 200
 
 export function startInbound(deps: InboundDeps): Promise<Listener> {
-  const desk = new InboundDesk(deps)
+  const desk = new InboundSession(deps)
   return listen(new StrictSmtpServer(optionsOf(deps, desk)), deps)
 }
 
-const optionsOf = ({ name, tls }: InboundDeps, desk: InboundDesk) =>
+const optionsOf = ({ name, tls }: InboundDeps, desk: InboundSession) =>
   ({
     listener: 'inbound',
     name,

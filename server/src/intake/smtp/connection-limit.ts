@@ -1,7 +1,7 @@
 import { networkOf } from '../../platform/http/rate-limit.ts'
 
 /** Who is inside, by network: one that has many machines, or many connections, leaves room for others. */
-export class Crowd {
+export class ConnectionLimit {
   readonly #mostPerNetwork: number
   readonly #inside = new Map<string, number>()
 

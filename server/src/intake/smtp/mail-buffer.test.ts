@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { eventually } from '../../testing/harness/waiting.ts'
-import { Budget, Gathered, withMail } from './mail-buffer.ts'
+import { Budget, BufferedMail, withBufferedMail } from './mail-buffer.ts'
 
 /** How much memory mail takes while it comes in. */
 const MiB = 1024 * 1024
@@ -26,7 +26,7 @@ describe('a mail that comes in', () => {
     const line = Buffer.from('\r\n.')
     const lines = Math.floor((2 * MiB) / line.length)
     const before = inUse()
-    const gathered = new Gathered(new Budget(16 * MiB), 'a')
+    const gathered = new BufferedMail(new Budget(16 * MiB), 'a')
     for (let n = 0; n < lines; n++) assert.ok(gathered.add(Buffer.from(line)))
     const more = inUse() - before
     t.diagnostic(`${(more / MiB).toFixed(2)} MiB for ${lines} pieces`)
@@ -42,7 +42,7 @@ describe('a mail that comes in', () => {
       await eventually('it counts', () => !budget.has(64 * 1024 + 1, 'a'))
       assert.ok(budget.has(64 * 1024, 'a'))
     }
-    const whole = await withMail(streamOf(pieces()), { budget, holders: ['a'] }, async (raw) => {
+    const whole = await withBufferedMail(streamOf(pieces()), { budget, holders: ['a'] }, async (raw) => {
       assert.ok(!budget.has(64 * 1024 + 1, 'a'), 'until it is done with')
       return raw.toString()
     })
@@ -71,7 +71,7 @@ describe('a mail that stops in the middle', () => {
   /** Four blocks for each holder. */
   const budgetAt = (clock: { now: number }) => new Budget(16 * block, () => clock.now)
   const hold = (budget: Budget, blocks: number, ...holders: string[]) => {
-    const mail = new Gathered(budget, ...holders)
+    const mail = new BufferedMail(budget, ...holders)
     assert.ok(mail.add(Buffer.alloc(blocks * block)))
     return mail
   }
@@ -80,7 +80,7 @@ describe('a mail that stops in the middle', () => {
     const clock = { now: 0 }
     const budget = budgetAt(clock)
     const [first, second] = [hold(budget, 2, 'stranger', 'shop'), hold(budget, 2, 'stranger', 'shop')]
-    const invoice = () => new Gathered(budget, 'customer', 'shop').add(Buffer.from('x'))
+    const invoice = () => new BufferedMail(budget, 'customer', 'shop').add(Buffer.from('x'))
     assert.ok(!invoice(), 'the share of the shop is used up')
     clock.now = 10_000
     assert.ok(invoice())
@@ -127,7 +127,11 @@ describe('a mail that stops in the middle', () => {
       clock.now = 10_000
       assert.ok(budget.makeRoom(1, 'customer', 'shop'))
     }
-    const mail = withMail(streamOf(pieces()), { budget, holders: ['stranger', 'shop'] }, async () => 'taken')
+    const mail = withBufferedMail(
+      streamOf(pieces()),
+      { budget, holders: ['stranger', 'shop'] },
+      async () => 'taken',
+    )
     await assert.rejects(mail, /4\.3\.1/)
     assert.ok(budget.has(4 * block, 'stranger') && budget.has(16 * block - 12 * block, 'shop'))
   })

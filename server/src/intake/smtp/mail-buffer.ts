@@ -92,7 +92,7 @@ const blockBytes = 64 * 1024
  * A client chooses how small its pieces are: kept one by one, they would take up far more than they hold. A block counts
  * as a whole from its first octet on.
  */
-export class Gathered implements Coming {
+export class BufferedMail implements Coming {
   readonly #budget: Budget
   readonly holders: readonly string[]
   #blocks: Buffer[] = []
@@ -155,12 +155,12 @@ export class Gathered implements Coming {
  * A mail to its end, and what is done with it, in as much memory as there is for it. Undefined when it is too large:
  * smtp-server refuses it then, whatever is said here. Throws when the client is gone before the end.
  */
-export async function withMail<T>(
+export async function withBufferedMail<T>(
   stream: SMTPServerDataStream,
   { budget, holders, isShared }: { budget: Budget; holders: readonly string[]; isShared?: boolean },
   use: (raw: Buffer) => Promise<T>,
 ): Promise<T | undefined> {
-  const gathered = new Gathered(budget, ...holders)
+  const gathered = new BufferedMail(budget, ...holders)
   let isOver = false
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { metrics } from '../../platform/telemetry/metrics.ts'
-import type { Crowd } from './connection-limit.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 
 /**
  * smtp-server, stricter: lines end in CRLF and in nothing else, commands and mail alike, nobody stays for ever or speaks
@@ -17,7 +17,7 @@ export interface Strictness {
   /** As which it is counted. */
   listener: 'bounces' | 'submission' | 'submissions' | 'inbound'
   /** Who is inside, by network. */
-  crowd: Crowd
+  crowd: ConnectionLimit
   /** How long anybody stays. */
   lifetimeMs: number
   /** How often anybody is refused something, before being shown out. */

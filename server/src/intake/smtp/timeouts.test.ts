@@ -10,7 +10,7 @@ import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { makeCertificate } from '../../testing/peers/certificate.ts'
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
-import { Crowd } from './connection-limit.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import { listen } from './listener.ts'
 import { StrictSmtpServer } from './strict-server.ts'
 
@@ -29,7 +29,7 @@ interface Limits {
 }
 
 async function open({ secure, most = 50, handshakeMs = neverMs, slowMs = neverMs }: Limits) {
-  const crowd = new Crowd(most)
+  const crowd = new ConnectionLimit(most)
   const server = new StrictSmtpServer({
     listener: 'inbound',
     ...{ cert, key, secure, crowd, handshakeMs, slowMs },

@@ -1,6 +1,6 @@
 import { seenDays } from '../../core/mail/feedback/feedback.ts'
 import type { FeedbackDeps } from '../../core/mail/feedback/ingest-report.ts'
-import { takeSesEvent } from '../../core/mail/feedback/ingest-ses-event.ts'
+import { ingestSesEvent } from '../../core/mail/feedback/ingest-ses-event.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { createRateLimit, networkOf, type RateLimit } from '../../platform/http/rate-limit.ts'
 import type { HttpServer } from '../../platform/http/server.ts'
@@ -71,7 +71,7 @@ class SnsDoor {
       this.#deps.log.warn({ network, fault }, 'a message that is not from our SNS was refused')
       throw new PosternError('unauthenticated', 'This is no message of a topic that is listened to here.')
     }
-    if (message.type === 'Notification') await takeSesEvent(this.#deps, message.message)
+    if (message.type === 'Notification') await ingestSesEvent(this.#deps, message.message)
     else if (message.type === 'SubscriptionConfirmation') await this.#confirm(message)
     else {
       const { topicArn: topic } = message

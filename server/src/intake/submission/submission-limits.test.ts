@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from 'node:tls'
-import { KeyLookUps } from '../../core/control/api-keys/batched-key-lookup.ts'
+import { BatchedKeyLookup } from '../../core/control/api-keys/batched-key-lookup.ts'
 import { Acceptance } from '../../core/mail/messages/acceptance.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
 import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
@@ -172,7 +172,7 @@ describe('a database that is away', () => {
 
   test('is answered with 454 at AUTH, and nobody is counted as wrong for it', async () => {
     const { open: openAway } = await openSubmission(api, {
-      keys: new KeyLookUps(away),
+      keys: new BatchedKeyLookup(away),
       limits: { wrongKeysPerMinute: 1 },
     })
     const client = await openAway()

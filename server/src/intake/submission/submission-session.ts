@@ -1,8 +1,8 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import type { ApiKeyRow } from '../../core/control/api-keys/api-keys.ts'
-import { recogniseHash } from '../../core/control/api-keys/authenticate.ts'
-import type { KeyLookUps } from '../../core/control/api-keys/batched-key-lookup.ts'
-import type { UseNotes } from '../../core/control/api-keys/last-used.ts'
+import { authenticateKeyHash } from '../../core/control/api-keys/authenticate.ts'
+import type { BatchedKeyLookup } from '../../core/control/api-keys/batched-key-lookup.ts'
+import type { LastUsed } from '../../core/control/api-keys/last-used.ts'
 import type { ApiKeyScope } from '../../core/control/api-keys/scopes.ts'
 import { hashOf } from '../../core/control/api-keys/secret.ts'
 import type { Accepts } from '../../core/mail/messages/acceptance.ts'
@@ -13,16 +13,16 @@ import { PosternError } from '../../platform/errors.ts'
 import { createFailureLimit, networkOf, type RateLimit } from '../../platform/http/rate-limit.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { beginTrace, SpanKind, within } from '../../platform/telemetry/tracing.ts'
-import { Crowd } from '../smtp/connection-limit.ts'
-import { Budget, withMail } from '../smtp/mail-buffer.ts'
+import { ConnectionLimit } from '../smtp/connection-limit.ts'
+import { Budget, withBufferedMail } from '../smtp/mail-buffer.ts'
 import { Refusal } from '../smtp/replies.ts'
 
-export interface SubmissionDeskDeps {
+export interface SubmissionSessionDeps {
   acceptance: Accepts
-  keys: KeyLookUps
+  keys: BatchedKeyLookup
   /** Shared with the other ways to send. */
   keyLimit: RateLimit
-  uses: UseNotes
+  uses: LastUsed
   /** As which we greet, and are named in Received. */
   name: string
   log: Logger
@@ -50,17 +50,17 @@ interface Holder {
 }
 
 /** What is said to each command of a submission, and what is done. */
-export class SubmissionDesk {
-  readonly crowd: Crowd
-  readonly #deps: SubmissionDeskDeps
+export class SubmissionSession {
+  readonly crowd: ConnectionLimit
+  readonly #deps: SubmissionSessionDeps
   readonly #limits: typeof limits
   readonly #wrongKeys
   readonly #budget: Budget
 
-  constructor(deps: SubmissionDeskDeps) {
+  constructor(deps: SubmissionSessionDeps) {
     this.#deps = deps
     this.#limits = { ...limits, ...deps.limits }
-    this.crowd = new Crowd(this.#limits.clientsPerNetwork)
+    this.crowd = new ConnectionLimit(this.#limits.clientsPerNetwork)
     this.#wrongKeys = createFailureLimit(this.#limits.wrongKeysPerMinute)
     this.#budget = new Budget(this.#limits.heldBytes)
   }
@@ -114,7 +114,7 @@ export class SubmissionDesk {
   /** DATA, to its end. The id of the message, once it is committed; undefined for one that is too large. */
   async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
     const whose = `${holderOf(session).projectId}`
-    return withMail(stream, { budget: this.#budget, holders: [whose] }, async (raw) => {
+    return withBufferedMail(stream, { budget: this.#budget, holders: [whose] }, async (raw) => {
       try {
         return await this.#accept(raw, session)
       } catch (error) {
@@ -148,7 +148,7 @@ export class SubmissionDesk {
   }
 
   async #keyOf(secretHash: Buffer, remoteAddress: string): Promise<ApiKeyRow> {
-    const key = await recogniseHash((hash) => this.#deps.keys.find(hash), secretHash, remoteAddress)
+    const key = await authenticateKeyHash((hash) => this.#deps.keys.find(hash), secretHash, remoteAddress)
     if (!key.scopes.includes(scope)) {
       throw new PosternError('insufficient_scope', `This takes an API key with the scope ${scope}.`)
     }

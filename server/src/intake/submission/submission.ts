@@ -4,7 +4,7 @@ import type { Certificate } from '../smtp/certificate.ts'
 import { type Listener, listen } from '../smtp/listener.ts'
 import { refusalOf } from '../smtp/replies.ts'
 import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
-import { SubmissionDesk, type SubmissionDeskDeps } from './submission-session.ts'
+import { SubmissionSession, type SubmissionSessionDeps } from './submission-session.ts'
 
 /**
  * Where customers bring mail by SMTP (RFC 6409): with STARTTLS on one port, and with TLS from the first octet on
@@ -14,7 +14,7 @@ import { SubmissionDesk, type SubmissionDeskDeps } from './submission-session.ts
  * Not offered: CHUNKING, so that there is one end of data; DSN, because what becomes of a mail is told by events. Its
  * parameters are taken and ignored.
  */
-export interface SubmissionDeps extends SubmissionDeskDeps {
+export interface SubmissionDeps extends SubmissionSessionDeps {
   host: string
   /** Undefined: not there. 0: any. */
   ports: { startTls: number | undefined; tls: number | undefined }
@@ -33,7 +33,7 @@ const never = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
 /** One for each port. */
 export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]> {
-  const desk = new SubmissionDesk(deps)
+  const desk = new SubmissionSession(deps)
   const listeners: Listener[] = []
   for (const [way, port] of Object.entries(deps.ports)) {
     if (port === undefined) continue
@@ -48,7 +48,7 @@ export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]>
   return listeners
 }
 
-const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionDesk) =>
+const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionSession) =>
   ({
     name,
     ...tls,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { unavailable } from '../db/failures.ts'
-import { Recorder } from './batch-writer.ts'
+import { BatchWriter } from './batch-writer.ts'
 
 const statementTimeout = () => unavailable(Object.assign(new Error('canceled'), { code: '57014' }))
 const connectionLost = () => unavailable(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
@@ -12,7 +12,7 @@ function recording(fault: (items: readonly number[], time: number) => Error | un
   const transactions: number[][] = []
   const written: number[] = []
   const lost: { message: string; count: number }[] = []
-  const recorder = new Recorder<number>({
+  const recorder = new BatchWriter<number>({
     async write(items) {
       transactions.push([...items])
       const error = fault(items, transactions.length)

@@ -9,7 +9,7 @@ interface Waiting<Item> {
   done: () => void
 }
 
-export interface RecorderOptions<Item> {
+export interface BatchWriterOptions<Item> {
   /** All of them in one transaction, or none. */
   write(items: readonly Item[]): Promise<void>
   atOnce: number
@@ -25,8 +25,8 @@ const retryMs = 200
  * fails is split (split-on-failure.ts). While the database is away, everything is tried again until its time is over. An
  * item that times out alone is tried again alone, so that it spoils no other group.
  */
-export class Recorder<Item> {
-  readonly #options: RecorderOptions<Item>
+export class BatchWriter<Item> {
+  readonly #options: BatchWriterOptions<Item>
   #waiting: Waiting<Item>[] = []
   /** Timed out when they were written alone. */
   #overdue: Waiting<Item>[] = []
@@ -34,7 +34,7 @@ export class Recorder<Item> {
   #running: Promise<void> | undefined
   #isFailing = false
 
-  constructor(options: RecorderOptions<Item>) {
+  constructor(options: BatchWriterOptions<Item>) {
     this.#options = options
   }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { unavailable } from '../db/failures.ts'
-import { Together } from './batcher.ts'
+import { Batcher } from './batcher.ts'
 
 /** Answers when it is told to, and keeps the groups that it was asked. */
 function slow(options: { groupsAtOnce: number; most: number }) {
   const groups: number[][] = []
   const ends: { answer(): void }[] = []
-  const together = new Together<number, string>(
+  const together = new Batcher<number, string>(
     (group) =>
       new Promise((resolve) => {
         groups.push([...group])
@@ -51,7 +51,7 @@ describe('what is asked together', () => {
 
   test('that fails is split until what makes it fail is alone, and takes no other group with it', async () => {
     const groups: number[][] = []
-    const together = new Together<number, string>(
+    const together = new Batcher<number, string>(
       async (group) => {
         groups.push([...group])
         if (group.includes(2)) throw new Error('not 2')
@@ -69,7 +69,7 @@ describe('what is asked together', () => {
 
   test('of a database that is away fails as a whole, and is tried once', async () => {
     const groups: number[][] = []
-    const together = new Together<number, string>(async (group) => {
+    const together = new Batcher<number, string>(async (group) => {
       groups.push([...group])
       throw unavailable(new Error('gone'))
     })

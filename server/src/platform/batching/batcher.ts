@@ -6,7 +6,7 @@ interface Waiting<Asked, Answer> {
   reject(error: unknown): void
 }
 
-export interface TogetherOptions {
+export interface BatcherOptions {
   groupsAtOnce?: number
   /** So long is waited for others before each group: worth it where a statement costs more than the wait. */
   gatherMs?: number
@@ -19,7 +19,7 @@ export interface TogetherOptions {
  * a commit, is shared. Each is answered by work that began after it was asked. A group that fails is split
  * (split-on-failure.ts).
  */
-export class Together<Asked, Answer> {
+export class Batcher<Asked, Answer> {
   readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
   readonly #groupsAtOnce: number
   readonly #gatherMs: number
@@ -30,7 +30,7 @@ export class Together<Asked, Answer> {
   /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
   constructor(
     answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>,
-    { groupsAtOnce = 1, gatherMs = 0, atMost = 100 }: TogetherOptions = {},
+    { groupsAtOnce = 1, gatherMs = 0, atMost = 100 }: BatcherOptions = {},
   ) {
     this.#answerAll = answerAll
     this.#groupsAtOnce = groupsAtOnce

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/harness/database.ts'
 import { type Cell, Cells, cellIn, shardCount, shardOf } from './cells.ts'
-import { type Part, publicationName, publishedTables } from './database-kind.ts'
+import { type DatabaseKind, publicationName, publishedTables } from './database-kind.ts'
 import { migrate } from './migrate.ts'
 
-const asPart = (database: TestDatabase, part: Part) =>
+const asPart = (database: TestDatabase, part: DatabaseKind) =>
   migrate({ ownerUrl: database.superuserUrl, appUser: 'postern_app', part, log: () => {} })
 
 /** One of each, empty. */

@@ -7,11 +7,11 @@ import { dbRoles, roleName } from './roles.ts'
  * which has mail and a copy of what it needs of control (docs/decisions/0017-cells.md). All have the same tables; what must not be looked for in one of them
  * is out of the reach of the planes there, so that a query that went to the wrong one fails and finds no empty table.
  */
-export type Part = 'whole' | 'control' | 'control with mail' | 'cell'
+export type DatabaseKind = 'whole' | 'control' | 'control with mail' | 'cell'
 
 export const publicationName = 'postern_cells'
 /** Who may read what is published. A login by which cells are supplied is made a member of it. */
-export const supplyRole = 'postern_supply'
+export const replicationRole = 'postern_supply'
 
 /**
  * What the mail plane reads of control, and so what cells have a copy of. Not among it: people and how they sign in,
@@ -42,7 +42,7 @@ const functionsOfCells = ['mail_holder']
 const planes = dbRoles.map(roleName).join(', ')
 
 /** As the owner, after the migrations: each of them grants as if there were one database. */
-export async function keepToPart(client: pg.Client, part: Part): Promise<void> {
+export async function applyDatabaseKind(client: pg.Client, part: DatabaseKind): Promise<void> {
   if (part === 'control') {
     await requireEmpty(client, 'mail.messages', controlHasMail)
     await client.query(`revoke all on all tables in schema mail from ${planes}`)
@@ -50,7 +50,7 @@ export async function keepToPart(client: pg.Client, part: Part): Promise<void> {
   }
   if (part === 'control' || part === 'control with mail') await publish(client)
   if (part === 'cell') {
-    if (!(await isSupplied(client))) await requireEmpty(client, 'control.projects', cellHasProjects)
+    if (!(await isReplica(client))) await requireEmpty(client, 'control.projects', cellHasProjects)
     await client.query(
       `revoke insert, update, delete, truncate, references, trigger on all tables in schema control from ${planes}`,
     )
@@ -76,7 +76,7 @@ async function requireEmpty(client: pg.Client, table: string, otherwise: string)
 }
 
 /** Whether control is copied here already. */
-export async function isSupplied(client: pg.ClientBase): Promise<boolean> {
+export async function isReplica(client: pg.ClientBase): Promise<boolean> {
   // Names and not connections, which only superusers may read.
   const { rows } = await client.query(
     `select from pg_catalog.pg_subscription
@@ -115,9 +115,9 @@ async function publish(client: pg.Client): Promise<void> {
       : `alter publication ${publicationName} set table ${tables}`,
   )
   const { rows: roles } = await client.query('select from pg_catalog.pg_roles where rolname = $1', [
-    supplyRole,
+    replicationRole,
   ])
   if (roles.length === 0) return
-  await client.query(`grant usage on schema control, postern to ${supplyRole}`)
-  await client.query(`grant select on ${tables} to ${supplyRole}`)
+  await client.query(`grant usage on schema control, postern to ${replicationRole}`)
+  await client.query(`grant select on ${tables} to ${replicationRole}`)
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import { Shares } from '../scheduling/keyed-semaphore.ts'
+import { KeyedSemaphore } from '../scheduling/keyed-semaphore.ts'
 import { metrics } from '../telemetry/metrics.ts'
 import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
@@ -35,7 +35,7 @@ export interface Db {
   /** Commits when `work` returns, rolls back when it throws; run again on a deadlock or serialisation failure. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** The same work, undone at its end: what would have happened, without its happening. */
-  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  dryRun<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
@@ -45,7 +45,7 @@ export interface UnscopedDb extends Db {
    * One statement that reads. It is a transaction by itself, so there is no BEGIN and COMMIT around it, which would
    * make three round trips of one; what needs two statements needs `read`.
    */
-  glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T>
+  readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
 /**
@@ -105,7 +105,7 @@ type PoolRole = DbRole | 'readonly'
 /** One pool per role, opened on first use. */
 export class Database {
   readonly #options: DatabaseOptions
-  readonly #shares = new Shares<string>(transactionShare)
+  readonly #shares = new KeyedSemaphore<string>(transactionShare)
   readonly #pools = new Map<PoolRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
 
   constructor(options: DatabaseOptions) {
@@ -264,10 +264,10 @@ class Rehearsed {
 
 class SharedDb implements Db {
   readonly #db: Db
-  readonly #shares: Shares<string>
+  readonly #shares: KeyedSemaphore<string>
   readonly #share: string
 
-  constructor(db: Db, shares: Shares<string>, share: string) {
+  constructor(db: Db, shares: KeyedSemaphore<string>, share: string) {
     this.#db = db
     this.#shares = shares
     this.#share = share
@@ -277,8 +277,8 @@ class SharedDb implements Db {
     return this.#shares.run(this.#share, () => this.#db.transaction(work))
   }
 
-  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#shares.run(this.#share, () => this.#db.rehearse(work))
+  dryRun<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#shares.run(this.#share, () => this.#db.dryRun(work))
   }
 
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
@@ -313,7 +313,7 @@ class RoleDb implements UnscopedDb {
     return result
   }
 
-  rehearse<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  dryRun<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#retrying('read write', async () => {
       try {
         return await this.#once('read write', async (trx) => {
@@ -330,7 +330,7 @@ class RoleDb implements UnscopedDb {
     return this.#retrying('read only', () => this.#once('read only', (trx) => work(trx as never)))
   }
 
-  glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
+  readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
     return this.#retrying('read only', () => query(this.#kysely as never))
   }
 

@@ -4,8 +4,8 @@ import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
 import { installJobs } from '../jobs/install.ts'
-import { ownFile } from '../package-files.ts'
-import { keepToPart, type Part } from './database-kind.ts'
+import { packageFile } from '../package-files.ts'
+import { applyDatabaseKind, type DatabaseKind } from './database-kind.ts'
 import type { ReadTx } from './db.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
@@ -17,8 +17,8 @@ import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
  * nothing. Forward only: there are no down migrations.
  */
 
-const migrationsDir = ownFile('migrations')
-const rolesFile = ownFile('roles.sql')
+const migrationsDir = packageFile('migrations')
+const rolesFile = packageFile('roles.sql')
 
 export const minServerVersion = 150000
 // Any number that nothing else in the database uses.
@@ -30,7 +30,7 @@ export interface MigrateOptions {
   /** The login that the application uses; it is made a member of the planes' roles. */
   appUser: string
   /** What the database is; the whole of Postern, unless there are cells. */
-  part?: Part
+  part?: DatabaseKind
   log: (line: string) => void
   /** Before each. */
   onBegin?: () => void
@@ -63,7 +63,7 @@ export async function migrate({
       logger: { info: (line) => void (beginning.test(line) && onBegin?.()), warn: log, error: log },
     })
     await installJobs(client)
-    await keepToPart(client, part)
+    await applyDatabaseKind(client, part)
     return applied.map(({ name }) => name)
   })
 }

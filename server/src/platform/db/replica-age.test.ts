@@ -4,7 +4,7 @@ import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openDatabase, type TestDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 import { createLogger } from '../telemetry/log.ts'
-import { CopyAge, type CopyAgeOptions } from './replica-age.ts'
+import { ReplicaAge, type ReplicaAgeOptions } from './replica-age.ts'
 
 /** One database stands for a cell: what replication would bring is written by the test. */
 const database = await testDatabase()
@@ -17,10 +17,10 @@ const beat = ({ query }: TestDatabase, ago: string) =>
     [ago],
   )
 
-function watch(changes: Partial<CopyAgeOptions> = {}) {
+function watch(changes: Partial<ReplicaAgeOptions> = {}) {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => void lines.push(line) })
-  const copy = new CopyAge(db, { cell: 'a', maxAgeSeconds: 300, log, readEveryMs: 20, ...changes })
+  const copy = new ReplicaAge(db, { cell: 'a', maxAgeSeconds: 300, log, readEveryMs: 20, ...changes })
   cleanUp(async () => copy.close())
   return { copy, lines }
 }
@@ -57,11 +57,11 @@ describe('the age of a copy of control', () => {
     let reads = 0
     const counting = new Proxy(db, {
       get(target, name: keyof typeof db) {
-        if (name === 'glance') reads++
+        if (name === 'readOne') reads++
         return target[name].bind(target)
       },
     })
-    const copy = new CopyAge(counting, {
+    const copy = new ReplicaAge(counting, {
       ...{ cell: 'a', maxAgeSeconds: 300, log: createLogger('silent'), readEveryMs: 3_600_000 },
     })
     cleanUp(async () => copy.close())
@@ -80,7 +80,7 @@ describe('the age of a copy of control', () => {
         return target[name].bind(target)
       },
     })
-    const copy = new CopyAge(failing, {
+    const copy = new ReplicaAge(failing, {
       ...{ cell: 'a', maxAgeSeconds: 0.2, log: createLogger('silent'), readEveryMs: 20 },
     })
     cleanUp(async () => copy.close())

@@ -15,9 +15,9 @@ export { findHeartbeat, writeHeartbeat }
  * Two clocks are compared, control's and the cell's. Where the cell's is behind, the copy looks younger than it is; so the
  * age is at least the time for which this process has seen the same heartbeat.
  */
-export class CopyAge {
+export class ReplicaAge {
   readonly #db: UnscopedDb
-  readonly #options: CopyAgeOptions
+  readonly #options: ReplicaAgeOptions
   #first: Promise<void> | undefined
   #reading: Reading | undefined
   #timer: NodeJS.Timeout | undefined
@@ -26,7 +26,7 @@ export class CopyAge {
   #isClosed = false
 
   /** `db` is the cell's. Nothing is read before the first question. */
-  constructor(db: UnscopedDb, options: CopyAgeOptions) {
+  constructor(db: UnscopedDb, options: ReplicaAgeOptions) {
     this.#db = db
     this.#options = options
   }
@@ -78,7 +78,7 @@ export class CopyAge {
     // Before the question: the answer is at least that old when it comes.
     const readAt = performance.now()
     try {
-      const heartbeat = await this.#db.glance(findHeartbeat)
+      const heartbeat = await this.#db.readOne(findHeartbeat)
       const known = this.#reading
       const firstSeenAt = known && known.heartbeat.at === heartbeat?.at ? known.firstSeenAt : readAt
       this.#reading = heartbeat && { heartbeat, readAt, firstSeenAt }
@@ -108,7 +108,7 @@ export class CopyAge {
   }
 }
 
-export interface CopyAgeOptions {
+export interface ReplicaAgeOptions {
   cell: string
   maxAgeSeconds: number
   log: Logger

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
-import { publicationName, publishedTables, supplyRole } from './database-kind.ts'
+import { publicationName, publishedTables, replicationRole } from './database-kind.ts'
 
 /**
  * How control comes to a cell: by PostgreSQL's own logical replication, one subscription in each cell's database. It is
  * applied by a superuser of the cell's server, which row-level security does not hold up; the planes' roles cannot write
  * the copy (database-kind.ts).
  */
-export interface SupplyOptions {
+export interface ReplicationOptions {
   cell: string
   /** Of a superuser of the cell's server. */
   ownerUrl: string
@@ -26,7 +26,7 @@ const lookEveryMs = 100
 const usualTimeoutMs = 30 * 60_000
 
 /** Sets it up, or brings one that is there up to date; ends when every table has been copied and is followed. */
-export async function supply(options: SupplyOptions): Promise<'begun' | 'refreshed'> {
+export async function startReplication(options: ReplicationOptions): Promise<'begun' | 'refreshed'> {
   const { cell, ownerUrl, sourceUrl } = options
   await withClient(sourceUrl, requireSource)
   return withClient(ownerUrl, async (client) => {
@@ -93,8 +93,8 @@ async function requireSource(client: pg.Client): Promise<void> {
   if (!row.may || !row.reads) {
     throw new UsageError(
       `The login of "source_url" may not copy control. Have a superuser of control's server run this:\n` +
-        `  create role ${supplyRole} nologin;\n  alter role ${login} replication bypassrls;\n` +
-        `  grant ${supplyRole} to ${login};\nand then \`postern migrate\`, which lets it read what is published.`,
+        `  create role ${replicationRole} nologin;\n  alter role ${login} replication bypassrls;\n` +
+        `  grant ${replicationRole} to ${login};\nand then \`postern migrate\`, which lets it read what is published.`,
     )
   }
 }
@@ -135,7 +135,7 @@ async function requireSlot(source: pg.Client, name: string): Promise<void> {
 async function untilCopied(
   client: pg.Client,
   name: string,
-  { onProgress, timeoutMs = usualTimeoutMs }: SupplyOptions,
+  { onProgress, timeoutMs = usualTimeoutMs }: ReplicationOptions,
 ): Promise<void> {
   const end = performance.now() + timeoutMs
   for (;;) {

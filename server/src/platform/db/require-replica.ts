@@ -7,7 +7,7 @@ import type { ReadTx } from './db.ts'
  * In a cell that has no whole copy of control, or none that follows, no address is known and no endpoint is told
  * anything: mail would be refused for good, and events lost. So nobody begins to work there.
  */
-export async function requireCopy(tx: ReadTx): Promise<void> {
+export async function requireReplica(tx: ReadTx): Promise<void> {
   const { rows } = await sql<{ is_followed: boolean; is_whole: boolean | null }>`
     select count(*) > 0 as is_followed,
            (select bool_and(srsubstate = 'r') from pg_catalog.pg_subscription_rel

@@ -6,17 +6,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
  * Bytes that never change, held plain and in every encoding that browsers take: each made once, when somebody first asks
  * for it. RFC 9110 §12.5.3.
  */
-export interface Packed {
+export interface Compressed {
   plain: Buffer
   inEncoding: Map<Encoding, Promise<Buffer>>
 }
 
 type Encoding = 'br' | 'gzip'
 
-export const packed = (plain: Buffer): Packed => ({ plain, inEncoding: new Map() })
+export const compressed = (plain: Buffer): Compressed => ({ plain, inEncoding: new Map() })
 
 /** A caller who takes neither encoding gets the bytes as they are. Type and caching are for the caller to say. */
-export async function sendPacked(request: FastifyRequest, reply: FastifyReply, what: Packed) {
+export async function sendCompressed(request: FastifyRequest, reply: FastifyReply, what: Compressed) {
   reply.header('vary', 'accept-encoding')
   const encoding = encodings.find((one) => takes(request.headers['accept-encoding'] ?? '', one))
   if (!encoding) return reply.send(what.plain)

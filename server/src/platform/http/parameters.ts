@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { PosternError } from '../errors.ts'
-import { describeFaults } from './validation-messages.ts'
+import { validationMessage } from './validation-messages.ts'
 
 /**
  * Path and query: text that stands for a number or a truth value, in its one spelling.
@@ -49,5 +49,5 @@ function decode(values: Record<string, unknown>, schema: ParameterSchema | undef
 function check(request: FastifyRequest, part: 'params' | 'querystring', values: unknown): void {
   const isValid = request.getValidationFunction(part)
   if (isValid === undefined || isValid(values)) return
-  throw new PosternError('invalid_parameter', describeFaults(isValid.errors ?? [], 'parameter'))
+  throw new PosternError('invalid_parameter', validationMessage(isValid.errors ?? [], 'parameter'))
 }

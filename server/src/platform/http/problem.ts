@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
 import { metrics } from '../telemetry/metrics.ts'
-import { describeFaults } from './validation-messages.ts'
+import { validationMessage } from './validation-messages.ts'
 
 /**
  * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.
@@ -95,8 +95,8 @@ function fromFastify(error: FastifyError): PosternError | undefined {
   switch (error.code) {
     case 'FST_ERR_VALIDATION':
       return error.validationContext === 'body'
-        ? new PosternError('validation_failed', describeFaults(error.validation ?? []))
-        : new PosternError('invalid_parameter', describeFaults(error.validation ?? [], 'parameter'))
+        ? new PosternError('validation_failed', validationMessage(error.validation ?? []))
+        : new PosternError('invalid_parameter', validationMessage(error.validation ?? [], 'parameter'))
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new PosternError('invalid_json', 'The body is not as long as Content-Length says.')
     // Node's word for a caller who hung up, or wrote nonsense, in the middle of a body. Nobody hears the answer.

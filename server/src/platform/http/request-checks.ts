@@ -4,7 +4,7 @@ import { CheckedBody } from './checked-body.ts'
 import { hasManyValues, manyValues } from './many-values.ts'
 import { decodeParameters } from './parameters.ts'
 import { refuseUnstorableText } from './storable.ts'
-import { describeFaults } from './validation-messages.ts'
+import { validationMessage } from './validation-messages.ts'
 import { ifMatchOf } from './versions.ts'
 
 /** What is looked at before an operation's own schema, on every plane that takes bearers. */
@@ -59,5 +59,5 @@ export const bodyFault =
         `This takes the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
       )
     }
-    return new PosternError('validation_failed', describeFaults(faults))
+    return new PosternError('validation_failed', validationMessage(faults))
   }

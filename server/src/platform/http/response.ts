@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 
 /** What a mutation answers, ready to be sent and to be kept for a repetition. */
-export interface Answer {
+export interface HttpResponse {
   status: number
   /** JSON, or null for an empty body. */
   body: string | null
@@ -10,14 +10,14 @@ export interface Answer {
   isRepeated?: true
 }
 
-export const asAnswer = (status: number, body: unknown): Answer => ({
+export const asResponse = (status: number, body: unknown): HttpResponse => ({
   status,
   body: JSON.stringify(body),
   etag: null,
   location: null,
 })
 
-export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+export function sendResponse(reply: FastifyReply, answer: HttpResponse): FastifyReply {
   reply.status(answer.status)
   if (answer.etag !== null) reply.header('etag', answer.etag)
   if (answer.location !== null) reply.header('location', answer.location)

@@ -6,7 +6,7 @@ import type { FastifySchemaValidationError as Fault } from 'fastify'
 const maxFaults = 10
 const maxNameLength = 100
 
-export function describeFaults(faults: readonly Fault[], noun: 'field' | 'parameter' = 'field'): string {
+export function validationMessage(faults: readonly Fault[], noun: 'field' | 'parameter' = 'field'): string {
   const sentences = new Map<string, string[]>()
   for (const fault of faults.filter(({ keyword }) => keyword !== 'anyOf')) {
     const { name, text } = describe(fault, noun)

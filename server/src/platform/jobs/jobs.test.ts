@@ -68,7 +68,7 @@ describe('a job', () => {
       throw new Error('changed my mind')
     })
     await assert.rejects(refused, /changed my mind/)
-    await db.rehearse((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
+    await db.dryRun((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
     assert.deepEqual(await jobsIn(database), [])
   })
 

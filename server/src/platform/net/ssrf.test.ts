@@ -14,7 +14,7 @@ import {
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { patienceMs } from '../../testing/harness/waiting.ts'
 import { type DnsRecord, resolverAt, startDns } from '../../testing/peers/dns.ts'
-import { startShiftyDns } from '../../testing/peers/rebinding-dns.ts'
+import { startRebindingDns } from '../../testing/peers/rebinding-dns.ts'
 import { createNetGuard, type NetGuard, NotAllowed } from './net-guard.ts'
 
 /**
@@ -148,7 +148,7 @@ describe('a DNS that changes its mind', () => {
       'both-at-once': (type) => (type === 'AAAA' ? [] : [good, bad]),
       'both-the-other-way': (type) => (type === 'AAAA' ? [] : [bad, good]),
     }
-    const shifty = await startShiftyDns(
+    const shifty = await startRebindingDns(
       (name, type, asked) => stories[name.split('.')[0] ?? '']?.(type, asked) ?? [],
     )
     const guard = createNetGuard({

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PosternError } from '../errors.ts'
-import { Shares } from './keyed-semaphore.ts'
+import { KeyedSemaphore } from './keyed-semaphore.ts'
 
 /** Work that ends when the test says so. */
-function pieces(shares: Shares<string>) {
+function pieces(shares: KeyedSemaphore<string>) {
   const running: string[] = []
   const ends = new Map<string, () => void>()
   const start = (key: string, name: string) =>
@@ -24,7 +24,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('shares', () => {
   test('lets so many of a key run at once, the others in their order, and other keys beside them', async () => {
-    const { running, start, end } = pieces(new Shares({ atOnce: 2, waitingAtMost: 10 }))
+    const { running, start, end } = pieces(new KeyedSemaphore({ atOnce: 2, waitingAtMost: 10 }))
     const all = [start('a', 'a1'), start('a', 'a2'), start('a', 'a3'), start('a', 'a4'), start('b', 'b1')]
     assert.deepEqual(running, ['a1', 'a2', 'b1'])
     end('a2')
@@ -38,7 +38,7 @@ describe('shares', () => {
   })
 
   test('gives the share back when the work fails', async () => {
-    const shares = new Shares<string>({ atOnce: 1, waitingAtMost: 10 })
+    const shares = new KeyedSemaphore<string>({ atOnce: 1, waitingAtMost: 10 })
     const failed = shares.run('a', () => Promise.reject(new Error('failed')))
     const next = shares.run('a', async () => 'done')
     await assert.rejects(failed, /failed/)
@@ -46,7 +46,7 @@ describe('shares', () => {
   })
 
   test('refuses a key for which enough wait, and no other key', async () => {
-    const { start, end } = pieces(new Shares({ atOnce: 1, waitingAtMost: 1 }))
+    const { start, end } = pieces(new KeyedSemaphore({ atOnce: 1, waitingAtMost: 1 }))
     const first = start('a', 'a1')
     const second = start('a', 'a2')
     await assert.rejects(

@@ -9,7 +9,7 @@ interface Place {
  * A share of something that is scarce, for each key: so many pieces of work at once, and so many more that wait in their
  * order. A key that has more is refused with `rate_limited`. A semaphore per key.
  */
-export class Shares<Key> {
+export class KeyedSemaphore<Key> {
   readonly #atOnce: number
   readonly #waitingAtMost: number
   readonly #places = new Map<Key, Place>()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Standing } from '../../core/gauges/queue-gauges.ts'
+import { QueueGauges } from '../../core/gauges/queue-gauges.ts'
 import { senders } from '../../testing/fixtures/sending-projects.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
@@ -22,7 +22,7 @@ const api = await startApi(database, {
 const admin = await signedIn(api)
 const { makeSender, makeEndpoint } = senders(api, database, admin)
 const { db, cells, log } = api.context
-const standing = new Standing({ db: db.admin, mailDb: cells.all[0].mail, log })
+const standing = new QueueGauges({ db: db.admin, mailDb: cells.all[0].mail, log })
 onScrape(() => standing.show())
 
 interface Shown {

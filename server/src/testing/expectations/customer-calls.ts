@@ -6,7 +6,7 @@ import { customerOperations } from '../../customer/routes.ts'
 import { methodOf, placesOf } from '../../customer/schema.ts'
 import { neededScopes } from '../../customer/scopes.ts'
 import { successOfKind } from '../../platform/http/kinds.ts'
-import type { Knocker } from '../fixtures/customer-actors.ts'
+import type { CustomerActor } from '../fixtures/customer-actors.ts'
 import type { Sent } from '../harness/raw-http.ts'
 import { neverExisted, neverSent, spellings, type Verdict } from './path-targets.ts'
 import { neededQuery, withQuery } from './queries.ts'
@@ -125,7 +125,7 @@ export interface Expected {
 const expect = (status: number, error: string | null = null): Expected => ({ status, error })
 
 /** What the two tables say, and nothing else that the code does. */
-export function expectedOf(knocker: Knocker, { route, project, item }: CustomerCall): Expected {
+export function expectedOf(knocker: CustomerActor, { route, project, item }: CustomerCall): Expected {
   const { operation } = route
   if (knocker.refusal) return knocker.refusal
   if (knocker.scopes) {

@@ -1,6 +1,10 @@
 import { loadConfig } from '../../config/config.ts'
 import { type Context, createContext } from '../../context/context.ts'
-import { appoint, createAdministrator, type Enrolment } from '../../core/control/access/administrators.ts'
+import {
+  createAdministrator,
+  type Enrolment,
+  grantAdministrator,
+} from '../../core/control/access/administrators.ts'
 import type { KeyTiming } from '../../core/control/access/issuer-keys.ts'
 import { capTable } from '../../core/control/caps/caps.ts'
 import type { BodyReaderOptions } from '../../customer/messages/body-reader.ts'
@@ -92,7 +96,7 @@ export async function startApi(
     logLines,
     async appointAdmin() {
       const email = newEmail()
-      return { email, userId: await appoint(deps, email, 'Ada') }
+      return { email, userId: await grantAdministrator(deps, email, 'Ada') }
     },
     async makeAdmin(email = newEmail()) {
       return { email, ...(await createAdministrator(deps, email, 'Ada')) }

@@ -5,11 +5,11 @@ interface Planes {
   mailDb: Db
 }
 
-/** Every moment at which somebody who works with both planes can die, in the words that `dying` takes. */
+/** Every moment at which somebody who works with both planes can die, in the words that `crashAt` takes. */
 export const stepsOfBoth = ['admin read', 'mail read', 'admin transaction', 'mail transaction']
 
 /** Throws at one kind of step, before the first such is done or after. */
-export function dying({ db, mailDb }: Planes, at: string, moment: 'before' | 'after'): Planes {
+export function crashAt({ db, mailDb }: Planes, at: string, moment: 'before' | 'after'): Planes {
   const around = (inner: Db, name: string): Db => {
     const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
       if (`${name} ${what}` !== at) return work()
@@ -18,7 +18,7 @@ export function dying({ db, mailDb }: Planes, at: string, moment: 'before' | 'af
     }
     return {
       transaction: (work) => step('transaction', () => inner.transaction(work)),
-      rehearse: (work) => inner.rehearse(work),
+      dryRun: (work) => inner.dryRun(work),
       read: (work) => step('read', () => inner.read(work)),
     }
   }

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { Cells, cellIn } from '../../platform/db/cells.ts'
-import type { Part } from '../../platform/db/database-kind.ts'
+import type { DatabaseKind } from '../../platform/db/database-kind.ts'
 import { Database, type DatabaseOptions } from '../../platform/db/db.ts'
 import { migrate } from '../../platform/db/migrate.ts'
-import { supply } from '../../platform/db/replication.ts'
+import { startReplication } from '../../platform/db/replication.ts'
 import { cleanUp } from './cleanup.ts'
 import { isOfBoth, isOfMail, isSplit, SplitDatabase } from './split-databases.ts'
 
@@ -37,12 +37,12 @@ export async function makeTemplates(clusterUrl: string, cellClusterUrl?: string)
 }
 
 /** Returns the template's address. */
-export async function makeTemplate(clusterUrl: string, part: Part = 'whole'): Promise<string> {
+export async function makeTemplate(clusterUrl: string, part: DatabaseKind = 'whole'): Promise<string> {
   process.env[clusterVariable] = clusterUrl
   return makeTemplateIn(clusterUrl, part)
 }
 
-async function makeTemplateIn(clusterUrl: string, part: Part): Promise<string> {
+async function makeTemplateIn(clusterUrl: string, part: DatabaseKind): Promise<string> {
   await onCluster(clusterUrl, async (client) => {
     await client.query(`create role ${appUser} login noinherit`)
     await client.query(`create database ${templateName}`)
@@ -121,7 +121,7 @@ async function createSplit(): Promise<TestDatabase> {
   const name = `test_${process.pid}_${++made}`
   const control = await createIn(clusterUrlOf(clusterVariable), name, fromTemplate)
   const cell = await createIn(clusterUrlOf(cellClusterVariable), name, fromTemplate)
-  await supply({
+  await startReplication({
     ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
     ...{ onProgress: () => {}, timeoutMs: 60_000 },
   })

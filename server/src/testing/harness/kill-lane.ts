@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { settleIdentity } from '../../core/control/domains/reconcile-identities.ts'
+import { reconcileIdentity } from '../../core/control/domains/reconcile-identities.ts'
 import { fixtures } from '../fixtures/fixtures.ts'
 import { type Commit, type PostgresProxy, startPostgresProxy } from '../peers/postgres-proxy.ts'
 import { type SesCall, type SesPeer, startSesPeer } from '../peers/ses-peer.ts'
@@ -108,7 +108,7 @@ export class KillLane {
     const subjects: Subject[] = []
     for (let n = 0; n < count; n++) {
       const { id, name, identity } = await make.makeDomain(project_id, { mta_provider })
-      await settleIdentity({ db: db.admin, mailOf: cells.mailOf, providers, log }, identity.id)
+      await reconcileIdentity({ db: db.admin, mailOf: cells.mailOf, providers, log }, identity.id)
       const at = { domain_id: id, match: 'address' as const }
       const routes = [
         await make.makeRoute(project_id, { ...at, address: `info@${name}`, action: 'drop' }),

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
  * before its first test, or is killed, runs no hook in which it could end anything. A shell waits for its input to end,
  * which it does with this process.
  */
-export function endWithUs(child: ChildProcess, { isGroup = false } = {}): void {
+export function killOnExit(child: ChildProcess, { isGroup = false } = {}): void {
   const target = `${isGroup ? '-' : ''}${child.pid}`
   const guard = spawn('sh', ['-c', `read -r _; kill -s KILL -- ${target}`], {
     detached: true,

@@ -11,7 +11,7 @@ const repetitions = isSpeedAsserted ? 3 : 0
  * busy. With `POSTERN_TEST_SPEED=1` an input that takes longer than the limit fails the test; otherwise the slowest is
  * only reported.
  */
-export class Quickness {
+export class ParserTiming {
   slowestMs = 0
   readonly #limitMs: number
 

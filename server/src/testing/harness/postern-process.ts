@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { cleanUp } from './cleanup.ts'
-import { endWithUs } from './kill-on-exit.ts'
+import { killOnExit } from './kill-on-exit.ts'
 import { newPartLog } from './part-logs.ts'
 
 /** A `postern` of its own, as an operator runs it. */
@@ -56,7 +56,7 @@ export async function startPostern(
   messages: string[],
 ): Promise<PosternProcess> {
   const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  endWithUs(child)
+  killOnExit(child)
   cleanUp(async () => void child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const lines: string[] = []

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
-import type { SettleDeps } from '../../core/control/domains/reconcile-identities.ts'
+import type { ReconcileDeps } from '../../core/control/domains/reconcile-identities.ts'
 import type { Domain } from '../../core/control/domains/wire.ts'
-import type { MtaProvider } from '../../providers/sending-identities.ts'
+import type { IdentityProvider } from '../../providers/sending-identities.ts'
 import { fixtures } from '../fixtures/fixtures.ts'
 import { type SesPeer, startSesPeer } from '../peers/ses-peer.ts'
 import { startApi, type TestApi } from './api.ts'
@@ -10,18 +10,18 @@ import { type Client, signedIn } from './client.ts'
 import { openCells, openDatabase, type TestDatabase, testDatabase } from './database.ts'
 
 /** An API whose SES is the peer, without a worker: a test settles when it wants to. */
-export interface Settling {
+export interface ReconcileHarness {
   database: TestDatabase
   api: TestApi
   admin: Client
   peer: SesPeer
-  deps: SettleDeps
+  deps: ReconcileDeps
   make: ReturnType<typeof fixtures>
   /** The same worker after so much time. Whoever connected before has the time of before. */
-  after(time: string): Promise<SettleDeps>
+  after(time: string): Promise<ReconcileDeps>
 }
 
-export async function startSettling(): Promise<Settling> {
+export async function startReconcileHarness(): Promise<ReconcileHarness> {
   const peer = await startSesPeer()
   const database = await testDatabase()
   const api = await startApi(database, { ...peer.settings, POSTERN_DATABASE_POOL_SIZE: '10' })
@@ -84,7 +84,7 @@ export function assertAliases(peer: SesPeer, { name, dns_records }: Static<typeo
 }
 
 /** How many calls about one name were under way at the same time, at most. */
-export function watched(deps: SettleDeps): { deps: SettleDeps; most: () => number } {
+export function watched(deps: ReconcileDeps): { deps: ReconcileDeps; most: () => number } {
   const underWay = new Map<string, number>()
   let most = 0
   const watch = async <T>(name: string, call: Promise<T>): Promise<T> => {
@@ -94,7 +94,7 @@ export function watched(deps: SettleDeps): { deps: SettleDeps; most: () => numbe
     return call.finally(() => underWay.set(name, (underWay.get(name) ?? 0) - 1))
   }
   const ses = deps.providers.ses ?? assert.fail()
-  const provider: MtaProvider = {
+  const provider: IdentityProvider = {
     name: ses.name,
     place: ses.place,
     register: (name) => watch(name, ses.register(name)),

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import type { Found, Place } from '../../core/shared/bounded-scan.ts'
+import type { ScanPosition, ScanResult } from '../../core/shared/bounded-scan.ts'
 
 /** Follows a search to its end, page by page, whatever their length; how many pages it took stands beside the ids. */
 export async function searchToEnd<Row extends { id: number }>(
-  search: (after: Place | undefined) => Promise<Found<Row>>,
+  search: (after: ScanPosition | undefined) => Promise<ScanResult<Row>>,
   limit: number,
 ): Promise<{ ids: number[]; pages: number; shortPages: number }> {
   const ids: number[] = []
   let [pages, shortPages] = [0, 0]
-  for (let after: Place | undefined; ; ) {
+  for (let after: ScanPosition | undefined; ; ) {
     const { rows, next } = await search(after)
     pages++
     ids.push(...rows.map(({ id }) => id))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
 import { workerDeps } from '../../context/context.ts'
 import { checkDomain } from '../../core/control/domains/check.ts'
-import { settleIdentity } from '../../core/control/domains/reconcile-identities.ts'
+import { reconcileIdentity } from '../../core/control/domains/reconcile-identities.ts'
 import type { Domain as DomainSchema } from '../../core/control/domains/wire.ts'
 import type { WorkerDeps } from '../../worker/worker.ts'
 import { domainRows } from '../fixtures/domain-rows.ts'
@@ -61,7 +61,7 @@ export async function startStage(world: World, environment: Record<string, strin
     return body
   }
   const settle = async (domain: Named, deps: WorkerDeps = present): Promise<Domain> => {
-    await settleIdentity(deps, (await show(domain)).identity.id)
+    await reconcileIdentity(deps, (await show(domain)).identity.id)
     return show(domain)
   }
 

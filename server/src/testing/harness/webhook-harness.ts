@@ -3,7 +3,7 @@ import { type NewEvent, writeEvents } from '../../core/mail/messages/events.ts'
 import { createResolver } from '../../platform/net/dns.ts'
 import { createNetGuard } from '../../platform/net/net-guard.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
-import { type WebhookDeps, Webhooks } from '../../worker/webhook-dispatcher.ts'
+import { WebhookDispatcher, type WebhookDispatcherDeps } from '../../worker/webhook-dispatcher.ts'
 import { fixtures } from '../fixtures/fixtures.ts'
 import { type Receiver, startReceiver } from '../peers/webhook-receiver.ts'
 import { startApi, type TestApi } from './api.ts'
@@ -14,11 +14,11 @@ import { fanOutAll } from './fan-out.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 /** Endpoints at a real receiver, events for them, and workers that tell the one of the other. */
-export interface WebhookStage {
+export interface WebhookHarness {
   api: TestApi
   receiver: Receiver
   /** Of the role that writes mail. */
-  mail: WebhookDeps['db']
+  mail: WebhookDispatcherDeps['db']
   /** Everything that workers logged as an error. */
   troubles: string[]
   makeProject(): Promise<number>
@@ -30,7 +30,7 @@ export interface WebhookStage {
    * A worker for webhooks alone, stopped at the end of the file if a test does not. However slow the machine is, its requests
    * do not time out, and a retry is due only after `pass`.
    */
-  startWorker(changes?: Partial<WebhookDeps>): Webhooks
+  startWorker(changes?: Partial<WebhookDispatcherDeps>): WebhookDispatcher
   attemptsOf(endpoint: TestEndpoint): Promise<TestAttempt[]>
   queueOf(endpoint: TestEndpoint): Promise<TestQueue>
   waitingFor(endpoint: TestEndpoint): Promise<number>
@@ -74,7 +74,7 @@ export interface TestQueue {
 /** How long an endpoint rests after a failure, of workers that a test starts: until the test lets this time pass. */
 export const retryDelay = { ms: 3_600_000, interval: '1 hour' } as const
 
-export async function webhookStage(database: TestDatabase): Promise<WebhookStage> {
+export async function webhookHarness(database: TestDatabase): Promise<WebhookHarness> {
   const api = await startApi(database)
   const admin = await signedIn(api)
   const made = fixtures(database, admin)
@@ -140,7 +140,7 @@ export async function webhookStage(database: TestDatabase): Promise<WebhookStage
       return rows.map(({ id }) => id)
     },
     startWorker(changes = {}) {
-      const worker = new Webhooks({
+      const worker = new WebhookDispatcher({
         ...{ db: mail, vault: api.context.vault, guard, userAgent: 'Postern/test', log },
         ...{ requestTimeoutMs: 10 * patienceMs, retryDelayMs: () => retryDelay.ms },
         ...changes,

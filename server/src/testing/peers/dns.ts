@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createResolver } from '../../platform/net/dns.ts'
 import { cleanUp } from '../harness/cleanup.ts'
-import { endWithUs } from '../harness/kill-on-exit.ts'
+import { killOnExit } from '../harness/kill-on-exit.ts'
 import { newPartLog } from '../harness/part-logs.ts'
 import { patienceMs } from '../harness/waiting.ts'
 import { steadyPort } from './steady-port.ts'
@@ -128,7 +128,7 @@ async function answers(server: string, zone: string, expected: number | 'ESERVFA
 
 async function startKnot(configuration: string): Promise<ChildProcess> {
   const knot = spawn('knotd', ['-c', configuration], { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  endWithUs(knot)
+  killOnExit(knot)
   const log: string[] = []
   const kept = newPartLog('knot')
   await new Promise<void>((resolve, reject) => {

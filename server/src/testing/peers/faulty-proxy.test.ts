@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport } from 'nodemailer'
 import { eventually } from '../harness/waiting.ts'
-import { BadLine } from './faulty-proxy.ts'
+import { FaultyProxy } from './faulty-proxy.ts'
 import { Sink } from './sink.ts'
 
 describe('a bad line', () => {
@@ -16,7 +16,7 @@ describe('a bad line', () => {
 
   it('carries everything, however slow it is', async () => {
     const sink = await Sink.open()
-    const line = await BadLine.open(sink.port)
+    const line = await FaultyProxy.open(sink.port)
     await send(line.port)
     line.latencyMs = 20
     await send(line.port)
@@ -29,7 +29,7 @@ describe('a bad line', () => {
 
   it('keeps an answer back for as long as its latency is', async () => {
     const sink = await Sink.open()
-    const line = await BadLine.open(sink.port)
+    const line = await FaultyProxy.open(sink.port)
     line.latencyMs = 24 * 3600_000
     const slow = connect(line.port, '127.0.0.1')
     let heard = ''
@@ -45,7 +45,7 @@ describe('a bad line', () => {
 
   it('passes on as many bytes a second as it says', async () => {
     const sink = await Sink.open()
-    const line = await BadLine.open(sink.port)
+    const line = await FaultyProxy.open(sink.port)
     const socket = connect(line.port, '127.0.0.1')
     await once(socket, 'data')
     line.bytesPerSecond = 1
@@ -64,7 +64,7 @@ describe('a bad line', () => {
 
   it('falls silent, and is heard again', async () => {
     const sink = await Sink.open()
-    const line = await BadLine.open(sink.port)
+    const line = await FaultyProxy.open(sink.port)
     line.isSilent = true
     const socket = connect(line.port, '127.0.0.1')
     let heard = ''
@@ -82,7 +82,7 @@ describe('a bad line', () => {
 
   it('throws out whoever is on it, and lets in who calls again', async () => {
     const sink = await Sink.open()
-    const line = await BadLine.open(sink.port)
+    const line = await FaultyProxy.open(sink.port)
     for (let call = 0; call < 2; call++) {
       const socket = connect(line.port, '127.0.0.1')
       await once(socket, 'data')
@@ -100,7 +100,7 @@ describe('a bad line', () => {
         .resume(),
     ).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const line = await BadLine.open((server.address() as AddressInfo).port)
+    const line = await FaultyProxy.open((server.address() as AddressInfo).port)
     // The line forwards the FIN from a timer callback. Some of these resets run in the next callback of the same tick.
     for (let call = 0; call < 100; call++) {
       const socket = connect(line.port, '127.0.0.1')

@@ -5,7 +5,7 @@ import { cleanUp } from '../harness/cleanup.ts'
 import { resetSocket } from './reset-socket.ts'
 
 /** A line to a port on this machine, as good as any until it is made worse. All of it may be changed at any time. */
-export class BadLine {
+export class FaultyProxy {
   readonly port: number
   /** Every answer takes that long. */
   latencyMs = 0
@@ -24,14 +24,14 @@ export class BadLine {
   }
 
   /** For a test file: gone when its tests are over. */
-  static async open(to: number): Promise<BadLine> {
-    const line = await BadLine.keep(to)
+  static async open(to: number): Promise<FaultyProxy> {
+    const line = await FaultyProxy.keep(to)
     cleanUp(() => line.close())
     return line
   }
 
   /** For whoever closes it in the end. */
-  static async keep(to: number): Promise<BadLine> {
+  static async keep(to: number): Promise<FaultyProxy> {
     const open = new Set<Socket>()
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
       const far = connect({ port: to, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
@@ -47,7 +47,7 @@ export class BadLine {
     await once(server, 'listening')
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('no port')
-    const line = new BadLine(server, address.port, open)
+    const line = new FaultyProxy(server, address.port, open)
     return line
   }
 

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { cleanUp } from '../harness/cleanup.ts'
-import { endWithUs } from '../harness/kill-on-exit.ts'
+import { killOnExit } from '../harness/kill-on-exit.ts'
 import { newPartLog } from '../harness/part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
@@ -99,7 +99,7 @@ export class Postfix {
       detached: true,
       stdio: 'ignore',
     })
-    endWithUs(master, { isGroup: true })
+    killOnExit(master, { isGroup: true })
     this.#master = master
     for (let attempt = 0; attempt < 500 && !hasEnded(master); attempt++) {
       if ((await this.log()).includes(`master[${master.pid}]: daemon started`)) return

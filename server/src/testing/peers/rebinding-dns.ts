@@ -6,7 +6,7 @@ import { cleanUp } from '../harness/cleanup.ts'
  * A DNS server that does not say the same thing twice, which Knot cannot: each answer holds for no time, and the next one
  * may be another. That is how an address passes an examination and another one is called (DNS rebinding).
  */
-export interface ShiftyDns {
+export interface RebindingDns {
   /** For POSTERN_DNS_SERVERS. */
   server: string
   /** Questions for addresses of each kind, by name. */
@@ -14,10 +14,10 @@ export interface ShiftyDns {
 }
 
 /** `answer` is told how often the name was asked for that kind of address before. Nothing: there is none. */
-export async function startShiftyDns(
+export async function startRebindingDns(
   answer: (name: string, type: 'A' | 'AAAA', askedBefore: number) => string[],
-): Promise<ShiftyDns> {
-  const asked: ShiftyDns['asked'] = new Map()
+): Promise<RebindingDns> {
+  const asked: RebindingDns['asked'] = new Map()
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {
     const question = readQuestion(query)

@@ -28,7 +28,7 @@ export interface Enrolment {
   backupCodes: string[]
 }
 
-export interface EnrolDeps {
+export interface AdministratorDeps {
   auth: BetterAuth
   adminDb: Db
   identityDb: Db
@@ -36,13 +36,17 @@ export interface EnrolDeps {
   reason?: string | undefined
 }
 
-export async function createAdministrator(deps: EnrolDeps, email: string, name: string): Promise<Enrolment> {
-  return giveCredentials(deps, await appoint(deps, email, name), email)
+export async function createAdministrator(
+  deps: AdministratorDeps,
+  email: string,
+  name: string,
+): Promise<Enrolment> {
+  return giveCredentials(deps, await grantAdministrator(deps, email, name), email)
 }
 
 /** Without credentials: nobody can sign in as them yet. */
-export async function appoint(
-  deps: Pick<EnrolDeps, 'adminDb' | 'reason'>,
+export async function grantAdministrator(
+  deps: Pick<AdministratorDeps, 'adminDb' | 'reason'>,
   email: string,
   name: string,
 ): Promise<number> {
@@ -60,7 +64,7 @@ export async function appoint(
 }
 
 /** New password, new second factor, every session and token ended, active, administrator. */
-export async function resetAdministrator(deps: EnrolDeps, email: string): Promise<Enrolment> {
+export async function resetAdministrator(deps: AdministratorDeps, email: string): Promise<Enrolment> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
   // In this order: what is cut short is told, and nobody comes in with the old credentials as what the user is made here.
@@ -82,7 +86,7 @@ export async function resetAdministrator(deps: EnrolDeps, email: string): Promis
 
 /** The token of a link by which the person sets a new password. Role, second factor and sessions stay until it is used. */
 export async function issuePasswordReset(
-  deps: Pick<EnrolDeps, 'adminDb' | 'identityDb' | 'reason'>,
+  deps: Pick<AdministratorDeps, 'adminDb' | 'identityDb' | 'reason'>,
   email: string,
 ): Promise<string> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
@@ -95,7 +99,7 @@ export async function issuePasswordReset(
 
 /** Lets an outside issuer's user be this administrator. */
 export async function linkAdministrator(
-  deps: EnrolDeps,
+  deps: AdministratorDeps,
   email: string,
   issuer: string,
   subject: string,
@@ -114,7 +118,7 @@ export async function linkAdministrator(
 /** In the chain of what belongs to no project, by the shell. */
 function record(
   tx: Tx,
-  { reason = '' }: Pick<EnrolDeps, 'reason'>,
+  { reason = '' }: Pick<AdministratorDeps, 'reason'>,
   operation: string,
   { id, email, name }: { id: number; email: string; name: string },
   before: object | null,
@@ -142,7 +146,7 @@ export async function recordDrawnToken(
 }
 
 async function giveCredentials(
-  { auth, identityDb }: EnrolDeps,
+  { auth, identityDb }: AdministratorDeps,
   userId: number,
   email: string,
 ): Promise<Enrolment> {

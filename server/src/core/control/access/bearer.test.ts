@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { makeScene, makeSession } from '../../../testing/fixtures/forged-token-context.ts'
+import { makeForgedTokenContext, makeSession } from '../../../testing/fixtures/forged-token-context.ts'
 import {
   bearers,
   each,
+  type ForgedTokenContext,
   type Forgery,
   forgeries,
   inSeconds,
-  type Scene,
   tokenForge,
 } from '../../../testing/fixtures/token-forgeries.ts'
 import { startApi } from '../../../testing/harness/api.ts'
@@ -45,7 +45,7 @@ await linkAdministrator(
   subject,
 )
 
-const scene = await makeScene(api, database, admin, { outside, stranger })
+const scene = await makeForgedTokenContext(api, database, admin, { outside, stranger })
 const { own } = scene
 
 const { genuine } = tokenForge(scene)
@@ -268,7 +268,7 @@ describe('the scheme', () => {
 })
 
 /** The outside issuer's tokens, for the user whom it knows as `subject` but for what the kind names. */
-function outsideForgeries(scene: Scene): Forgery[] {
+function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const sealing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   outside.publish({ ...weak.publicKey.export({ format: 'jwk' }), kid: 'weak' })

@@ -41,7 +41,7 @@ export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authentic
     if (token === undefined) throw unauthenticated()
     const { claims, issuer } =
       (await verified.find(token)) ?? verified.keep(token, await check(token, byName))
-    const user = await db.glance((tx) =>
+    const user = await db.readOne((tx) =>
       issuer.isOwn
         ? findTokenUser(tx, subjectOf(claims))
         : findExternalUser(tx, issuer.issuer, outsideSubjectOf(claims), new Date(claims.iat * 1000)),

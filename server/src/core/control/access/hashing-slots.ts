@@ -1,5 +1,5 @@
 import { networkOf } from '../../../platform/http/rate-limit.ts'
-import { Shares } from '../../../platform/scheduling/keyed-semaphore.ts'
+import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'
 
 /**
  * A semaphore for work that hashes passwords, in this process. A hash (scrypt) takes 32 MiB and about a tenth of a second of a
@@ -10,12 +10,12 @@ import { Shares } from '../../../platform/scheduling/keyed-semaphore.ts'
  * `rate_limited` with Retry-After.
  */
 export class HashingSlots {
-  readonly #networks: Shares<string>
-  readonly #all: Shares<'all'>
+  readonly #networks: KeyedSemaphore<string>
+  readonly #all: KeyedSemaphore<'all'>
 
   constructor({ atOnce = 2, waitingAtMost = 60, ofNetwork = { atOnce: 1, waitingAtMost: 16 } } = {}) {
-    this.#all = new Shares({ atOnce, waitingAtMost })
-    this.#networks = new Shares(ofNetwork)
+    this.#all = new KeyedSemaphore({ atOnce, waitingAtMost })
+    this.#networks = new KeyedSemaphore(ofNetwork)
   }
 
   run<T>(address: string, work: () => Promise<T>): Promise<T> {

@@ -43,12 +43,12 @@ import { alreadySignedIn, notSignedIn, refusalOf } from './sign-in-refusals.ts'
 export type { Browser }
 
 /** What goes back, with the cookies to set. */
-export interface Answer<T> {
+export interface SignInResponse<T> {
   body: T
   cookies: string[]
 }
 
-export interface SignedIn {
+export interface SignInResult {
   user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }
   session: { id: number; second_factor_at: Date | null; expires_at: Date }
 }
@@ -103,7 +103,7 @@ export class SignIn {
     browser: Browser,
     email: string,
     password: string,
-  ): Promise<Answer<{ second_factor_required: boolean }>> {
+  ): Promise<SignInResponse<{ second_factor_required: boolean }>> {
     const who = { email: email.toLowerCase() }
     const { body, cookies } = await this.#tried(browser, email, () =>
       withSettledPassword(this.#db, storable(who.email), () =>
@@ -116,7 +116,7 @@ export class SignIn {
   }
 
   /** Completes a sign-in; in a session that set up an authenticator, confirms that it works. */
-  async withTotp(browser: Browser, code: string): Promise<Answer<null>> {
+  async withTotp(browser: Browser, code: string): Promise<SignInResponse<null>> {
     const signedIn = await this.#signedIn(browser)
     // Better Auth counts no failures where there is a session, so none but the one that set it up may guess.
     if (signedIn?.user.second_factor_enabled) throw alreadySignedIn()
@@ -132,7 +132,7 @@ export class SignIn {
     return { body: null, cookies }
   }
 
-  async withBackupCode(browser: Browser, code: string): Promise<Answer<null>> {
+  async withBackupCode(browser: Browser, code: string): Promise<SignInResponse<null>> {
     if (await this.#signedIn(browser)) throw alreadySignedIn()
     const who = await this.#records.challenged(browser)
     const { body, cookies } = await this.#call('/two-factor/verify-backup-code', browser, { code }).catch(
@@ -142,7 +142,7 @@ export class SignIn {
     return { body: null, cookies }
   }
 
-  async signOut(browser: Browser): Promise<Answer<null>> {
+  async signOut(browser: Browser): Promise<SignInResponse<null>> {
     const signedIn = await this.#signedIn(browser)
     if (signedIn) await this.#records.endSession(browser, 'auth.sign-out', signedIn.user, signedIn.session.id)
     const { cookies } = await this.#call('/sign-out', browser, {})
@@ -150,7 +150,7 @@ export class SignIn {
   }
 
   /** Who is signed in; the session's end moves on while it is used. */
-  async current(browser: Browser): Promise<Answer<SignedIn>> {
+  async current(browser: Browser): Promise<SignInResponse<SignInResult>> {
     const { body, cookies } = await this.#call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
     if (!session) throw notSignedIn()
@@ -175,7 +175,7 @@ export class SignIn {
     }
   }
 
-  async drawToken(browser: Browser): Promise<Answer<AccessToken>> {
+  async drawToken(browser: Browser): Promise<SignInResponse<AccessToken>> {
     const { body, cookies } = await this.current(browser)
     if (body.user.role === 'admin' && body.session.second_factor_at === null) {
       throw new PosternError('unauthenticated', secondFactorNeeded)
@@ -203,7 +203,7 @@ export class SignIn {
     }
   }
 
-  async endSession(browser: Browser, sessionId: number): Promise<Answer<null>> {
+  async endSession(browser: Browser, sessionId: number): Promise<SignInResponse<null>> {
     const { body, cookies } = await this.current(browser)
     const ended = await this.#records.endSession(browser, 'auth.end-session', body.user, sessionId)
     if (!ended) throw new PosternError('not_found', 'You have no such session.')
@@ -215,7 +215,7 @@ export class SignIn {
     browser: Browser,
     currentPassword: string,
     newPassword: string,
-  ): Promise<Answer<null>> {
+  ): Promise<SignInResponse<null>> {
     const { body } = await this.current(browser)
     if (body.user.second_factor_enabled && body.session.second_factor_at === null) {
       throw new PosternError('unauthenticated', secondFactorNeeded)
@@ -235,7 +235,7 @@ export class SignIn {
   async startTotp(
     browser: Browser,
     password: string,
-  ): Promise<Answer<{ totp_uri: string; backup_codes: string[] }>> {
+  ): Promise<SignInResponse<{ totp_uri: string; backup_codes: string[] }>> {
     const { user } = (await this.current(browser)).body
     const { body, cookies } = await this.#callWithPassword('/two-factor/enable', browser, user.email, {
       password,
@@ -251,7 +251,7 @@ export class SignIn {
   /** For an invited person without an account: account, password and membership, all or nothing. */
   async join(browser: Browser, { token, name, password }: { token: string; name: string; password: string }) {
     // Whoever has no invitation is told before a password is hashed, which takes a tenth of a second.
-    await this.#db.rehearse((tx) => createInvitedUser(tx, token, name))
+    await this.#db.dryRun((tx) => createInvitedUser(tx, token, name))
     const hash = await this.#hash(browser.address, password)
     const member = await this.#db.transaction(async (tx) => {
       const userId = await createInvitedUser(tx, token, name)
@@ -267,7 +267,7 @@ export class SignIn {
   }
 
   /** One answer for every address. The link is mailed by the worker, where there is an account. */
-  async forgotPassword({ address }: Browser, email: string): Promise<Answer<null>> {
+  async forgotPassword({ address }: Browser, email: string): Promise<SignInResponse<null>> {
     if (!this.#mailsResets) {
       throw new PosternError(
         'not_found',
@@ -279,7 +279,7 @@ export class SignIn {
   }
 
   /** Opens no session: the second factor is asked for at the sign-in that follows. */
-  async resetPassword(browser: Browser, token: string, password: string): Promise<Answer<null>> {
+  async resetPassword(browser: Browser, token: string, password: string): Promise<SignInResponse<null>> {
     await resetPassword(
       this.#db,
       token,
@@ -299,7 +299,7 @@ export class SignIn {
     return this.#db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))
   }
 
-  async #signedIn(browser: Browser): Promise<SignedIn | undefined> {
+  async #signedIn(browser: Browser): Promise<SignInResult | undefined> {
     try {
       return (await this.current(browser)).body
     } catch (error) {
@@ -333,15 +333,15 @@ export class SignIn {
     email: string,
     body: Record<string, unknown>,
     userId?: number,
-  ): Promise<Answer<Record<string, unknown>>> {
+  ): Promise<SignInResponse<Record<string, unknown>>> {
     return this.#tried(browser, email, () => this.#call(path, browser, body, userId))
   }
 
   async #tried(
     browser: Browser,
     email: string,
-    attempt: () => Promise<Answer<Record<string, unknown>>>,
-  ): Promise<Answer<Record<string, unknown>>> {
+    attempt: () => Promise<SignInResponse<Record<string, unknown>>>,
+  ): Promise<SignInResponse<Record<string, unknown>>> {
     const { answer, cookie } = await this.#slots.run(browser.address, () =>
       this.#backoff.attempt(storable(email), browser.cookie, attempt),
     )
@@ -354,7 +354,7 @@ export class SignIn {
     browser: Browser,
     body?: Record<string, unknown>,
     userId?: number,
-  ): Promise<Answer<Record<string, unknown>>> {
+  ): Promise<SignInResponse<Record<string, unknown>>> {
     const { origin } = new URL(this.#issuer.issuer)
     const headers = new Headers({
       // The signin plane has refused other origins; a program that sends none is no browser to protect.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Quickness } from '../../../testing/harness/parser-timing.ts'
+import { ParserTiming } from '../../../testing/harness/parser-timing.ts'
 import { seed } from '../../../testing/harness/random.ts'
 import { encode } from '../../../testing/peers/issuer.ts'
 import { hasDoubtfulNames, readJwt } from './strict-jwt.ts'
@@ -149,7 +149,7 @@ describe('hostile input', () => {
   test('20,000 random mutations do not throw, and what is accepted is canonical', (t) => {
     t.diagnostic(`POSTERN_TEST_SEED=${seed}`)
     const random = new Random(seed)
-    const quickness = new Quickness()
+    const quickness = new ParserTiming()
     let read = 0
     let doubtful = 0
     for (let index = 0; index < inputs; index++) {
@@ -186,7 +186,7 @@ describe('hostile input', () => {
     test(`${isJson(json) ? 'reads' : 'refuses'} ${what}`, () => {
       const token = jwt(header, json)
       assert.ok(token.length <= 8192, 'a longer token would not be parsed')
-      const parts = new Quickness().of(token, () => readJwt(token))
+      const parts = new ParserTiming().of(token, () => readJwt(token))
       assert.equal(parts !== undefined, isJson(json))
     })
   }

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { startApi } from '../../../testing/harness/api.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
-import { tellControl } from '../../outbox/relay-to-control.ts'
+import { relayToControl } from '../../outbox/relay-to-control.ts'
 import { erasePerson } from '../audit/people.ts'
 import { append, lockEnd } from './activity.sql.ts'
 import {
@@ -245,7 +245,7 @@ describe('what is done on the mail side', async () => {
     const id = ++projects
     await mailDb.transaction((tx) => publishActivity(tx, id, entry()))
     const relayed = await database.query('select * from mail.outbox where project_id = $1', [id])
-    await tellControl({ db, mailDb })
+    await relayToControl({ db, mailDb })
     assert.deepEqual(await seqs(id), [1])
     // Whoever dies between the two transactions leaves the row.
     const [row] = relayed as { topic: string; payload: object }[]
@@ -254,7 +254,7 @@ describe('what is done on the mail side', async () => {
       row?.topic,
       JSON.stringify(row?.payload),
     ])
-    await tellControl({ db, mailDb })
+    await relayToControl({ db, mailDb })
     assert.deepEqual(await seqs(id), [1])
     assert.deepEqual(await database.query('select from mail.outbox where project_id = $1', [id]), [])
     assert.deepEqual((await verify()).first_bad, null)

@@ -1,5 +1,5 @@
 import type { Tx } from '../../../platform/db/db.ts'
-import { idsOf, type Teller } from '../../outbox/handler.ts'
+import { idsOf, type OutboxHandler } from '../../outbox/handler.ts'
 import { publishToControl } from '../../outbox/outbox.ts'
 import { type ActivityEntry, recordRelayedActivity } from './activity.ts'
 
@@ -13,7 +13,7 @@ export const publishActivity = (tx: Tx, projectId: number, entry: ActivityEntry)
 /** In one transaction of control, which keeps the ends of the chains locked: a few. */
 const rowsAtOnce = 100
 
-export const relayActivity: Teller = async (_mailTx, rows) => {
+export const relayActivity: OutboxHandler = async (_mailTx, rows) => {
   const first = rows.slice(0, rowsAtOnce)
   // By project, so that two who relay lock the chains in the same order.
   const ordered = first.toSorted((a, b) => a.project_id - b.project_id)

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { plainName } from '../../shared/text.ts'
-import { momentOf } from '../../shared/timestamp.ts'
+import { timestampOf } from '../../shared/timestamp.ts'
 import {
   type ApiKeyRow,
   type BoundDomain,
@@ -127,7 +127,7 @@ async function normalised(
     throw new PosternError('validation_failed', `"allowed_ips" holds more than ${maxNetworks} entries.`)
   }
   const allowed_ips = allowedNetworks(config.allowed_ips)
-  const expires_at = config.expires_at === null ? null : momentOf(config.expires_at, 'expires_at')
+  const expires_at = config.expires_at === null ? null : timestampOf(config.expires_at, 'expires_at')
   if (
     expires_at !== null &&
     expires_at.getTime() !== knownExpiry?.getTime() &&

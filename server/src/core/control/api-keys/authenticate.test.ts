@@ -8,7 +8,7 @@ import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { holdingBack } from '../../../testing/harness/lock-queue.ts'
 import { lockApiKey, rotateApiKey } from './api-keys.ts'
-import { findIn, noteUse, recogniseApiKey } from './authenticate.ts'
+import { authenticateApiKey, findIn, noteUse } from './authenticate.ts'
 import { hashOf, newSecret } from './secret.ts'
 
 const database = await testDatabase()
@@ -27,7 +27,7 @@ const pathOf = (id: number) => `/projects/${projectId}/api-keys/${id}`
 const recognise = (secret: string, address = here, after = '0') =>
   opened.as('mail').read(async (tx) => {
     await sql`select set_config('postern.clock_offset', ${after}, true)`.execute(tx)
-    return recogniseApiKey(findIn(tx), secret, address)
+    return authenticateApiKey(findIn(tx), secret, address)
   })
 
 const refusalOf = async (attempt: Promise<unknown>): Promise<PosternError> => {

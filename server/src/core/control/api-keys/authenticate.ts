@@ -22,17 +22,17 @@ export const findIn =
  * long it takes says nothing about the secret. Unknown, rotated, deleted, switched off and expired are one and
  * the same answer; only who holds a living secret learns that their address is the fault.
  */
-export async function recogniseApiKey(
+export async function authenticateApiKey(
   find: FindKey,
   secret: string,
   remoteAddress: string,
 ): Promise<ApiKeyRow> {
   if (!isWellFormed(secret)) throw unknownKey()
-  return recogniseHash(find, hashOf(secret), remoteAddress)
+  return authenticateKeyHash(find, hashOf(secret), remoteAddress)
 }
 
 /** The same for whoever has kept the hash, and asks again. */
-export async function recogniseHash(
+export async function authenticateKeyHash(
   find: FindKey,
   secretHash: Buffer,
   remoteAddress: string,
@@ -52,7 +52,7 @@ export async function recogniseHash(
  * The same key, looked at again in an operation's own transaction. Its secret is told by the readable beginning, which a
  * rotation replaces: who may change a project's things need not read the hashes.
  */
-export async function requireLivingKey(
+export async function requireActiveKey(
   tx: ReadTx,
   { project_id, id, prefix }: ApiKeyRow,
 ): Promise<ApiKeyRow> {

@@ -5,7 +5,7 @@ import { fixtures } from '../../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
-import { KeyLookUps } from './batched-key-lookup.ts'
+import { BatchedKeyLookup } from './batched-key-lookup.ts'
 import { hashOf, newSecret } from './secret.ts'
 
 const database = await testDatabase()
@@ -20,16 +20,16 @@ function counted(hold?: Promise<unknown>) {
   let queries = 0
   const db: UnscopedDb = {
     transaction: (work) => mail.transaction(work),
-    rehearse: (work) => mail.rehearse(work),
+    dryRun: (work) => mail.dryRun(work),
     read: (work) => mail.read(work),
-    async glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
-      const answer = await mail.glance(query)
+    async readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
+      const answer = await mail.readOne(query)
       queries++
       await hold
       return answer
     },
   }
-  return { lookUps: new KeyLookUps(db), queries: () => queries }
+  return { lookUps: new BatchedKeyLookup(db), queries: () => queries }
 }
 
 const unknown = () => hashOf(newSecret('live'))
@@ -70,11 +70,11 @@ describe('look-ups of keys', () => {
 
   test('that fail tell everybody who asked, and the next ones are asked again', async () => {
     let isBroken = true
-    const broken = new KeyLookUps({
+    const broken = new BatchedKeyLookup({
       ...mail,
-      glance: async (query) => {
+      readOne: async (query) => {
         if (isBroken) throw new Error('away')
-        return mail.glance(query)
+        return mail.readOne(query)
       },
     } as UnscopedDb)
     const asked = [broken.find(unknown()), broken.find(unknown())]

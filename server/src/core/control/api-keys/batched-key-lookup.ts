@@ -1,4 +1,4 @@
-import { Together } from '../../../platform/batching/batcher.ts'
+import { Batcher } from '../../../platform/batching/batcher.ts'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { findLiving } from './api-keys.sql.ts'
 import type { ApiKeyRow } from './api-keys.ts'
@@ -12,14 +12,14 @@ const queriesAtOnce = 2
  *
  * By itself a look-up takes PostgreSQL 0.5 ms, which was a third of what it did for a mail.
  */
-export class KeyLookUps {
+export class BatchedKeyLookup {
   readonly #db: () => Promise<UnscopedDb>
-  readonly #groups: Together<Buffer, ApiKeyRow | undefined>
+  readonly #groups: Batcher<Buffer, ApiKeyRow | undefined>
 
   /** Of a role that sees every project; asked for before each query. */
   constructor(db: UnscopedDb | (() => Promise<UnscopedDb>)) {
     this.#db = typeof db === 'function' ? db : async () => db
-    this.#groups = new Together((secretHashes) => this.#findAll(secretHashes), {
+    this.#groups = new Batcher((secretHashes) => this.#findAll(secretHashes), {
       groupsAtOnce: queriesAtOnce,
     })
   }
@@ -31,7 +31,7 @@ export class KeyLookUps {
   async #findAll(secretHashes: readonly Buffer[]): Promise<(ApiKeyRow | undefined)[]> {
     const each = new Map(secretHashes.map((hash) => [hash.toString('hex'), hash]))
     const db = await this.#db()
-    const found = await db.glance((tx) => findLiving(tx, [...each.values()]))
+    const found = await db.readOne((tx) => findLiving(tx, [...each.values()]))
     return secretHashes.map((hash) => found.get(hash.toString('hex')))
   }
 }

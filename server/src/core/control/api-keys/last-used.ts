@@ -7,7 +7,7 @@ const minuteMs = 60_000
 /** Keys that this process remembers; what it has forgotten, the database still knows. */
 const remembered = 10_000
 
-export class UseNotes {
+export class LastUsed {
   readonly #db: CustomerDb
   readonly #onError: (error: unknown) => void
   readonly #notedAt = new Map<number, number>()

@@ -1,7 +1,13 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { type Found, foundOf, lookingMs, lookOn, type Place } from '../../shared/bounded-scan.ts'
+import {
+  continueScan,
+  type ScanPosition,
+  type ScanResult,
+  scanMs,
+  scanResultOf,
+} from '../../shared/bounded-scan.ts'
 import { nullable, Timestamp } from '../../shared/wire.ts'
 import { withAddresses } from './addresses.ts'
 import { type AuditRow, find, findMany } from './audit.sql.ts'
@@ -117,7 +123,7 @@ export const auditView = (row: AuditRow): View => ({
 
 // Rows looked at: in an index, and in the table itself, where those of one resource lie scattered. Either takes about
 // 5 ms on two shared cores while it is in memory.
-export const auditBounds = { inIndex: 10_000, inTable: 1_000, lookingMs }
+export const auditBounds = { inIndex: 10_000, inTable: 1_000, scanMs }
 
 /**
  * Newest first. One resource's rows are looked through for the rest of what is asked for. Otherwise an index has the
@@ -128,19 +134,22 @@ export async function searchAudit(
   tx: ReadTx,
   search: AuditSearch,
   bounds = auditBounds,
-): Promise<Found<AuditRow>> {
+): Promise<ScanResult<AuditRow>> {
   const { projectId, actor, operation, resource, from, to, beforeId } = search
-  const deadline = performance.now() + bounds.lookingMs
+  const deadline = performance.now() + bounds.scanMs
   const ids = from || to ? await findIds(tx, search) : { above: null, below: null }
   const isOfOne = resource?.[1] !== undefined
   const isNarrowed = [projectId, actor, operation, resource].some((filter) => filter !== undefined)
   const kinds = isNarrowed && !isOfOne ? await findKinds(tx, search) : undefined
   if (kinds?.length === 0) return { rows: [], next: null }
   const bound = isOfOne ? bounds.inTable : Math.ceil(bounds.inIndex / (kinds?.length ?? 1))
-  const lookFrom = async (beforeId: number | undefined, limit: number): Promise<Found<{ id: string }>> => {
+  const lookFrom = async (
+    beforeId: number | undefined,
+    limit: number,
+  ): Promise<ScanResult<{ id: string }>> => {
     const found = await look(tx, { ...search, beforeId, limit }, { kinds, ids, bound })
     const stop = found.stop === null ? null : placeOf({ id: found.stop })
-    return foundOf(
+    return scanResultOf(
       found.ids.map((id) => ({ id })),
       limit,
       placeOf,
@@ -148,7 +157,9 @@ export async function searchAudit(
     )
   }
   const first = await lookFrom(beforeId, search.limit)
-  const { rows, next } = await lookOn(first, search.limit, deadline, ({ id }, limit) => lookFrom(id, limit))
+  const { rows, next } = await continueScan(first, search.limit, deadline, ({ id }, limit) =>
+    lookFrom(id, limit),
+  )
   return {
     rows:
       rows.length === 0
@@ -162,7 +173,7 @@ export async function searchAudit(
 }
 
 /** A forged number may be larger than JavaScript's. */
-const placeOf = ({ id }: { id: string }): Place => ({
+const placeOf = ({ id }: { id: string }): ScanPosition => ({
   key: null,
   id: Math.min(Number(id), Number.MAX_SAFE_INTEGER),
 })

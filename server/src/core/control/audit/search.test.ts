@@ -86,8 +86,8 @@ const randomSearch = (): AuditSearch => ({
   limit: chance.pick([3, 10, 50]),
 })
 
-const little = { inIndex: 50, inTable: 10, lookingMs: 3 }
-const least = { inIndex: 1, inTable: 1, lookingMs: 0 }
+const little = { inIndex: 50, inTable: 10, scanMs: 3 }
+const least = { inIndex: 1, inTable: 1, scanMs: 0 }
 
 async function assertFound(search: AuditSearch, bounds: typeof auditBounds) {
   const found = await searchToEnd(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { nextStep, type Standing, warningDue } from './check-schedule.ts'
+import { nextStep, type VerificationState, warningDue } from './check-schedule.ts'
 import type { Result } from './evaluate-records.ts'
 
 const minute = 60
@@ -9,7 +9,7 @@ const day = 24 * hour
 const daysMs = (days: number) => days * day * 1000
 
 interface Case {
-  from: Standing['status']
+  from: VerificationState['status']
   /** For how many days something has been missing; null: nothing is. */
   days: number | null
   /** For how many days DNS has given no answer. */
@@ -17,7 +17,7 @@ interface Case {
   failed?: number
   isKeyWaiting?: boolean
   found: Result
-  to: Standing['status']
+  to: VerificationState['status']
   /** Null: only when asked. */
   again: number | null
 }
@@ -128,7 +128,7 @@ describe('the schedule of verification', () => {
   })
 
   test('spreads looks out, so that those of one moment do not meet again', () => {
-    const standing: Standing = {
+    const standing: VerificationState = {
       status: 'verified',
       failingForMs: null,
       checksFailed: 0,

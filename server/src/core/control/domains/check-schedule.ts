@@ -13,7 +13,7 @@ import type { Result } from './evaluate-records.ts'
  *
  * Otherwise a look that got no answer moves nothing; a provider that gives none never does.
  */
-export interface Standing {
+export interface VerificationState {
   status: 'pending' | 'verified' | 'failed'
   /** Since when something has been missing; null while nothing is. */
   failingForMs: number | null
@@ -25,7 +25,7 @@ export interface Standing {
 }
 
 export interface Next {
-  status: Standing['status']
+  status: VerificationState['status']
   /** Null: not by itself. */
   delaySeconds: number | null
 }
@@ -47,7 +47,7 @@ export type WarningDays = (typeof warnings)[number]
 const spread = 0.1
 
 export function nextStep(
-  { status, failingForMs, checksFailed, unansweredForMs, isKeyWaiting }: Standing,
+  { status, failingForMs, checksFailed, unansweredForMs, isKeyWaiting }: VerificationState,
   result: Result,
 ): Next {
   if (result === 'complete') {

@@ -3,12 +3,12 @@ import type { Lookup, Resolver } from '../../../platform/net/dns.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
 import {
+  type IdentityProvider,
   type IdentityReport,
-  isSamePlace,
-  type MtaProvider,
+  isSameAccount,
   ProviderFailure,
 } from '../../../providers/sending-identities.ts'
-import { tellMail } from '../../outbox/outbox.ts'
+import { publishToMail } from '../../outbox/outbox.ts'
 import {
   type CheckedRecord,
   claimDue,
@@ -23,9 +23,9 @@ import { nextStep, type WarningDays, warningDue } from './check-schedule.ts'
 import { activatePending, listKeys, retireActive } from './dkim-keys.sql.ts'
 import { insertNotice } from './dns-notices.sql.ts'
 import { deleteRecords, verifiedHolder } from './domains.sql.ts'
-import { findingOf, judge, type ProviderWord, statusAfter } from './evaluate-records.ts'
+import { evaluateRecords, findingOf, type ProviderStatus, statusAfter } from './evaluate-records.ts'
 import { markLost } from './identities.sql.ts'
-import { observe } from './lookup-records.ts'
+import { lookupRecords } from './lookup-records.ts'
 import { dkimKeyName } from './records.ts'
 
 /**
@@ -35,7 +35,7 @@ import { dkimKeyName } from './records.ts'
 export interface CheckDeps {
   db: Db
   dns: Resolver
-  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  providers: { service: IdentityProvider; ses: IdentityProvider | undefined }
   log: Logger
 }
 
@@ -68,7 +68,7 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
   try {
     const records = await db.read((tx) => listRecords(tx, project_id, id))
     const [observations, report] = await Promise.all([
-      observe(dns, records),
+      lookupRecords(dns, records),
       askProvider(providers[subject.mta_provider], subject, log),
     ])
     const warning = await db.transaction((tx) => writeDown(tx, subject, observations, report))
@@ -88,11 +88,11 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
 type Report = IdentityReport | { failure: string }
 
 async function askProvider(
-  provider: MtaProvider | undefined,
+  provider: IdentityProvider | undefined,
   { name, identity_state, account, region }: Subject,
   log: Logger,
 ): Promise<Report> {
-  if (!provider || !isSamePlace(provider.place, { account, region }))
+  if (!provider || !isSameAccount(provider.place, { account, region }))
     return { failure: 'This installation is not set up for the provider any more.' }
   if (identity_state !== 'registered') return { failure: 'The provider has not registered the domain yet.' }
   try {
@@ -116,7 +116,7 @@ function isLost(report: Report, observations: readonly Seen[]): boolean {
   return wanted.length > 0 && shown.sort().join() !== wanted.sort().join()
 }
 
-function wordOf(report: Report): ProviderWord {
+function wordOf(report: Report): ProviderStatus {
   if ('failure' in report) return { result: 'unknown', complaint: report.failure }
   if (report.isVerified) return { result: 'complete', complaint: null }
   return { result: 'incomplete', complaint: report.detail ?? 'The provider has not verified the domain yet.' }
@@ -149,7 +149,7 @@ async function writeDown(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),
   )
   const { spareName, isKeyWaiting } = await turnKeys(tx, subject, seenNames)
-  const { result, complaint, isUnanswered } = judge(observations, spareName, wordOf(report))
+  const { result, complaint, isUnanswered } = evaluateRecords(observations, spareName, wordOf(report))
   const isClaimed =
     result === 'complete' && subject.status !== 'verified' && (await isHeldByAnother(tx, subject))
   const judged = isClaimed
@@ -181,7 +181,7 @@ async function tellOf(
   // Only an edit makes it wait again, and whoever edits knows.
   if (status === 'pending') return
   const data = { id, name, status, mta_provider, last_check_error: complaint }
-  await tellMail(tx, project_id, 'event', { type: `domain.${status}`, data })
+  await publishToMail(tx, project_id, 'event', { type: `domain.${status}`, data })
 }
 
 /** One at a time decides about a name, or two could find it free. */

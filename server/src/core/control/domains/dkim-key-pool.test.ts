@@ -9,12 +9,17 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { PosternError } from '../../../platform/errors.ts'
 import { cleanUp } from '../../../testing/harness/cleanup.ts'
-import { type DkimPair, DkimPairs, type DkimPairsOptions, type OfferedPair } from './dkim-key-pool.ts'
+import {
+  type DkimKeyPair,
+  DkimKeyPool,
+  type DkimKeyPoolOptions,
+  type OfferedKeyPair,
+} from './dkim-key-pool.ts'
 
 const wanted = { projectId: 1 }
 
-function start(options?: DkimPairsOptions): DkimPairs {
-  const pairs = new DkimPairs(options)
+function start(options?: DkimKeyPoolOptions): DkimKeyPool {
+  const pairs = new DkimKeyPool(options)
   cleanUp(() => pairs.close())
   return pairs
 }
@@ -29,7 +34,7 @@ describe('a pair of keys', () => {
 
   test("that was used is nobody else's, whatever became of the request", async () => {
     const pairs = start()
-    const seen: DkimPair[] = []
+    const seen: DkimKeyPair[] = []
     for (const failure of [undefined, new Error('no commit')]) {
       const request = pairs.offer(wanted, async (pair) => {
         seen.push(pair.use())
@@ -61,7 +66,7 @@ const preparedKind = {
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 } as const
 
-const use = async (pair: OfferedPair): Promise<DkimPair> => pair.use()
+const use = async (pair: OfferedKeyPair): Promise<DkimKeyPair> => pair.use()
 const hasCode = (code: string) => (error: unknown) => error instanceof PosternError && error.code === code
 const limited = () => new PosternError('limit_exceeded', 'No more today.')
 

@@ -10,7 +10,7 @@ import { PosternError } from '../../../platform/errors.ts'
  * libuv, which everything else of the process needs: password hashing, files, DNS. Projects have turns, and each can have
  * a bounded number waiting.
  */
-export interface DkimPair {
+export interface DkimKeyPair {
   /** DER, in base64, as it stands in DNS. */
   publicKey: string
   /** PEM. */
@@ -24,13 +24,13 @@ const modulusLength = 2048
 const keptAtMost = 100
 
 /** A pair for one request, which may turn out not to need it. */
-export class OfferedPair {
-  readonly #pair: DkimPair | undefined
+export class OfferedKeyPair {
+  readonly #pair: DkimKeyPair | undefined
   readonly #refusal: Error
   isUsed = false
 
   constructor(
-    pair?: DkimPair,
+    pair?: DkimKeyPair,
     refusal: Error = new Error('an operation that makes a DKIM key must say so (makesDkimKey)'),
   ) {
     this.#pair = pair
@@ -38,7 +38,7 @@ export class OfferedPair {
   }
 
   /** As often as the request's transaction is run: what an earlier run wrote was rolled back. */
-  use(): DkimPair {
+  use(): DkimKeyPair {
     if (!this.#pair) throw this.#refusal
     this.isUsed = true
     return this.#pair
@@ -46,7 +46,7 @@ export class OfferedPair {
 }
 
 /** `false`: none is needed. */
-export type WantedPair =
+export type WantedKeyPair =
   | false
   | {
       projectId: number
@@ -54,7 +54,7 @@ export type WantedPair =
       refusal?: PosternError | undefined
     }
 
-export interface DkimPairsOptions {
+export interface DkimKeyPoolOptions {
   /** Of one project; one more is refused with `rate_limited`. */
   waitingAtMost?: number
   /** Of all; one more is refused with `unavailable`. */
@@ -66,15 +66,15 @@ export interface DkimPairsOptions {
 }
 
 interface Waiting {
-  resolve(pair: DkimPair): void
+  resolve(pair: DkimKeyPair): void
   reject(error: Error): void
 }
 
 const role = 'postern dkim keys'
 
-export class DkimPairs {
-  readonly #options: Required<DkimPairsOptions>
-  readonly #unused: OfferedPair[] = []
+export class DkimKeyPool {
+  readonly #options: Required<DkimKeyPoolOptions>
+  readonly #unused: OfferedKeyPair[] = []
   /** By project, in the order of their turns. */
   readonly #waiting = new Map<number, Waiting[]>()
   #count = 0
@@ -88,16 +88,16 @@ export class DkimPairs {
     allWaitingAtMost = 1_000,
     withinMs = 30_000,
     module = new URL(import.meta.url),
-  }: DkimPairsOptions = {}) {
+  }: DkimKeyPoolOptions = {}) {
     this.#options = { waitingAtMost, allWaitingAtMost, withinMs, module }
   }
 
   /** What was offered and not used goes to the next one, and so does what a limit refused: that was rolled back. */
-  async offer<T>(wanted: WantedPair, work: (offered: OfferedPair) => Promise<T>): Promise<T> {
-    if (!wanted) return work(new OfferedPair())
+  async offer<T>(wanted: WantedKeyPair, work: (offered: OfferedKeyPair) => Promise<T>): Promise<T> {
+    if (!wanted) return work(new OfferedKeyPair())
     const { projectId, refusal } = wanted
-    if (refusal) return work(new OfferedPair(undefined, refusal))
-    const offered = this.#unused.pop() ?? new OfferedPair(await this.#make(projectId))
+    if (refusal) return work(new OfferedKeyPair(undefined, refusal))
+    const offered = this.#unused.pop() ?? new OfferedKeyPair(await this.#make(projectId))
     try {
       return await work(offered)
     } catch (error) {
@@ -118,7 +118,7 @@ export class DkimPairs {
     await this.#worker?.terminate()
   }
 
-  async #make(projectId: number): Promise<DkimPair> {
+  async #make(projectId: number): Promise<DkimKeyPair> {
     if (this.#isClosed) throw notMade('the process is stopping')
     const own = this.#waiting.get(projectId) ?? []
     if (own.length >= this.#options.waitingAtMost) {
@@ -130,7 +130,7 @@ export class DkimPairs {
     }
     if (this.#count >= this.#options.allWaitingAtMost) throw notMade('too many keys wait to be made')
     this.#count++
-    return new Promise<DkimPair>((resolve, reject) => {
+    return new Promise<DkimKeyPair>((resolve, reject) => {
       own.push({ resolve, reject })
       this.#waiting.set(projectId, own)
       this.#next()
@@ -182,7 +182,7 @@ export class DkimPairs {
     // `node --watch` has threads tell what they import, by the same way.
     if (!asker || !(pair instanceof Object && 'privateKey' in pair)) return
     this.#current = undefined
-    asker.resolve(pair as DkimPair)
+    asker.resolve(pair as DkimKeyPair)
     this.#next()
   }
 
@@ -203,7 +203,7 @@ const notMade = (why: string): PosternError =>
   })
 
 /** In the thread, which does nothing else meanwhile. */
-function makePair(): DkimPair {
+function makePair(): DkimKeyPair {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength,
     publicKeyEncoding: { type: 'spki', format: 'der' },

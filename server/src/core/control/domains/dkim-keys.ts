@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Vault } from '../secrets/vault.ts'
-import type { DkimPair } from './dkim-key-pool.ts'
+import type { DkimKeyPair } from './dkim-key-pool.ts'
 import { countKey, dropPending, findKeyCount, insertKey, takeId } from './dkim-keys.sql.ts'
 
 /**
@@ -28,7 +28,7 @@ export async function storeDkimKey(
   vault: Vault,
   projectId: number,
   identityId: number,
-  { publicKey, privateKey }: DkimPair,
+  { publicKey, privateKey }: DkimKeyPair,
 ): Promise<NewKey> {
   const replacedSelector = await dropPending(tx, projectId, identityId)
   const id = await takeId(tx)

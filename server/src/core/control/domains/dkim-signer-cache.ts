@@ -1,6 +1,6 @@
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import type { Vault } from '../secrets/vault.ts'
-import { findSigner, type Signer } from './dkim-signer.ts'
+import { type DkimSigner, findSigner } from './dkim-signer.ts'
 
 /**
  * The keys of the identities that mail is being sent under. A key that was rotated is used on for as long as this
@@ -9,17 +9,17 @@ import { findSigner, type Signer } from './dkim-signer.ts'
 const keptMs = 30_000
 const keptAtMost = 5_000
 
-export class Signers {
+export class DkimSignerCache {
   readonly #db: UnscopedDb
   readonly #vault: Vault
-  readonly #kept = new Map<number, { signer: Promise<Signer | undefined>; until: number }>()
+  readonly #kept = new Map<number, { signer: Promise<DkimSigner | undefined>; until: number }>()
 
   constructor(db: UnscopedDb, vault: Vault) {
     this.#db = db
     this.#vault = vault
   }
 
-  of(projectId: number, identityId: number): Promise<Signer | undefined> {
+  of(projectId: number, identityId: number): Promise<DkimSigner | undefined> {
     const now = performance.now()
     const known = this.#kept.get(identityId)
     if (known && known.until > now) return known.signer

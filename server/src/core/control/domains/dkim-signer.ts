@@ -3,7 +3,7 @@ import type { Vault } from '../secrets/vault.ts'
 import { findActiveKey } from './dkim-keys.sql.ts'
 
 /** With what mail of an identity is signed. */
-export interface Signer {
+export interface DkimSigner {
   /** The domain's name when the mail was accepted, whatever it is called now. */
   name: string
   /** The private key in PEM. Null where the provider signs. */
@@ -16,7 +16,7 @@ export async function findSigner(
   vault: Vault,
   projectId: number,
   identityId: number,
-): Promise<Signer | undefined> {
+): Promise<DkimSigner | undefined> {
   const row = await findActiveKey(tx, projectId, identityId)
   if (!row) return undefined
   const { name, provider, key_id, selector, encrypted_private_key: sealed } = row

@@ -3,12 +3,12 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { JobSender } from '../../../platform/jobs/jobs.ts'
-import type { ProviderPlace } from '../../../providers/sending-identities.ts'
+import type { ProviderAccount } from '../../../providers/sending-identities.ts'
 import { countCap, countText } from '../../shared/counts.ts'
 import type { ProjectRow } from '../projects/projects.ts'
 import type { Vault } from '../secrets/vault.ts'
 import { moveAddressRoutes, type RouteChoice, type RouteMove } from './address-routes.ts'
-import type { DkimPairs, OfferedPair } from './dkim-key-pool.ts'
+import type { DkimKeyPool, OfferedKeyPair } from './dkim-key-pool.ts'
 import { storeDkimKey } from './dkim-keys.ts'
 import {
   checkNow,
@@ -48,17 +48,17 @@ export interface DomainDeps {
   vault: Vault
   jobs: JobSender
   setup: DomainSetup
-  pairs: DkimPairs
+  pairs: DkimKeyPool
 }
 
 /** Of one request: if it makes a key, that was made before anything was locked. */
 export interface KeyedDeps extends DomainDeps {
-  pair: OfferedPair
+  pair: OfferedKeyPair
 }
 
 /** What this installation offers. */
 export interface DomainSetup extends RecordHosts {
-  places: { service: ProviderPlace; ses: ProviderPlace | undefined }
+  places: { service: ProviderAccount; ses: ProviderAccount | undefined }
 }
 
 export const domainView = (row: DomainRow): Static<typeof Domain> => ({
@@ -234,7 +234,7 @@ async function registerIdentity(
   projectId: number,
   domainId: number,
   { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
-  place: ProviderPlace,
+  place: ProviderAccount,
 ): Promise<number | null> {
   const identityId = await insertLiving(tx, projectId, domainId, name, provider, place)
   const key =
@@ -257,7 +257,7 @@ function offeredPlace(
   { places }: DomainSetup,
   { id, allow_service_mta }: ProjectRow,
   provider: MtaProviderName,
-): ProviderPlace {
+): ProviderAccount {
   if (provider === 'service' && !allow_service_mta) {
     throw new PosternError(
       'provider_not_allowed',

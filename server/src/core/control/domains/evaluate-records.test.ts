@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Lookup } from '../../../platform/net/dns.ts'
 import {
+  evaluateRecords,
   type Finding,
   findingOf,
-  judge,
   type Observation,
   type Result,
   statusAfter,
@@ -104,7 +104,7 @@ describe('a judgement', () => {
     all.map((observation) => (observation.record === wanted ? { record: wanted, lookup } : observation))
 
   test('is complete when everything that is needed is there', () => {
-    assert.deepEqual(judge(all, undefined, nothingToSay), {
+    assert.deepEqual(evaluateRecords(all, undefined, nothingToSay), {
       result: 'complete',
       complaint: null,
       isUnanswered: false,
@@ -113,7 +113,7 @@ describe('a judgement', () => {
 
   test('does not ask for MX and DMARC', () => {
     const bare = [seen(ownership), seen(key), seen(returnPath), seen(mx, absent), seen(dmarc, failed)]
-    assert.deepEqual(judge(bare, undefined, nothingToSay), {
+    assert.deepEqual(evaluateRecords(bare, undefined, nothingToSay), {
       result: 'complete',
       complaint: null,
       isUnanswered: false,
@@ -122,7 +122,7 @@ describe('a judgement', () => {
 
   for (const wanted of [ownership, key, returnPath]) {
     test(`is incomplete without ${wanted.purpose}, and names the record`, () => {
-      assert.deepEqual(judge(but(wanted, absent), undefined, nothingToSay), {
+      assert.deepEqual(evaluateRecords(but(wanted, absent), undefined, nothingToSay), {
         result: 'incomplete',
         complaint: `The ${wanted.type} record ${wanted.name} is not there.`,
         isUnanswered: false,
@@ -130,7 +130,7 @@ describe('a judgement', () => {
     })
 
     test(`is unknown when nobody answers for ${wanted.purpose}`, () => {
-      assert.deepEqual(judge(but(wanted, failed), undefined, nothingToSay), {
+      assert.deepEqual(evaluateRecords(but(wanted, failed), undefined, nothingToSay), {
         result: 'unknown',
         complaint: `${wanted.name} could not be looked up: the DNS server could not find out (SERVFAIL).`,
         isUnanswered: true,
@@ -139,11 +139,14 @@ describe('a judgement', () => {
   }
 
   test('says that a record has another value', () => {
-    assert.match(judge(but(key, found('p=ZZ')), undefined, nothingToSay).complaint ?? '', /another value\.$/)
+    assert.match(
+      evaluateRecords(but(key, found('p=ZZ')), undefined, nothingToSay).complaint ?? '',
+      /another value\.$/,
+    )
   })
 
   test('is incomplete when one is missing and another not known, and tells both', () => {
-    const { result, complaint } = judge(
+    const { result, complaint } = evaluateRecords(
       [seen(ownership, absent), seen(key, failed), seen(returnPath)],
       undefined,
       nothingToSay,
@@ -160,7 +163,7 @@ describe('a judgement', () => {
   for (const [result, expected] of words) {
     test(`with all records there is ${expected} when the provider's word is ${result}`, () => {
       const complaint = result === 'complete' ? null : 'The provider says so.'
-      assert.deepEqual(judge(all, undefined, { result, complaint }), {
+      assert.deepEqual(evaluateRecords(all, undefined, { result, complaint }), {
         result: expected,
         complaint,
         isUnanswered: false,
@@ -169,14 +172,14 @@ describe('a judgement', () => {
   }
 
   test('of a provider that is content does not replace a record', () => {
-    assert.equal(judge(but(ownership, absent), undefined, nothingToSay).result, 'incomplete')
+    assert.equal(evaluateRecords(but(ownership, absent), undefined, nothingToSay).result, 'incomplete')
   })
 
   test('is not held up by a key that waits beside the one in use', () => {
     const waiting = { ...key, name: 'next.example.com' }
     for (const lookup of [absent, failed, found('p=ZZ')]) {
       const observations = [...all, { record: waiting, lookup }]
-      assert.equal(judge(observations, waiting.name, nothingToSay).result, 'complete')
+      assert.equal(evaluateRecords(observations, waiting.name, nothingToSay).result, 'complete')
     }
   })
 })

@@ -61,7 +61,7 @@ export function statusAfter(finding: Finding, before: DnsRecordView['status']): 
 
 export type Result = 'complete' | 'incomplete' | 'unknown'
 
-export interface Judgement {
+export interface Evaluation {
   result: Result
   /** What is missing or could not be found out, for a person; null when nothing. */
   complaint: string | null
@@ -70,17 +70,17 @@ export interface Judgement {
 }
 
 /** What else must be true besides the records: what the provider says. */
-export interface ProviderWord {
+export interface ProviderStatus {
   result: Result
   complaint: string | null
 }
 
-export function judge(
+export function evaluateRecords(
   observations: readonly Observation[],
   /** A key that waits for DNS beside one in use holds nothing up. */
   spareRecordName: string | undefined,
-  provider: ProviderWord,
-): Judgement {
+  provider: ProviderStatus,
+): Evaluation {
   const needed = observations.filter(({ record }) => isNeeded(record) && record.name !== spareRecordName)
   const findings = needed.map((observation) => ({ ...observation, finding: findingOf(observation) }))
   const complaints = [

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
-import type { ProviderPlace } from '../../../providers/sending-identities.ts'
+import type { ProviderAccount } from '../../../providers/sending-identities.ts'
 import type { MtaProviderName } from './wire.ts'
 
 export type IdentityRow = Selectable<Schema['control.identities']>
@@ -12,7 +12,7 @@ export async function insertLiving(
   domainId: number,
   name: string,
   provider: MtaProviderName,
-  { account, region }: ProviderPlace,
+  { account, region }: ProviderAccount,
 ): Promise<number> {
   const { id } = await tx
     .insertInto('control.identities')
@@ -39,7 +39,7 @@ export async function retire(tx: Tx, projectId: number, id: number): Promise<voi
 }
 
 /** What is one and the same thing at the provider, whichever project it belongs to. */
-export interface IdentityKey extends ProviderPlace {
+export interface IdentityKey extends ProviderAccount {
   provider: MtaProviderName
   name: string
 }

@@ -1,12 +1,12 @@
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { Lookup, Resolver } from '../../../platform/net/dns.ts'
 import { listRecords } from './check.sql.ts'
-import { judge } from './evaluate-records.ts'
+import { evaluateRecords } from './evaluate-records.ts'
 import { findSendingDomains } from './lookup-records.sql.ts'
 import type { DnsRecordView } from './wire.ts'
 
 /** What the DNS says about each record, right now. */
-export function observe<Wanted extends DnsRecordView>(
+export function lookupRecords<Wanted extends DnsRecordView>(
   dns: Resolver,
   records: readonly Wanted[],
 ): Promise<{ record: Wanted; lookup: Lookup }[]> {
@@ -36,5 +36,6 @@ export async function sampleSending(tx: ReadTx, atMost: number): Promise<Sending
 /** What is missing of what it needs to send; null when nothing. A key that waits for its record is not missed. */
 export async function complaintAbout(dns: Resolver, { records }: SendingDomain): Promise<string | null> {
   const shown = records.filter(({ purpose, status }) => purpose !== 'dkim' || status !== 'pending')
-  return judge(await observe(dns, shown), undefined, { result: 'complete', complaint: null }).complaint
+  return evaluateRecords(await lookupRecords(dns, shown), undefined, { result: 'complete', complaint: null })
+    .complaint
 }

@@ -11,7 +11,7 @@ import {
   startWorld,
 } from '../../../testing/harness/verification-harness.ts'
 import { checkDomain } from './check.ts'
-import { settleIdentity } from './reconcile-identities.ts'
+import { reconcileIdentity } from './reconcile-identities.ts'
 
 /** A look takes seconds, and the world does not stand still: what happens to a domain while it is looked at. */
 const world = await startWorld()
@@ -196,9 +196,9 @@ describe('no transaction is open', () => {
   test('while SES is slow with a registration, and a deregistration', async () => {
     const project = await stage.makeProject()
     const domain = await stage.makeDomain(project.id)
-    await assertNoneDuring('create', () => settleIdentity(deps, domain.identity.id))
+    await assertNoneDuring('create', () => reconcileIdentity(deps, domain.identity.id))
     await admin.delete(pathOf(domain), { reason: 'Gone' })
-    await assertNoneDuring('delete', () => settleIdentity(deps, domain.identity.id))
+    await assertNoneDuring('delete', () => reconcileIdentity(deps, domain.identity.id))
     assert.equal(ses.has(domain.name), false)
   })
 })

@@ -7,12 +7,12 @@ import {
   assertAliases,
   deedsOf,
   identitiesOf,
-  startSettling,
+  startReconcileHarness,
 } from '../../../testing/harness/reconcile-harness.ts'
 import type { SesFault } from '../../../testing/peers/ses-peer.ts'
-import { settleDue, settleIdentity } from './reconcile-identities.ts'
+import { reconcileDue, reconcileIdentity } from './reconcile-identities.ts'
 
-const { database, admin, peer, deps, make, after } = await startSettling()
+const { database, admin, peer, deps, make, after } = await startReconcileHarness()
 const { id: project } = await make.makeProject()
 const { id: otherProject } = await make.makeProject()
 
@@ -33,7 +33,7 @@ async function edit(domain: { project_id: number; id: number }, body: object) {
 /** As the jobs do that an operation leaves: everything about these names that is not done yet. */
 async function settle(...about: string[]): Promise<void> {
   for (const name of about) {
-    for (const { id } of await identitiesOf(database, name)) await settleIdentity(deps, id)
+    for (const { id } of await identitiesOf(database, name)) await reconcileIdentity(deps, id)
   }
 }
 
@@ -49,8 +49,8 @@ describe('a name is registered', () => {
     const domain = await make.makeDomain(project)
     const { identity } = domain
     assert.equal(identity.state, 'registering')
-    await settleIdentity(deps, identity.id)
-    await settleIdentity(deps, identity.id)
+    await reconcileIdentity(deps, identity.id)
+    await reconcileIdentity(deps, identity.id)
     const after = await show(domain)
     assert.equal(after.identity.state, 'registered')
     assert.notEqual(after.identity.registered_at, null)
@@ -72,7 +72,7 @@ describe('a name is registered', () => {
   test('by the round of a minute, when nobody else does it', async () => {
     const domains = []
     for (let n = 0; n < 6; n++) domains.push(await make.makeDomain(project))
-    await settleDue(deps, 100)
+    await reconcileDue(deps, 100)
     for (const domain of domains) assert.equal((await show(domain)).identity.state, 'registered')
   })
 
@@ -113,7 +113,7 @@ describe('a name is registered', () => {
       peer.failNext('create', fault, perAttempt * (fault === 'lose_answer' ? 1 : 4))
       if (fault === 'lose_answer') peer.failNext('get', fault, perAttempt * 3)
       for (let attempt = 1; attempt <= 4; attempt++) {
-        await settleIdentity(deps, domain.identity.id)
+        await reconcileIdentity(deps, domain.identity.id)
         const [row] = await identitiesOf(database, domain.name)
         assert.deepEqual([row?.state, row?.attempts, row?.is_leased], ['error', attempt, false])
         assert.match(row?.last_error ?? '', words)
@@ -121,7 +121,7 @@ describe('a name is registered', () => {
       }
       assert.deepEqual(waits, [5, 10, 20, 40])
       assert.equal((await show(domain)).identity.state, 'error')
-      await settleIdentity(deps, domain.identity.id)
+      await reconcileIdentity(deps, domain.identity.id)
       const [row] = await identitiesOf(database, domain.name)
       assert.deepEqual(
         [row?.state, row?.last_error, row?.attempts, row?.wait_seconds],
@@ -135,10 +135,10 @@ describe('a name is registered', () => {
   test('no sooner than the pause is over, unless somebody asks', async () => {
     const domain = await make.makeDomain(project)
     peer.failNext('create', 'bad_request')
-    await settleIdentity(deps, domain.identity.id)
-    await settleDue(deps, 100)
+    await reconcileIdentity(deps, domain.identity.id)
+    await reconcileDue(deps, 100)
     assert.equal(callsAbout(domain.name), 1)
-    await settleDue(await after('6 seconds'), 100)
+    await reconcileDue(await after('6 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registered'])
   })
 })
@@ -222,7 +222,7 @@ describe('a name is deregistered', () => {
       if (name === domain.name) await admin.delete(at(domain), { reason: 'A mistake' })
       peer.hooks.onEffect = () => {}
     }
-    await settleIdentity(deps, domain.identity.id)
+    await reconcileIdentity(deps, domain.identity.id)
     assert.deepEqual(await states(domain.name), ['retired'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete'])
   })
@@ -236,7 +236,7 @@ describe('a name is deregistered', () => {
       peer.hooks.onRequest = () => {}
       again = await make.makeDomain(otherProject, { name })
       // Its own job finds somebody at it, and leaves it to them.
-      await settleIdentity(deps, again.identity.id)
+      await reconcileIdentity(deps, again.identity.id)
     }
     await settle(domain.name)
     assert.deepEqual(await states(domain.name), ['retired', 'registered'])
@@ -259,7 +259,7 @@ describe('a name is deregistered', () => {
     cleanUp(async () => there.close())
     await there.register(domain.name)
     const [old] = await identitiesOf(database, domain.name)
-    await settleIdentity({ ...deps, providers: { ...deps.providers, ses: there } }, old?.id ?? 0)
+    await reconcileIdentity({ ...deps, providers: { ...deps.providers, ses: there } }, old?.id ?? 0)
     assert.deepEqual(await states(domain.name), ['retired', 'registered'])
     assert.equal(peer.has(domain.name, there.place as { account: string; region: string }), false)
     assert.ok(peer.has(domain.name))
@@ -285,10 +285,10 @@ describe('mail that still waits', () => {
     const [held] = await identitiesOf(database, domain.name)
     assert.deepEqual([held?.state, held?.wait_seconds, held?.is_leased], ['retiring', 300, false])
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
-    await settleDue(await after('6 minutes'), 100)
+    await reconcileDue(await after('6 minutes'), 100)
     assert.deepEqual(deedsOf(peer, domain.name), ['create'], 'it is still there')
     await database.query('delete from mail.dispatch where identity_id = $1', [domain.identity.id])
-    await settleDue(await after('6 minutes'), 100)
+    await reconcileDue(await after('6 minutes'), 100)
     assert.deepEqual(await states(domain.name), ['retired'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete'])
   })
@@ -301,7 +301,7 @@ describe('mail that still waits', () => {
     const behind = openCells(await testDatabase())
     const away = openCells({ ...database, url: nowhere.href, cellUrl: undefined })
     for (const { mailOf } of [behind, away]) {
-      await settleIdentity({ ...deps, mailOf }, domain.identity.id)
+      await reconcileIdentity({ ...deps, mailOf }, domain.identity.id)
       const [held] = await identitiesOf(database, domain.name)
       assert.deepEqual([held?.state, held?.wait_seconds, held?.is_leased], ['retiring', 5, false])
       assert.deepEqual(deedsOf(peer, domain.name), ['create'])

@@ -2,8 +2,8 @@ import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import {
-  isSamePlace,
-  type MtaProvider,
+  type IdentityProvider,
+  isSameAccount,
   ProviderFailure,
   type Registration,
 } from '../../../providers/sending-identities.ts'
@@ -47,10 +47,10 @@ import { dkimAliasRecord, type WantedRecord } from './records.ts'
  * nothing of what it did: the other one has decided since. The one exception is a deregistration that came late: what the
  * other one has registered since is then gone at the provider, and is to be registered again.
  */
-export interface SettleDeps {
+export interface ReconcileDeps {
   db: Db
   mailOf: (projectId: number) => Db
-  providers: { service: MtaProvider; ses: MtaProvider | undefined }
+  providers: { service: IdentityProvider; ses: IdentityProvider | undefined }
   log: Logger
 }
 
@@ -66,7 +66,7 @@ const maxRetrySeconds = 3600
 /** More edits than that between two calls, and it waits for the next minute. */
 const maxRounds = 10
 
-export async function settleIdentity(deps: SettleDeps, identityId: number): Promise<void> {
+export async function reconcileIdentity(deps: ReconcileDeps, identityId: number): Promise<void> {
   const key = await deps.db.read((tx) => findKey(tx, identityId))
   if (!key) return
   for (let round = 0; round < maxRounds; round++) {
@@ -83,13 +83,13 @@ export async function settleIdentity(deps: SettleDeps, identityId: number): Prom
 const atOnce = 4
 
 /** What a minute's round finds due, until told to stop: calls that were lost, and providers that failed. */
-export async function settleDue(deps: SettleDeps, limit: number, signal?: AbortSignal): Promise<void> {
+export async function reconcileDue(deps: ReconcileDeps, limit: number, signal?: AbortSignal): Promise<void> {
   const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
   const settleSome = async () => {
     for (const id of due) {
       if (signal?.aborted) return
       // It stays due; the others must not suffer for it.
-      await settleIdentity(deps, id).catch((error: unknown) =>
+      await reconcileIdentity(deps, id).catch((error: unknown) =>
         deps.log.error({ err: error, identity: id }, 'an identity could not be settled'),
       )
     }
@@ -129,7 +129,7 @@ async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Clai
 
 /** False when the decision was overtaken by an edit. */
 async function settleOnce(
-  deps: SettleDeps,
+  deps: ReconcileDeps,
   key: IdentityKey,
   claim: Claim,
   mayCall: () => boolean,
@@ -139,7 +139,7 @@ async function settleOnce(
   try {
     const provider = providers[key.provider]
     // An identity in another account or region is another one, and may live there while it is to go here.
-    if (!provider || !isSamePlace(provider.place, key))
+    if (!provider || !isSameAccount(provider.place, key))
       throw new ProviderFailure(notSetUp, { isLasting: true })
     if (!mayCall()) return false
     const registration = call === 'register' ? await provider.register(key.name) : undefined
@@ -247,7 +247,7 @@ type MailUnder = ReadonlyMap<number, 'waits' | 'none'>
  * and this can be asked before whatever follows from it: mail may be in a database of its own, for which no transaction
  * waits. That one learns a moment later that an identity retires.
  */
-async function mailUnder({ db, mailOf, log }: SettleDeps, key: IdentityKey): Promise<MailUnder> {
+async function mailUnder({ db, mailOf, log }: ReconcileDeps, key: IdentityKey): Promise<MailUnder> {
   const retiring = await db.read((tx) => listRetiring(tx, key))
   const known = new Map<number, 'waits' | 'none'>()
   for (const { id, project_id, name } of retiring) {

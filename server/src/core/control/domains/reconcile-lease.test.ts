@@ -5,13 +5,13 @@ import {
   assertAliases,
   deedsOf,
   identitiesOf,
-  startSettling,
+  startReconcileHarness,
   watched,
 } from '../../../testing/harness/reconcile-harness.ts'
 import { findKey, lease, lockByKey, markRegistered, markRetired, release } from './identities.sql.ts'
-import { type SettleDeps, settleDue, settleIdentity } from './reconcile-identities.ts'
+import { type ReconcileDeps, reconcileDue, reconcileIdentity } from './reconcile-identities.ts'
 
-const { database, admin, peer, deps, make, after } = await startSettling()
+const { database, admin, peer, deps, make, after } = await startReconcileHarness()
 const { id: project } = await make.makeProject()
 
 const at = (domain: { project_id: number; id: number }) =>
@@ -25,7 +25,7 @@ describe('the lease on a name', () => {
     const { deps: seen, most } = watched(deps)
     await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
-        n % 2 === 0 ? settleIdentity(seen, domain.identity.id) : settleDue(seen, 100),
+        n % 2 === 0 ? reconcileIdentity(seen, domain.identity.id) : reconcileDue(seen, 100),
       ),
     )
     peer.hooks.onRequest = () => {}
@@ -36,7 +36,7 @@ describe('the lease on a name', () => {
 
   test('of a worker that died ends by itself, and another one finishes', async () => {
     const domain = await make.makeDomain(project)
-    const dead = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as SettleDeps
+    const dead = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as ReconcileDeps
     let transactions = 0
     // Whoever has no second transaction has died after the call.
     dead.db.transaction = (work) => {
@@ -44,7 +44,7 @@ describe('the lease on a name', () => {
       return deps.db.transaction(work)
     }
     const [before] = await database.query<{ now: string }>('select postern.now()::text as now')
-    await assert.rejects(settleIdentity(dead, domain.identity.id), /dead/)
+    await assert.rejects(reconcileIdentity(dead, domain.identity.id), /dead/)
     assert.ok(peer.has(domain.name))
     const [leased] = await database.query(
       `select leased_until between $2::timestamptz + interval '1 minute' and postern.now() + interval '1 minute'
@@ -53,28 +53,28 @@ describe('the lease on a name', () => {
       [domain.name, before?.now],
     )
     assert.deepEqual(leased, { is_for_a_minute: true })
-    await settleIdentity(deps, domain.identity.id)
+    await reconcileIdentity(deps, domain.identity.id)
     assert.deepEqual(await states(domain.name), ['registering'], 'nobody else may yet')
-    await settleDue(await after('30 seconds'), 100)
+    await reconcileDue(await after('30 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registering'])
-    await settleDue(await after('31 seconds'), 100)
+    await reconcileDue(await after('31 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registered'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
   })
 
   test('that ran out before the provider acted costs a registration, not a name', async () => {
     const domain = await make.makeDomain(project)
-    await settleIdentity(deps, domain.identity.id)
+    await reconcileIdentity(deps, domain.identity.id)
     await admin.delete(at(domain), { reason: 'Given up' })
     let again: Awaited<ReturnType<typeof make.makeDomain>> | undefined
     peer.hooks.onRequest = async ({ kind }) => {
       if (kind !== 'delete') return
       peer.hooks.onRequest = () => {}
       again = await make.makeDomain(project, { name: domain.name })
-      await settleIdentity(await after('61 seconds'), again.identity.id)
+      await reconcileIdentity(await after('61 seconds'), again.identity.id)
       assert.deepEqual(await states(domain.name), ['retired', 'registered'])
     }
-    await settleIdentity(deps, domain.identity.id)
+    await reconcileIdentity(deps, domain.identity.id)
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete', 'create'])
     assert.deepEqual(await states(domain.name), ['retired', 'registered'])
     assertAliases(peer, (await admin.get(at(again ?? assert.fail()))).body)
@@ -86,19 +86,19 @@ describe('the lease on a name', () => {
       peer.hooks.onRequest = () => {}
       // The second one takes over, is refused by the provider, and is to try again in 5 seconds.
       peer.failNext('create', 'unavailable', 4)
-      await settleIdentity(await after('61 seconds'), domain.identity.id)
+      await reconcileIdentity(await after('61 seconds'), domain.identity.id)
     }
     const rows = () =>
       database.query('select * from control.identities where name = $1 order by id', [domain.name])
     let before: unknown[] = []
-    const first = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as SettleDeps
+    const first = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as ReconcileDeps
     let transactions = 0
     first.db.transaction = async (work) => {
       if (++transactions === 2) before = await rows()
       if (transactions > 2) return undefined as never
       return deps.db.transaction(work)
     }
-    await settleIdentity(first, domain.identity.id)
+    await reconcileIdentity(first, domain.identity.id)
     assert.ok(before.length > 0 && transactions >= 2, 'the first one came back')
     assert.deepEqual(await rows(), before)
   })

@@ -2,8 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Chance, seed } from '../../../testing/harness/random.ts'
-import { assertAliases, namesAt, startSettling, watched } from '../../../testing/harness/reconcile-harness.ts'
-import { type SettleDeps, settleIdentity } from './reconcile-identities.ts'
+import {
+  assertAliases,
+  namesAt,
+  startReconcileHarness,
+  watched,
+} from '../../../testing/harness/reconcile-harness.ts'
+import { type ReconcileDeps, reconcileIdentity } from './reconcile-identities.ts'
 
 /**
  * Many at once: whatever meets, one at a time speaks with a provider about a name, no name is taken from a domain that
@@ -11,7 +16,7 @@ import { type SettleDeps, settleIdentity } from './reconcile-identities.ts'
  */
 const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 200)
 
-const { database, admin, peer, deps, make } = await startSettling()
+const { database, admin, peer, deps, make } = await startReconcileHarness()
 
 const at = (domain: { project_id: number; id: number }) =>
   `/projects/${domain.project_id}/domains/${domain.id}`
@@ -103,18 +108,18 @@ async function makeWorld() {
 
 const faults = ['lose_request', 'lose_answer', 'internal', 'bad_request'] as const
 
-async function settleSome(deps: SettleDeps, chance: Chance): Promise<void> {
+async function settleSome(deps: ReconcileDeps, chance: Chance): Promise<void> {
   if (chance.happens(0.05)) peer.failNext(chance.pick(['create', 'delete']), chance.pick(faults), 2)
   const ids = await unsettled()
   if (ids.length === 0) return sleep(5)
-  await settleIdentity(deps, chance.pick(ids).id)
+  await reconcileIdentity(deps, chance.pick(ids).id)
 }
 
-async function settleAll(deps: SettleDeps): Promise<void> {
+async function settleAll(deps: ReconcileDeps): Promise<void> {
   for (let round = 0; round < 20; round++) {
     const ids = await unsettled()
     if (ids.length === 0) return
-    for (const { id } of ids) await settleIdentity(deps, id)
+    for (const { id } of ids) await reconcileIdentity(deps, id)
   }
 }
 

@@ -7,8 +7,8 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { patienceMs } from '../../../testing/harness/waiting.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { tellControl } from '../../outbox/relay-to-control.ts'
-import { sendNotices } from './disabled-notices.ts'
+import { relayToControl } from '../../outbox/relay-to-control.ts'
+import { sendDisabledNotices } from './disabled-notices.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()
@@ -17,7 +17,7 @@ const api = await startApi(database, settings)
 const deps = workerDeps(api.context)
 const { ownProject, make } = await customers(api, database)
 
-const round = (of = deps) => sendNotices(of, 100, AbortSignal.timeout(patienceMs))
+const round = (of = deps) => sendDisabledNotices(of, 100, AbortSignal.timeout(patienceMs))
 const waiting = async () => (await database.query('select from control.endpoint_notices')).length
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
 
@@ -30,7 +30,7 @@ async function disabled() {
     `insert into mail.outbox (project_id, topic, payload) values ($1, 'endpoint.disabled', $2)`,
     [project.id, JSON.stringify(payload)],
   )
-  await tellControl({ db: deps.db, mailDb: api.context.cells.all[0].mail })
+  await relayToControl({ db: deps.db, mailDb: api.context.cells.all[0].mail })
   return {
     owner,
     email: owner.user.email,

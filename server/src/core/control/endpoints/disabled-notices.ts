@@ -2,7 +2,11 @@ import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-n
 import { deleteLate, deleteNotice, listNotices, type Notice } from './disabled-notices.sql.ts'
 
 /** Mail to the owner of a project whose endpoint was switched off (health.ts). */
-export const sendNotices = (deps: OwnerNoticeDeps, atMost: number, signal: AbortSignal): Promise<void> =>
+export const sendDisabledNotices = (
+  deps: OwnerNoticeDeps,
+  atMost: number,
+  signal: AbortSignal,
+): Promise<void> =>
   sendOwnerNotices(
     {
       subject: 'an endpoint that was switched off',

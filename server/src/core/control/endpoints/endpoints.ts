@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { NetGuard } from '../../../platform/net/net-guard.ts'
-import { tellMail } from '../../outbox/outbox.ts'
+import { publishToMail } from '../../outbox/outbox.ts'
 import { chosenEvents, type EventType } from '../../shared/events.ts'
 import { plainName } from '../../shared/text.ts'
 import type { Vault } from '../secrets/vault.ts'
@@ -109,7 +109,7 @@ export async function editEndpoint(
   const disabled_reason = wanted.is_active === is_active ? before.disabled_reason : null
   const after = await updateConfiguration(tx, before, { ...wanted, disabled_reason })
   if (after.is_active && !is_active) {
-    await tellMail(tx, after.project_id, 'endpoint.enabled', { endpoint_id: after.id })
+    await publishToMail(tx, after.project_id, 'endpoint.enabled', { endpoint_id: after.id })
   }
   return after
 }
@@ -144,7 +144,7 @@ export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void>
     )
   }
   await remove(tx, project_id, id)
-  await tellMail(tx, project_id, 'endpoint.deleted', { endpoint_id: id })
+  await publishToMail(tx, project_id, 'endpoint.deleted', { endpoint_id: id })
 }
 
 const normalised = ({ name, events, is_active }: EndpointConfig): Omit<EndpointConfig, 'url'> => ({

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test'
 import { endpointConfiguration, fixtures } from '../../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
-import { dying, stepsOfBoth } from '../../../testing/harness/crash-points.ts'
+import { crashAt, stepsOfBoth } from '../../../testing/harness/crash-points.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { fanOutAll } from '../../../testing/harness/fan-out.ts'
-import { tellControl } from '../../outbox/relay-to-control.ts'
-import { applyOutbox } from '../../outbox/relay-to-mail.ts'
+import { relayToControl } from '../../outbox/relay-to-control.ts'
+import { relayToMail } from '../../outbox/relay-to-mail.ts'
 
 /** What the mail plane tells of endpoints; whoever delivers to them is not here, and its words are written by SQL. */
 const database = await testDatabase()
@@ -54,11 +54,11 @@ describe('endpoint.told', () => {
   test('shows when an endpoint last took something and how often it did not, and moves no version', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 3, null)
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.deepEqual(await show(resource.id), { ...resource, consecutive_failures: 3, etag: '"1"' })
     await deliver(resource.id, 0, '2026-01-01T00:00:00.123Z')
     await deliver(resource.id, 0, '2026-01-02T00:00:00.123Z')
-    assert.equal((await tellControl(deps)).told, 1, 'a state, however often it was told of')
+    assert.equal((await relayToControl(deps)).told, 1, 'a state, however often it was told of')
     const { last_success_at, consecutive_failures, etag } = await show(resource.id)
     assert.deepEqual([last_success_at, consecutive_failures, etag], ['2026-01-02T00:00:00.123Z', 0, '"1"'])
     assert.equal(await waiting(), 0)
@@ -67,18 +67,18 @@ describe('endpoint.told', () => {
   test('does not put an older reading in the place of a newer one', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 1, null)
-    await tellControl(deps)
+    await relayToControl(deps)
     const setRead = (moment: string) =>
       database.query(`update control.endpoint_stats set counted_at = ${moment} where endpoint_id = $1`, [
         resource.id,
       ])
     await setRead(`clock_timestamp() + interval '1 hour'`)
     await deliver(resource.id, 2, null)
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal((await show(resource.id)).consecutive_failures, 1)
     assert.equal(await waiting(), 1, 'what asked for it stays')
     await setRead(`'-infinity'`)
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal((await show(resource.id)).consecutive_failures, 2)
     assert.equal(await waiting(), 0)
   })
@@ -87,10 +87,10 @@ describe('endpoint.told', () => {
     const { id: other } = await makeProject()
     const { resource } = await makeEndpoint(other)
     await write('endpoint.told', { endpoint_id: 987_654_321 })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.equal(await waiting(), 0)
     await write('endpoint.told', { endpoint_id: resource.id })
-    await tellControl(deps)
+    await relayToControl(deps)
     assert.deepEqual(
       await database.query('select from control.endpoint_stats where endpoint_id = $1', [resource.id]),
       [],
@@ -108,9 +108,9 @@ describe('endpoint.told', () => {
         .where('id', '=', resource.id)
         .forUpdate()
         .executeTakeFirst()
-      assert.equal((await tellControl(deps)).told, 0)
+      assert.equal((await relayToControl(deps)).told, 0)
     })
-    assert.equal((await tellControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).told, 1)
     assert.equal((await show(resource.id)).consecutive_failures, 4)
   })
 })
@@ -119,7 +119,7 @@ describe('endpoint.disabled', () => {
   const reason = 'It has taken nothing for five days.'
   const disable = (id: number) => write('endpoint.disabled', { endpoint_id: id, reason })
   const eventsOf = async (id: number) => {
-    await applyOutbox(deps)
+    await relayToMail(deps)
     return database.query<{ data: object }>(
       `select data from mail.events where type = 'endpoint.disabled' and data @> $1`,
       [JSON.stringify({ id })],
@@ -132,7 +132,7 @@ describe('endpoint.disabled', () => {
     const { resource } = await makeEndpoint(projectId)
     const { resource: watching } = await makeEndpoint(projectId, { events: ['endpoint.disabled'] })
     await disable(resource.id)
-    await tellControl(deps)
+    await relayToControl(deps)
     const after = await show(resource.id)
     assert.deepEqual(after, {
       ...resource,
@@ -168,7 +168,7 @@ describe('endpoint.disabled', () => {
       await disable(resource.id)
       await change(resource.id)
       const before = await show(resource.id)
-      await tellControl(deps)
+      await relayToControl(deps)
       assert.deepEqual(await show(resource.id), before, what)
       assert.deepEqual(await eventsOf(resource.id), [])
       assert.equal(await waiting(), 0)
@@ -180,7 +180,7 @@ describe('endpoint.disabled', () => {
     await disable(resource.id)
     await disable(resource.id)
     await disable(987_654_321)
-    assert.equal((await tellControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).told, 1)
     assert.equal((await show(resource.id)).etag, '"2"')
     assert.equal((await eventsOf(resource.id)).length, 1)
     assert.equal(await waiting(), 0)
@@ -196,10 +196,10 @@ describe('endpoint.disabled', () => {
         .where('id', '=', resource.id)
         .forUpdate()
         .executeTakeFirst()
-      assert.equal((await tellControl(deps)).told, 0)
+      assert.equal((await relayToControl(deps)).told, 0)
       assert.equal(await waiting(), 1)
     })
-    assert.equal((await tellControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).told, 1)
   })
 
   test('happens once, wherever the worker dies', async () => {
@@ -207,8 +207,8 @@ describe('endpoint.disabled', () => {
       for (const moment of ['before', 'after'] as const) {
         const { resource } = await makeEndpoint(projectId)
         await disable(resource.id)
-        await assert.rejects(tellControl(dying(deps, step, moment)), /died/)
-        await tellControl(deps)
+        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /died/)
+        await relayToControl(deps)
         assert.equal((await show(resource.id)).etag, '"2"', `${moment} the ${step}`)
         assert.equal((await eventsOf(resource.id)).length, 1, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { tellMail } from '../../outbox/outbox.ts'
-import { momentOf } from '../../shared/timestamp.ts'
+import { publishToMail } from '../../outbox/outbox.ts'
+import { timestampOf } from '../../shared/timestamp.ts'
 import type { EndpointRow } from './endpoints.ts'
 import { databaseTime, hasEvent, isReplayAsked, isReplaying } from './test-and-replay.sql.ts'
 import type { EndpointReplay, EndpointTest } from './wire.ts'
@@ -11,7 +11,7 @@ import type { EndpointReplay, EndpointTest } from './wire.ts'
  * What is asked of an endpoint's queue: a test, or events once more. The mail plane does it after the answer, told by
  * the outbox; the endpoint must be locked by the caller.
  */
-export interface OrderDeps {
+export interface EndpointCommandDeps {
   /** So many a minute, of each endpoint. */
   limits: { tests: PerEndpoint; replays: PerEndpoint }
   /** For how long events are kept. */
@@ -20,14 +20,14 @@ export interface OrderDeps {
 
 type PerEndpoint = (endpointId: number) => Promise<void>
 
-export async function orderTest(
+export async function commandTest(
   tx: Tx,
-  { limits }: OrderDeps,
+  { limits }: EndpointCommandDeps,
   endpoint: EndpointRow,
 ): Promise<Static<typeof EndpointTest>> {
   requireActive(endpoint)
   await limits.tests(endpoint.id)
-  await tellMail(tx, endpoint.project_id, 'endpoint.test', { endpoint_id: endpoint.id })
+  await publishToMail(tx, endpoint.project_id, 'endpoint.test', { endpoint_id: endpoint.id })
   return { endpoint_id: endpoint.id, event_type: 'endpoint.test' }
 }
 
@@ -39,17 +39,17 @@ export interface ReplayRequest {
 }
 
 /** What the mail plane knows of a replay that is asked for. */
-export interface ReplayLook {
+export interface ReplayPreload {
   hasEvent: boolean
   isReplaying: boolean
 }
 
-export const lookForReplay = async (
+export const preloadReplay = async (
   mail: ReadTx,
   projectId: number,
   endpointId: number,
   { event_id }: ReplayRequest,
-): Promise<ReplayLook> => ({
+): Promise<ReplayPreload> => ({
   hasEvent: event_id !== undefined && (await hasEvent(mail, projectId, event_id)),
   isReplaying: event_id === undefined && (await isReplaying(mail, projectId, endpointId)),
 })
@@ -58,12 +58,12 @@ export const lookForReplay = async (
  * The look came before the lock: a replay that has begun in between, and left the outbox, is not seen. The mail plane
  * then finds it under way, and leaves it at that one.
  */
-export async function orderReplay(
+export async function commandReplay(
   tx: Tx,
-  deps: OrderDeps,
+  deps: EndpointCommandDeps,
   endpoint: EndpointRow,
   request: ReplayRequest,
-  look: ReplayLook,
+  look: ReplayPreload,
 ): Promise<Static<typeof EndpointReplay>> {
   const asked = oneEventOrRange(request)
   requireActive(endpoint)
@@ -79,7 +79,7 @@ export async function orderReplay(
     const isUnderWay = look.isReplaying || (await isReplayAsked(tx, project_id, endpoint_id))
     if (isUnderWay) throw stillReplaying(endpoint_id)
   }
-  await tellMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...asked })
+  await publishToMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...asked })
   return { endpoint_id, ...nothing, ...asked }
 }
 
@@ -101,8 +101,8 @@ function oneEventOrRange({
   }
   if (event_id === undefined && from !== undefined && to !== undefined) {
     return {
-      from: momentOf(from, 'from').toISOString(),
-      to: momentOf(to, 'to').toISOString(),
+      from: timestampOf(from, 'from').toISOString(),
+      to: timestampOf(to, 'to').toISOString(),
       only_undelivered: only_undelivered ?? true,
     }
   }

@@ -6,22 +6,22 @@ import { deleteBrake, insertBrake, listBrakeRows } from './dispatch-holds.sql.ts
  * the worker looks at when it claims, so it takes effect at once and nothing in the queue is written. Mail that is leaving
  * at that moment goes on; what is held for 7 days fails.
  */
-export const brakeScopes = ['all', 'service', 'ses'] as const
-export type BrakeScope = (typeof brakeScopes)[number]
+export const holdScopes = ['all', 'service', 'ses'] as const
+export type HoldScope = (typeof holdScopes)[number]
 
-export interface Brake {
-  scope: BrakeScope
+export interface DispatchHold {
+  scope: HoldScope
   held_at: string
 }
 
 /** False when it is held already. */
-export const applyBrake = (tx: Tx, scope: BrakeScope): Promise<boolean> => insertBrake(tx, scope)
+export const holdDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => insertBrake(tx, scope)
 
 /** False when it was not held. */
-export const releaseBrake = (tx: Tx, scope: BrakeScope): Promise<boolean> => deleteBrake(tx, scope)
+export const releaseDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => deleteBrake(tx, scope)
 
-export const listBrakes = async (tx: ReadTx): Promise<Brake[]> =>
+export const listDispatchHolds = async (tx: ReadTx): Promise<DispatchHold[]> =>
   (await listBrakeRows(tx)).map(({ scope, held_at }) => ({
-    scope: scope as BrakeScope,
+    scope: scope as HoldScope,
     held_at: held_at.toISOString(),
   }))

@@ -66,4 +66,4 @@ export class IdempotentRequest {
   }
 }
 
-export const forgetExpiredAnswers = (tx: Tx): Promise<number> => deleteExpired(tx, purgedAtOnce)
+export const purgeIdempotency = (tx: Tx): Promise<number> => deleteExpired(tx, purgedAtOnce)

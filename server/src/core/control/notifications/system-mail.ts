@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { composeMime } from '../../../formats/compose.ts'
-import type { Carrier } from '../../../providers/transport.ts'
+import type { Transport } from '../../../providers/transport.ts'
 
 /** The service's own mail to people. It goes by the operator's MTAs, as customers' mail does, but through no queue. */
 export interface SystemMail {
@@ -12,7 +12,7 @@ export class MailRefused extends Error {
   override readonly name = 'MailRefused'
 }
 
-export function createSystemMail(carrier: Carrier, from: string): SystemMail {
+export function createSystemMail(carrier: Transport, from: string): SystemMail {
   return {
     async send({ to, subject, text }) {
       const id = randomUUID()

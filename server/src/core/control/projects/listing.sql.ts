@@ -1,6 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { allOf, type Found, foundOf, type Place, partOf, walk } from '../../shared/bounded-scan.ts'
+import {
+  allOf,
+  partOf,
+  type ScanPosition,
+  type ScanResult,
+  scanResultOf,
+  walk,
+} from '../../shared/bounded-scan.ts'
 import { companions, type FlatRow, fields, type ProjectRow, rowOf } from './projects.sql.ts'
 import type { ProjectSort } from './wire.ts'
 
@@ -14,7 +21,7 @@ export interface ProjectSearch {
   maxScore?: number | undefined
   overLimit?: boolean | undefined
   sort: ProjectSort
-  after: Place | undefined
+  after: ScanPosition | undefined
   limit: number
 }
 
@@ -94,16 +101,24 @@ const page = ({ sort }: ProjectSearch, beside: RawBuilder<unknown>, from: RawBui
   ) as page on true order by page.key ${direction}, page.id ${direction}`
 }
 
-const found = ({ sort, limit }: ProjectSearch, rows: PageRow[], stop: Place | null): Found<ProjectRow> => {
+const found = (
+  { sort, limit }: ProjectSearch,
+  rows: PageRow[],
+  stop: ScanPosition | null,
+): ScanResult<ProjectRow> => {
   const { by } = orderOf(sort)
   const isThere = (row: PageRow | (PageRow & { id: null })): row is PageRow => row.id !== null
-  const placeOf = ({ key, id }: PageRow): Place => ({ key: by === 'id' ? null : key, id })
-  const { rows: shown, next } = foundOf(rows.filter(isThere), limit, placeOf, stop)
+  const placeOf = ({ key, id }: PageRow): ScanPosition => ({ key: by === 'id' ? null : key, id })
+  const { rows: shown, next } = scanResultOf(rows.filter(isThere), limit, placeOf, stop)
   return { rows: shown.map(({ key: _key, ...row }) => rowOf(row)), next }
 }
 
 /** Looks at up to `bound` projects in the order of the list. */
-export async function look(tx: ReadTx, search: ProjectSearch, bound: number): Promise<Found<ProjectRow>> {
+export async function look(
+  tx: ReadTx,
+  search: ProjectSearch,
+  bound: number,
+): Promise<ScanResult<ProjectRow>> {
   const { by, column } = orderOf(search.sort)
   const within = [
     ...stretch(search),
@@ -146,7 +161,7 @@ export async function lookAmong(
   search: ProjectSearch,
   few: RawBuilder<unknown>,
   bound: number,
-): Promise<Found<ProjectRow> | undefined> {
+): Promise<ScanResult<ProjectRow> | undefined> {
   const { column } = orderOf(search.sort)
   const wanted = allOf([...everyFilter(search), ...behind(search)])
   const { rows } = await sql<PageRow & { is_cut: boolean }>`

@@ -14,5 +14,5 @@ export const maySendNow = sql<boolean>`
  * Whether the operator lets mail of a lane's provider go at this moment. A condition on `lane`. The brakes are read once
  * for a statement, however many lanes it is about.
  */
-export const isUnbraked = sql<boolean>`
+export const isNotHeld = sql<boolean>`
   (not coalesce((select array_agg(scope) from control.dispatch_holds), '{}') && array['all', lane.provider])`

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { tellMail } from '../../outbox/outbox.ts'
+import { publishToMail } from '../../outbox/outbox.ts'
 import { plainName } from '../../shared/text.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
@@ -117,7 +117,7 @@ export async function editProject(
   const row = await update(tx, before.id, wanted)
   if (has('is_locked')) {
     const type = row.is_locked ? 'project.locked' : 'project.unlocked'
-    await tellMail(tx, before.id, 'event', { type, data: { id: before.id } })
+    await publishToMail(tx, before.id, 'event', { type, data: { id: before.id } })
   }
   const members = has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : []
   return { row, changed, members }

@@ -1,12 +1,12 @@
 import type { ReadTx } from '../../../platform/db/db.ts'
 import {
-  briefly,
-  type Found,
+  continueScan,
   hasTrigram,
-  lookingMs,
-  lookOn,
+  type ScanResult,
+  scanMs,
   searchMs,
   stayOnIndexes,
+  withScanTimeout,
 } from '../../shared/bounded-scan.ts'
 import { fewBeyondLimit, fewByName, fewByScore, look, lookAmong, type ProjectSearch } from './listing.sql.ts'
 import type { ProjectRow } from './projects.sql.ts'
@@ -20,7 +20,7 @@ export const projectBounds = {
   furtherLook: 10_000,
   fewInIndex: 10_000,
   fewInTable: 3_000,
-  lookingMs,
+  scanMs,
   searchMs,
 }
 
@@ -33,8 +33,8 @@ export async function searchProjects(
   tx: ReadTx,
   search: ProjectSearch,
   bounds = projectBounds,
-): Promise<Found<ProjectRow>> {
-  const deadline = performance.now() + bounds.lookingMs
+): Promise<ScanResult<ProjectRow>> {
+  const deadline = performance.now() + bounds.scanMs
   const first = await look(tx, search, bounds.firstLook)
   if (first.next === null || first.rows.length === search.limit) return first
   await stayOnIndexes(tx)
@@ -43,12 +43,12 @@ export async function searchProjects(
     const found = await lookAmongFew()
     if (found) return found
   }
-  return lookOn(first, search.limit, deadline, (after, limit) =>
+  return continueScan(first, search.limit, deadline, (after, limit) =>
     look(tx, { ...search, after, limit }, bounds.furtherLook),
   )
 }
 
-type Way = () => Promise<Found<ProjectRow> | undefined>
+type Way = () => Promise<ScanResult<ProjectRow> | undefined>
 
 function waysToFew(
   tx: ReadTx,
@@ -60,7 +60,7 @@ function waysToFew(
   const byScore: Way = () => lookAmong(tx, search, fewByScore(search), fewInIndex)
   const byName = (part: string): Way => {
     const few = fewByName(part, fewInTable)
-    return () => briefly(tx, searchMs, () => lookAmong(tx, search, few, fewInTable))
+    return () => withScanTimeout(tx, searchMs, () => lookAmong(tx, search, few, fewInTable))
   }
   // Sorted by score, a stretch of scores is what is being looked through already.
   const hasScores = (minScore !== undefined || maxScore !== undefined) && !sort.endsWith('reputation_score')

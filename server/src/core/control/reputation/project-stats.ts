@@ -1,10 +1,10 @@
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { type AskedRow, idsOf, type Teller } from '../../outbox/handler.ts'
+import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.ts'
 import { selectDue, selectKnown, totalsOf, writeStats } from './reputation.sql.ts'
 import { recountOf, scoreOf } from './score.ts'
 
 /** What the mail plane has counted of projects, told to control: their lifetime figures, and the score that follows. */
-export const tellFigures: Teller = async (mailTx, rows) => {
+export const relayProjectStats: OutboxHandler = async (mailTx, rows) => {
   const ids = [...new Set(rows.map(({ project_id }) => project_id))]
   const totals = await totalsOf(mailTx, ids)
   return async (tx) => {
@@ -13,7 +13,7 @@ export const tellFigures: Teller = async (mailTx, rows) => {
       totals.map((one) => ({ ...one, score: scoreOf(one.week), recount: recountOf(one.week) })),
     )
     const known = new Set(await selectKnown(tx, ids))
-    const isDone = ({ project_id }: AskedRow) =>
+    const isDone = ({ project_id }: OutboxRow) =>
       // A project that is no more needs to be told nothing.
       written.includes(project_id) || !known.has(project_id)
     return { told: written.length, done: idsOf(rows.filter(isDone)) }
@@ -21,11 +21,11 @@ export const tellFigures: Teller = async (mailTx, rows) => {
 }
 
 /** Projects of these shards whose score moves with time, although nothing new was counted. */
-export async function dueFigures(
+export async function dueProjectStats(
   tx: ReadTx,
   atMost: number,
   shards: readonly number[] | undefined,
-): Promise<AskedRow[]> {
+): Promise<OutboxRow[]> {
   const due = await selectDue(tx, atMost, shards)
   return due.map((project_id) => ({
     id: null,

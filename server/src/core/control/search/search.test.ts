@@ -99,7 +99,7 @@ function rankOf(thing: Thing, q: string): number {
 const find = (q: string, bounds = searchBounds) => db.read((tx) => searchEverything(tx, q, bounds))
 
 // Time is not what these are about.
-const unhurried = { ...searchBounds, lookingMs: 60_000, searchMs: 10_000 }
+const unhurried = { ...searchBounds, scanMs: 60_000, searchMs: 10_000 }
 const byTrigramsAlone = { ...unhurried, newest: 1 }
 
 const asked = () =>
@@ -177,7 +177,7 @@ describe('a search for anything', () => {
   })
 
   test('gives what it has when time is up', async () => {
-    const hurried = { ...searchBounds, newest: 5, lookingMs: 0 }
+    const hurried = { ...searchBounds, newest: 5, scanMs: 0 }
     const found = await find('cme', hurried)
     assert.ok(found.length > 0 && found.length < (await find('cme', unhurried)).length)
   })

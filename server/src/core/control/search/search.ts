@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { briefly, hasTrigram, lookingMs, searchMs, stayOnIndexes } from '../../shared/bounded-scan.ts'
+import { hasTrigram, scanMs, searchMs, stayOnIndexes, withScanTimeout } from '../../shared/bounded-scan.ts'
 import {
   type Candidate,
   describe,
@@ -13,7 +13,7 @@ import {
 import { kinds, type SearchResult } from './wire.ts'
 
 // Looking at 1,000 of each of the five takes about 5 ms on two shared cores; what then is left of 30 ms is for trigrams.
-export const searchBounds = { limit: 20, newest: 1_000, fewInTable: 200, lookingMs, searchMs }
+export const searchBounds = { limit: 20, newest: 1_000, fewInTable: 200, scanMs, searchMs }
 
 // In less, trigrams find nothing.
 const leastMs = 3
@@ -45,7 +45,7 @@ export async function searchEverything(
 }
 
 async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Promise<Candidate[]> {
-  const deadline = performance.now() + bounds.lookingMs
+  const deadline = performance.now() + bounds.scanMs
   const looked = await lookForParts(tx, q, bounds.limit, bounds.newest)
   if (!hasTrigram(q)) return looked.flat()
   const parts: Candidate[] = []
@@ -55,7 +55,7 @@ async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Prom
     const ms = Math.min(bounds.searchMs, (deadline - performance.now()) / (sources.length - index))
     const isWanted = newest.length < bounds.limit && ms >= leastMs
     const few = { limit: bounds.limit, bound: bounds.fewInTable }
-    const all = isWanted ? await briefly(tx, ms, () => findParts(tx, source, q, few)) : undefined
+    const all = isWanted ? await withScanTimeout(tx, ms, () => findParts(tx, source, q, few)) : undefined
     parts.push(...(all ?? newest))
   }
   return parts

@@ -7,7 +7,7 @@ import { PosternError } from '../../../platform/errors.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
 import type { MasterKey } from './master-keys.ts'
-import { type Place, Vault } from './vault.ts'
+import { type SecretLocation, Vault } from './vault.ts'
 
 const database = await testDatabase()
 const opened = openDatabase(database, { poolSize: 20 })
@@ -41,7 +41,7 @@ async function makeProjects(count: number): Promise<number[]> {
 
 interface Sealed {
   projectId: number
-  place: Place
+  place: SecretLocation
   secret: string
   bytes: Buffer
 }
@@ -76,7 +76,7 @@ async function sealMany(): Promise<Sealed[]> {
 const sealed = await sealMany()
 
 /** Why it does not open, or undefined if it does. */
-async function refusal(tx: ReadTx, projectId: number, place: Place, bytes: Buffer, by = vault) {
+async function refusal(tx: ReadTx, projectId: number, place: SecretLocation, bytes: Buffer, by = vault) {
   try {
     await by.open(tx, projectId, place, bytes)
     return undefined

@@ -6,7 +6,7 @@ import { keyBytes, openBytes, sealBytes } from './sealed.ts'
 import { findProjectKey, findProjectKeys, insertProjectKey } from './secrets.sql.ts'
 
 /** Where a sealed secret is kept: it opens there and nowhere else. */
-export interface Place {
+export interface SecretLocation {
   /** With its schema: `control.endpoints`. */
   table: string
   column: string
@@ -15,7 +15,7 @@ export interface Place {
 
 export interface SealedSecret {
   projectId: number
-  place: Place
+  place: SecretLocation
   sealed: Buffer
 }
 
@@ -32,13 +32,13 @@ export class Vault {
   }
 
   /** Makes the project's key when there is none yet. */
-  async seal(tx: Tx, projectId: number, place: Place, plaintext: string): Promise<Buffer> {
+  async seal(tx: Tx, projectId: number, place: SecretLocation, plaintext: string): Promise<Buffer> {
     const key = (await this.#findKey(tx, projectId)) ?? (await this.#makeKey(tx, projectId))
     return sealBytes(key, nameOf(projectId, place), Buffer.from(plaintext))
   }
 
   /** The cause of a failure says what does not open and why; it never holds anything of the secret. */
-  async open(tx: ReadTx, projectId: number, place: Place, sealed: Buffer): Promise<string> {
+  async open(tx: ReadTx, projectId: number, place: SecretLocation, sealed: Buffer): Promise<string> {
     const key = await this.#findKey(tx, projectId)
     return readable(() => {
       if (!key) throw new Error(`project ${projectId} has no key`)
@@ -82,7 +82,7 @@ export class Vault {
   }
 }
 
-const nameOf = (projectId: number, { table, column, rowId }: Place): string =>
+const nameOf = (projectId: number, { table, column, rowId }: SecretLocation): string =>
   `${table}/${column}/${projectId}/${rowId}`
 
 function readable<T>(read: () => T): T {

@@ -1,6 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
-import { allOf, type Found, foundOf, type Place, partOf, walk } from '../../shared/bounded-scan.ts'
+import {
+  allOf,
+  partOf,
+  type ScanPosition,
+  type ScanResult,
+  scanResultOf,
+  walk,
+} from '../../shared/bounded-scan.ts'
 import { countCap } from '../../shared/counts.ts'
 
 const columns = [
@@ -142,11 +149,11 @@ const stretch = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
 const before = ({ beforeId }: UserSearch): RawBuilder<boolean>[] =>
   beforeId === undefined ? [] : [sql<boolean>`users.id < ${beforeId}`]
 
-const found = ({ limit }: UserSearch, rows: UserRow[], stop: Place | null): Found<UserRow> =>
-  foundOf(rows, limit, ({ id }) => ({ key: null, id }), stop)
+const found = ({ limit }: UserSearch, rows: UserRow[], stop: ScanPosition | null): ScanResult<UserRow> =>
+  scanResultOf(rows, limit, ({ id }) => ({ key: null, id }), stop)
 
 /** Looks at up to `bound` users, newest first. */
-export async function look(tx: ReadTx, search: UserSearch, bound: number): Promise<Found<UserRow>> {
+export async function look(tx: ReadTx, search: UserSearch, bound: number): Promise<ScanResult<UserRow>> {
   const parts = walk({
     columns: listColumns,
     from: sql`control.users as users`,
@@ -174,7 +181,7 @@ export async function lookByText(
   tx: ReadTx,
   search: UserSearch & { q: string },
   bound: number,
-): Promise<Found<UserRow> | undefined> {
+): Promise<ScanResult<UserRow> | undefined> {
   const wanted = allOf([...everyFilter(search), ...before(search)])
   const { rows } = await sql<UserRow & { is_cut: boolean }>`
     with few as materialized (

@@ -2,13 +2,13 @@ import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
-  briefly,
-  type Found,
+  continueScan,
   hasTrigram,
-  lookingMs,
-  lookOn,
+  type ScanResult,
+  scanMs,
   searchMs,
   stayOnIndexes,
+  withScanTimeout,
 } from '../../shared/bounded-scan.ts'
 import {
   type Administrator,
@@ -57,25 +57,25 @@ export const countProjectsOfUser = countProjects
 export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
 
 // Rows looked at, in the table itself: 5,000 take about 8 ms on two shared cores.
-export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, lookingMs, searchMs }
+export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, scanMs, searchMs }
 
 /** Newest first. A part of a name that a first look finds too rarely is looked up by its letters. */
 export async function searchUsers(
   tx: ReadTx,
   search: UserSearch,
   bounds = userBounds,
-): Promise<Found<UserRow>> {
+): Promise<ScanResult<UserRow>> {
   const { q, limit } = search
-  const deadline = performance.now() + bounds.lookingMs
+  const deadline = performance.now() + bounds.scanMs
   const first = await look(tx, search, bounds.firstLook)
   if (first.next === null || first.rows.length === limit) return first
   await stayOnIndexes(tx)
   const few = hasTrigram(q)
-    ? await briefly(tx, bounds.searchMs, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
+    ? await withScanTimeout(tx, bounds.searchMs, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
     : undefined
   return (
     few ??
-    lookOn(first, limit, deadline, ({ id }, limit) =>
+    continueScan(first, limit, deadline, ({ id }, limit) =>
       look(tx, { ...search, beforeId: id, limit }, bounds.furtherLook),
     )
   )

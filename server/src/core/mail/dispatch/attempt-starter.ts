@@ -1,4 +1,4 @@
-import { Together } from '../../../platform/batching/batcher.ts'
+import { Batcher } from '../../../platform/batching/batcher.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { insertBegun } from './attempt-starter.sql.ts'
 import type { Claimed } from './claims.sql.ts'
@@ -12,13 +12,13 @@ interface Beginning {
  * Writes down attempts before they are made, many in one transaction. From then on the mail is not tried again by
  * whoever finds the lease run out.
  */
-export class Beginner {
+export class AttemptStarter {
   readonly #db: Db
-  readonly #groups: Together<Beginning, boolean>
+  readonly #groups: Batcher<Beginning, boolean>
 
   constructor(db: Db) {
     this.#db = db
-    this.#groups = new Together((group) => this.#write(group))
+    this.#groups = new Batcher((group) => this.#write(group))
   }
 
   /**

@@ -5,7 +5,7 @@ import { inDays, senders } from '../../../testing/fixtures/sending-projects.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, type TestDatabase, testDatabase } from '../../../testing/harness/database.ts'
-import { type Claimed, Queue } from './claims.ts'
+import { type Claimed, ClaimQueue } from './claims.ts'
 import { dropBodies } from './partitions.ts'
 
 /** How long the content of mail is kept: until it is handed over, and then as long as the operator says. */
@@ -45,7 +45,7 @@ const handOver = (database: TestDatabase, id: string) =>
 
 /** What a worker gets to send, with the content. */
 async function lettersOf(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise<Map<string, string>> {
-  const queue = new Queue(mail)
+  const queue = new ClaimQueue(mail)
   await queue.sweep()
   await queue.look()
   const claims = await queue.claim({ free: 100, freeLarge: 100, for: () => 100 })

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
-import { isUnbraked, maySendNow } from '../../control/projects/may-send.ts'
+import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
 import type { Forwarded } from '../messages/draft.ts'
 import type { LaneKey, Taker } from './lanes.sql.ts'
 
@@ -50,7 +50,7 @@ export async function claimRows(
                                 ${lanes.map(({ most }) => most)}::int[])
                          with ordinality as lane (shard, project_id, provider, is_large, watermark, most, place)
         join control.projects as projects on projects.id = lane.project_id
-       where ${maySendNow} and ${isUnbraked}
+       where ${maySendNow} and ${isNotHeld}
     )
     update mail.dispatch
        set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',

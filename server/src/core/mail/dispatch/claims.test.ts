@@ -7,8 +7,8 @@ import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Acceptance } from '../messages/acceptance.ts'
 import { readDraft } from '../messages/draft.ts'
-import { type Ended, recordEnded } from './attempt-recorder.ts'
-import { type Claimed, Queue, type Room } from './claims.ts'
+import { type EndedAttempt, recordAttempts } from './attempt-recorder.ts'
+import { type ClaimCapacity, type Claimed, ClaimQueue } from './claims.ts'
 import { keepPartitions } from './partitions.ts'
 import { ResultPublisher } from './results.ts'
 
@@ -46,14 +46,18 @@ async function send({ id, name }: Place, count: number, send_at: string | null =
   })
 }
 
-const room = (free: number, roomFor: Room['for'] = () => 1000): Room => ({ free, freeLarge: 2, for: roomFor })
+const room = (free: number, roomFor: ClaimCapacity['for'] = () => 1000): ClaimCapacity => ({
+  free,
+  freeLarge: 2,
+  for: roomFor,
+})
 
-async function claim(queue: Queue, free: number): Promise<Claimed[]> {
+async function claim(queue: ClaimQueue, free: number): Promise<Claimed[]> {
   await queue.look()
   return (await queue.claim(room(free))).map(({ claimed }) => claimed)
 }
 
-const ended = (claimed: Claimed, changes: Partial<Ended['judged']> = {}): Ended => ({
+const ended = (claimed: Claimed, changes: Partial<EndedAttempt['judged']> = {}): EndedAttempt => ({
   claimed,
   status: null,
   isTest: false,
@@ -70,8 +74,8 @@ const ended = (claimed: Claimed, changes: Partial<Ended['judged']> = {}): Ended 
 
 const publisher = new ResultPublisher(mail, { suppressOn: new Set(['5.1.1']), onError: assert.ifError })
 
-async function finish(...all: Ended[]): Promise<void> {
-  publisher.publish(await mail.transaction((tx) => recordEnded(tx, all)))
+async function finish(...all: EndedAttempt[]): Promise<void> {
+  publisher.publish(await mail.transaction((tx) => recordAttempts(tx, all)))
   await publisher.settled()
 }
 
@@ -110,7 +114,7 @@ describe('a claim', () => {
     await send(large, 400)
     await send(small, 30)
     await send(tiny, 1)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     const shares = async () => {
       const claimed = await claim(queue, 30)
       return [large, small, tiny].map(({ id }) => claimed.filter((row) => row.project_id === id).length)
@@ -124,7 +128,7 @@ describe('a claim', () => {
     await empty()
     const at = await place()
     await send(at, 500)
-    const workers = Array.from({ length: 8 }, () => new Queue(mail))
+    const workers = Array.from({ length: 8 }, () => new ClaimQueue(mail))
     const seen: string[] = []
     await Promise.all(
       workers.map(async (queue) => {
@@ -134,7 +138,7 @@ describe('a claim', () => {
       }),
     )
     // A worker that found everything locked by others may have stopped early.
-    for (const row of await claim(new Queue(mail), 500)) seen.push(row.message_id)
+    for (const row of await claim(new ClaimQueue(mail), 500)) seen.push(row.message_id)
     assert.equal(seen.length, 500)
     assert.equal(new Set(seen).size, 500)
   })
@@ -142,7 +146,7 @@ describe('a claim', () => {
   test('leaves alone what a provider that takes nothing should have', async () => {
     await empty()
     await send(await place(), 3)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     await queue.look()
     assert.equal((await queue.claim(room(10, () => 0))).length, 0)
     assert.equal((await queue.claim(room(10))).length, 3)
@@ -153,7 +157,7 @@ describe('a claim', () => {
     const [slow, quick] = [await place(), await place()]
     await send(slow, 5)
     await send(quick, 5)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     await queue.look()
     const claims = await queue.claim(room(10, ({ project_id }) => (project_id === slow.id ? 2 : 10)))
     const of = ({ id }: Place) => claims.filter(({ claimed }) => claimed.project_id === id).length
@@ -173,7 +177,7 @@ describe('a claim', () => {
        select postern.uuid7(now()), 0, id, 1, 'service', 'x@example.net' from made`,
       [closed.id],
     )
-    assert.equal((await claim(new Queue(mail), 50)).length, 50)
+    assert.equal((await claim(new ClaimQueue(mail), 50)).length, 50)
   })
 
   test('takes from one provider while another takes nothing', async () => {
@@ -185,7 +189,7 @@ describe('a claim', () => {
       select message_id from mail.dispatch where project_id = $1 limit 1))`,
       [at.id],
     )
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     await queue.look()
     const claimed = await queue.claim(room(10, ({ provider }) => (provider === 'ses' ? 0 : 10)))
     assert.deepEqual(
@@ -198,7 +202,7 @@ describe('a claim', () => {
     await empty()
     const at = await place()
     await send(at, 2)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     assert.equal((await claim(queue, 10)).length, 2)
     assert.equal((await queue.claim(room(10))).length, 0)
     await send(at, 3)
@@ -231,7 +235,7 @@ describe('a project that may not send', () => {
       await send(closed, 5)
       await send(other, 2)
       await close(closed.id)
-      const queue = new Queue(mail)
+      const queue = new ClaimQueue(mail)
       assert.deepEqual(
         new Set((await claim(queue, 100)).map(({ project_id }) => project_id)),
         new Set([other.id]),
@@ -249,7 +253,7 @@ describe('a project that may not send', () => {
     const [id = ''] = await send(at, 1)
     await admin.patch(`/projects/${at.id}`, { is_locked: true, reason: 'Card testing' })
     await age('7 days 1 second')
-    await new Queue(mail).expire()
+    await new ClaimQueue(mail).expire()
     assert.equal(await statusOf(id), 'failed')
     await publisher.sweep()
     await publisher.settled()
@@ -262,7 +266,7 @@ describe('a lease', () => {
   test('that ran out gives the mail to somebody else, and the first one has no say any more', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     const [first] = await claim(queue, 10)
     await queue.sweep()
     assert.equal((await claim(queue, 10)).length, 0, 'it is leased')
@@ -285,7 +289,7 @@ describe('what became of an attempt', () => {
     await empty()
     const at = await place()
     const [id = ''] = await send(at, 1)
-    const [claimed] = await claim(new Queue(mail), 10)
+    const [claimed] = await claim(new ClaimQueue(mail), 10)
     assert.ok(claimed)
     await finish(ended(claimed))
     assert.equal((await database.query('select from mail.dispatch')).length, 0)
@@ -307,7 +311,7 @@ describe('what became of an attempt', () => {
   test('deferred: told once, tried again when it is due', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     for (let round = 1; round <= 3; round++) {
       const [claimed] = await claim(queue, 10)
       assert.equal(claimed?.attempt, round)
@@ -331,7 +335,7 @@ describe('what became of an attempt', () => {
   test('does not take back what the intake has heard already', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
-    const [claimed] = await claim(new Queue(mail), 10)
+    const [claimed] = await claim(new ClaimQueue(mail), 10)
     assert.ok(claimed)
     await database.query(`update mail.recipients set status = 'delivered' where message_id = $1`, [id])
     await finish(ended(claimed))
@@ -344,7 +348,7 @@ describe('scheduled mail', () => {
   test('is not claimed before its time, and is then', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1, new Date(Date.now() + 3600_000).toISOString())
-    const queue = new Queue(mail)
+    const queue = new ClaimQueue(mail)
     await queue.sweep()
     assert.equal((await claim(queue, 10)).length, 0)
     assert.equal(await statusOf(id), 'scheduled')

@@ -20,14 +20,14 @@ const maxLanes = 10_000
 const sweptAtOnce = 1_000
 
 /** How many mails a worker can take on. */
-export interface Room {
+export interface ClaimCapacity {
   free: number
   /** Of large mails. */
   freeLarge: number
   for(lane: LaneKey): number
 }
 
-export class Queue {
+export class ClaimQueue {
   readonly #db: UnscopedDb
   readonly #lanes = new Lanes()
 
@@ -37,7 +37,7 @@ export class Queue {
 
   /** Looks at the whole queue for lanes with mail. */
   async look(): Promise<void> {
-    const found = await this.#db.glance((tx) => findLanes(tx, { isOpen: true, limit: maxLanes }))
+    const found = await this.#db.readOne((tx) => findLanes(tx, { isOpen: true, limit: maxLanes }))
     this.#lanes.learn(found)
   }
 
@@ -46,7 +46,7 @@ export class Queue {
   }
 
   /** Mails from as many lanes as have their turn, and no more of a lane than it has room for. */
-  async claim(room: Room): Promise<{ claimed: Claimed; letter: Letter }[]> {
+  async claim(room: ClaimCapacity): Promise<{ claimed: Claimed; letter: Letter }[]> {
     const round = this.#lanes.nextRound((lane) => room.for(lane) > 0)
     if (round.length === 0) return []
     const share = shareOf(room.free, round.length)
@@ -69,7 +69,7 @@ export class Queue {
   }
 
   contentOf(claimed: Claimed): Promise<Buffer> {
-    return this.#db.glance((tx) => findContent(tx, claimed))
+    return this.#db.readOne((tx) => findContent(tx, claimed))
   }
 
   /**
@@ -77,7 +77,7 @@ export class Queue {
    * be published that another worker left behind.
    */
   async sweep(): Promise<{ hasResults: boolean }> {
-    const { is_due, is_lost, is_awaited, has_results } = await this.#db.glance(findSweepable)
+    const { is_due, is_lost, is_awaited, has_results } = await this.#db.readOne(findSweepable)
     const steps = [
       ...(is_due ? [(tx: Tx) => promoteDue(tx, sweptAtOnce)] : []),
       ...(is_lost ? [(tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds)] : []),
@@ -89,7 +89,7 @@ export class Queue {
 
   /** What has waited for too long. */
   async expire(): Promise<void> {
-    const lanes = await this.#db.glance((tx) =>
+    const lanes = await this.#db.readOne((tx) =>
       findLanes(tx, { isOpen: false, readyForDays: keptReadyDays, limit: maxLanes }),
     )
     for (const lane of lanes) {

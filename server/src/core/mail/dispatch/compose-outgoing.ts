@@ -1,16 +1,16 @@
-import type { Composers } from '../../../formats/composer-threads.ts'
+import type { ComposerThreads } from '../../../formats/composer-threads.ts'
 import { type Content, needsUtf8 } from '../../../formats/content.ts'
 import { hasUtf8Header } from '../../../formats/submitted.ts'
 import type { VerpKeys } from '../../../formats/verp.ts'
 import type { Mail } from '../../../providers/transport.ts'
-import type { Signer } from '../../control/domains/dkim-signer.ts'
+import type { DkimSigner } from '../../control/domains/dkim-signer.ts'
 import { returnPathOf } from '../feedback/return-path.ts'
-import { forwardedPathOf, type SrsKeys } from '../feedback/srs-path.ts'
+import { type SrsKeys, srsPathOf } from '../feedback/srs-path.ts'
 import type { Forwarded } from '../messages/draft.ts'
 import type { Claimed, Letter } from './claims.sql.ts'
 
-export interface LetterDeps {
-  composers: Composers
+export interface ComposeDeps {
+  composers: ComposerThreads
   returnPathKeys: VerpKeys
   srsKeys: SrsKeys
 }
@@ -19,11 +19,11 @@ export interface LetterDeps {
  * A stored message as it is handed over to one recipient: composed, or completed if it was submitted, and signed, under a return path that says which
  * mail, which recipient and which attempt comes back.
  */
-export async function mailOf(
+export async function composeFor(
   claimed: Claimed,
   letter: Letter & { content: Buffer },
-  signer: Signer,
-  deps: LetterDeps,
+  signer: DkimSigner,
+  deps: ComposeDeps,
 ): Promise<Mail> {
   const { created_at, format, content } = letter
   const { name, dkim } = signer
@@ -60,7 +60,7 @@ function sentOn(
   { envelope_from, smtputf8 }: Forwarded,
   { name, returnPath, srsKeys }: { name: string; returnPath: string; srsKeys: SrsKeys },
 ): Mail {
-  const from = envelope_from === '' ? '' : forwardedPathOf(srsKeys, envelope_from, name, claimed_at)
+  const from = envelope_from === '' ? '' : srsPathOf(srsKeys, envelope_from, name, claimed_at)
   return {
     envelope: { from: from ?? returnPath, to: recipient },
     dsn: { envid: returnPath.slice(0, returnPath.indexOf('@')), isSuccessTold: false },

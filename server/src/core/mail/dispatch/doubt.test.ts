@@ -6,18 +6,18 @@ import { openDatabase, testDatabase } from '../../../testing/harness/database.ts
 import { eventually, patienceMs } from '../../../testing/harness/waiting.ts'
 import { startPostgresProxy } from '../../../testing/peers/postgres-proxy.ts'
 import { applyFeedback, type FeedbackKind } from '../feedback/feedback.ts'
-import { type Ended, Finisher, recordEnded } from './attempt-recorder.ts'
-import { Beginner } from './attempt-starter.ts'
-import { type Claimed, Queue } from './claims.ts'
+import { AttemptRecorder, type EndedAttempt, recordAttempts } from './attempt-recorder.ts'
+import { AttemptStarter } from './attempt-starter.ts'
+import { type Claimed, ClaimQueue } from './claims.ts'
 import { ResultPublisher } from './results.ts'
-import { judge } from './retry-policy.ts'
+import { decideRetry } from './retry-policy.ts'
 
 /** Mail that a provider may have: written down before the call, never sent twice, ended by a word or by the clock. */
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { makeMail, stateOf, countsOf } = mailRows(database)
-const beginner = new Beginner(db)
-const queue = new Queue(db)
+const beginner = new AttemptStarter(db)
+const queue = new ClaimQueue(db)
 const publisher = new ResultPublisher(db, { suppressOn: new Set(), onError: assert.ifError })
 const withinSeconds = 41
 
@@ -55,8 +55,8 @@ const taken = { kind: 'sent', host: 'ses', queueId: '0102', reply: 'SES has take
 const throttled = { kind: 'unreachable', host: 'ses', detail: 'too many', mayBeSent: false } as const
 
 const finish = async ({ claimed }: Leased, handover: typeof lost | typeof taken | typeof throttled) => {
-  const ended: Ended = { claimed, judged: judge(handover, claimed), status: null, isTest: false }
-  publisher.publish(await db.transaction((tx) => recordEnded(tx, [ended])))
+  const ended: EndedAttempt = { claimed, judged: decideRetry(handover, claimed), status: null, isTest: false }
+  publisher.publish(await db.transaction((tx) => recordAttempts(tx, [ended])))
   await publisher.settled()
 }
 
@@ -165,13 +165,13 @@ describe('an answer that cannot be written down', () => {
     const proxy = await startPostgresProxy(database.url)
     const away = openDatabase({ ...database, url: proxy.urlOf(database.url) }).as('mail')
     const faults: { error: unknown; lost: number }[] = []
-    const finisher = new Finisher(away, {
+    const finisher = new AttemptRecorder(away, {
       onRecorded: () => {},
       onError: (error, lost) => void faults.push({ error, lost }),
     })
     const [given, kept] = [await begun(), await begun()]
-    const endedOf = ({ claimed }: Leased): Ended => ({
-      ...{ claimed, judged: judge(throttled, claimed), status: null, isTest: false },
+    const endedOf = ({ claimed }: Leased): EndedAttempt => ({
+      ...{ claimed, judged: decideRetry(throttled, claimed), status: null, isTest: false },
     })
     proxy.hooks.onStatement = () => {
       void proxy.cut()

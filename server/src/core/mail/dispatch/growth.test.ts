@@ -9,9 +9,9 @@ import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Acceptance } from '../messages/acceptance.ts'
 import { readDraft } from '../messages/draft.ts'
-import { recordEnded } from './attempt-recorder.ts'
+import { recordAttempts } from './attempt-recorder.ts'
 import { claimRows, findLetters } from './claims.sql.ts'
-import { Queue } from './claims.ts'
+import { ClaimQueue } from './claims.ts'
 import { findLanes } from './lanes.sql.ts'
 
 /** What must not become slower as days and projects become many. bench/README.md tells how much it was. */
@@ -28,14 +28,14 @@ function counted() {
       counts.transactions++
       return mail.transaction(work)
     },
-    rehearse: (work) => mail.rehearse(work),
+    dryRun: (work) => mail.dryRun(work),
     read: (work) => mail.read(work),
-    glance<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
+    readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
       counts.glances++
-      return mail.glance(query)
+      return mail.readOne(query)
     },
   }
-  return { counts, queue: new Queue(db) }
+  return { counts, queue: new ClaimQueue(db) }
 }
 
 async function send(projects: number): Promise<void> {
@@ -83,7 +83,7 @@ describe('with mail of several projects waiting', () => {
         queueId: '4bX',
         reply: '250 Ok',
       } as const
-      await recordEnded(
+      await recordAttempts(
         tx,
         claimed.map((one) => ({
           ...{ claimed: one, status: null, isTest: false },

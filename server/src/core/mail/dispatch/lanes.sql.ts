@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { ProviderName } from '../../../providers/sending-identities.ts'
-import { isUnbraked, maySendNow } from '../../control/projects/may-send.ts'
+import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
 import { readyLanes } from './ready-lanes.ts'
 
 /** Who takes mail. `none`: nobody, it is of a key for tests. */
@@ -32,7 +32,7 @@ export async function findLanes(
   const { rows } = await sql<LaneRow>`
     with recursive ${readyLanes}
     select lane.shard, lane.project_id, lane.provider, lane.is_large, lane.due_at as oldest from lane
-     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isUnbraked}` : sql``}
+     ${isOpen ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isNotHeld}` : sql``}
      ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}
      limit ${limit}`.execute(tx)
   return rows

@@ -1,5 +1,5 @@
 import type { Db } from '../../../platform/db/db.ts'
-import { type Brake, listBrakes } from '../../control/holds/dispatch-holds.ts'
+import { type DispatchHold, listDispatchHolds } from '../../control/holds/dispatch-holds.ts'
 import { countCap } from '../../shared/counts.ts'
 import {
   countHandedOver,
@@ -10,23 +10,28 @@ import {
 } from './queue-overview.sql.ts'
 
 /** The queue as an operator sees it at the shell: everything that is still to be handed over, and what waits for what. */
-export interface Overview {
-  brakes: Brake[]
+export interface QueueOverview {
+  brakes: DispatchHold[]
   states: { state: string; mails: number; oldest_due_at: string }[]
   /** Those with most mail first, up to a number. */
-  lanes: Lane[]
+  lanes: LaneOverview[]
 }
 
-export interface Lane extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
+export interface LaneOverview
+  extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
   oldest_ready_at: string | null
   /** Why nothing of it is claimed; empty when it has its turn. */
   waits_for: ('brake' | 'lock' | 'hold' | 'subscription')[]
 }
 
 /** Of one project, or of all. */
-export const overviewOf = (db: Db, projectId: number | undefined, lanesAtMost: number): Promise<Overview> =>
+export const overviewOf = (
+  db: Db,
+  projectId: number | undefined,
+  lanesAtMost: number,
+): Promise<QueueOverview> =>
   db.read(async (tx) => {
-    const brakes = await listBrakes(tx)
+    const brakes = await listDispatchHolds(tx)
     const states = await countStates(tx, projectId)
     const lanes = await listLanes(tx, projectId, lanesAtMost)
     return {
@@ -41,8 +46,8 @@ export const overviewOf = (db: Db, projectId: number | undefined, lanesAtMost: n
 
 function laneOf(
   { is_locked, is_held, subscription, oldest_ready_at, ...row }: LaneRow,
-  brakes: Brake[],
-): Lane {
+  brakes: DispatchHold[],
+): LaneOverview {
   const isBraked = brakes.some(({ scope }) => scope === 'all' || scope === row.provider)
   return {
     ...row,

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { applyFeedback, type FeedbackKind } from '../feedback/feedback.ts'
-import { recordEnded } from './attempt-recorder.ts'
+import { recordAttempts } from './attempt-recorder.ts'
 import type { Claimed } from './claims.sql.ts'
 import { type ResultKey, ResultPublisher } from './results.ts'
-import { judge } from './retry-policy.ts'
+import { decideRetry } from './retry-policy.ts'
 
 /** The end of an attempt commits by itself; events, counters and suppressions follow, exactly once. */
 const database = await testDatabase()
@@ -36,8 +36,8 @@ async function record(mail: TestMail, handover: typeof taken | typeof refused): 
     ...{ first_attempt_at: now, due_at: now, claimed_at: now },
   }
   const status = handover.kind === 'refused' ? handover.status : null
-  const ended = { claimed, judged: judge(handover, claimed), status, isTest: false }
-  return db.transaction((tx) => recordEnded(tx, [ended]))
+  const ended = { claimed, judged: decideRetry(handover, claimed), status, isTest: false }
+  return db.transaction((tx) => recordAttempts(tx, [ended]))
 }
 
 const leased = (projectId = ++projects) => makeMail(projectId, { status: 'queued', dispatch: 'leased' })

@@ -1,4 +1,4 @@
-import { Recorder } from '../../../platform/batching/batch-writer.ts'
+import { BatchWriter } from '../../../platform/batching/batch-writer.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { countDaily, type DailyCounts } from '../messages/daily-counters.ts'
 import { type RecipientEvent, writeRecipientEvents } from '../messages/events.ts'
@@ -33,12 +33,12 @@ const leasedAtOnce = 1_000
 
 export class ResultPublisher {
   readonly #db: Db
-  readonly #recorder: Recorder<ResultKey>
+  readonly #recorder: BatchWriter<ResultKey>
   readonly #underWay = new Set<Promise<void>>()
 
   constructor(db: Db, { suppressOn, onError }: ResultPublisherOptions) {
     this.#db = db
-    this.#recorder = new Recorder({
+    this.#recorder = new BatchWriter({
       write: (keys) =>
         db.transaction(async (tx) => publish(tx, consequencesOf(await takeResults(tx, keys)), suppressOn)),
       atOnce,

@@ -21,9 +21,9 @@ const doubtfulRetrySeconds = 60
 export const awaitedSeconds = 3600
 const triedForMs = 3 * 24 * 3600_000
 
-export type Judged = Pick<Result, 'host' | 'queueId' | 'outcome' | 'reply' | 'retrySeconds' | 'status'>
+export type RetryDecision = Pick<Result, 'host' | 'queueId' | 'outcome' | 'reply' | 'retrySeconds' | 'status'>
 
-export function judge(handover: Handover, claimed: Claimed): Judged {
+export function decideRetry(handover: Handover, claimed: Claimed): RetryDecision {
   const { attempt } = claimed
   const at = { host: handover.host, queueId: null }
   switch (handover.kind) {

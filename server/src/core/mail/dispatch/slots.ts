@@ -15,7 +15,7 @@ import { keyOf } from './lanes.ts'
 const mostOfRoom = 0.8
 const largeAtOnce = 2
 
-export class Places {
+export class Slots {
   readonly #total: number
   readonly #taken = new Map<string, number>()
   #count = 0

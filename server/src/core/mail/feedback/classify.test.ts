@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { DsnRecipient } from '../../../formats/dsn.ts'
-import { hearComplaint, hearDelivery } from './classify.ts'
+import { classifyComplaint, classifyDelivery } from './classify.ts'
 
 const part = (action: DsnRecipient['action'], status: string, changes: Partial<DsnRecipient> = {}) => ({
   ...{ action, status, diagnostic: 'as it was said', remoteMta: null },
@@ -23,7 +23,7 @@ describe('a delivery report', () => {
   for (const [action, status, kind] of examples) {
     test(`that says ${action} and ${status} means ${kind}`, () => {
       const diagnostic = 'as it was said'
-      assert.deepEqual(hearDelivery([part(action, status)], ''), { kind, status, diagnostic })
+      assert.deepEqual(classifyDelivery([part(action, status)], ''), { kind, status, diagnostic })
     })
   }
 
@@ -32,26 +32,26 @@ describe('a delivery report', () => {
       part('delivered', '2.0.0', { finalRecipient: 'two@example.net' }),
       part('failed', '5.1.1', { finalRecipient: 'x@y.example', originalRecipient: 'One@Example.net' }),
     ]
-    assert.equal(hearDelivery(parts, 'one@example.net')?.kind, 'bounced')
-    assert.equal(hearDelivery(parts, 'two@example.net')?.kind, 'delivered')
+    assert.equal(classifyDelivery(parts, 'one@example.net')?.kind, 'bounced')
+    assert.equal(classifyDelivery(parts, 'two@example.net')?.kind, 'delivered')
   })
 
   test('about the readers of a list says delivered when one of them has it', () => {
     const readers = ['failed', 'delayed', 'delivered', 'failed'] as const
     const parts = readers.map((action) => part(action, '5.1.1', { originalRecipient: 'list@example.net' }))
-    assert.equal(hearDelivery(parts, 'list@example.net')?.kind, 'delivered')
-    assert.equal(hearDelivery(parts.slice(0, 2), 'list@example.net')?.kind, 'deferred')
-    assert.equal(hearDelivery(parts.slice(0, 1), 'list@example.net')?.kind, 'bounced')
+    assert.equal(classifyDelivery(parts, 'list@example.net')?.kind, 'delivered')
+    assert.equal(classifyDelivery(parts.slice(0, 2), 'list@example.net')?.kind, 'deferred')
+    assert.equal(classifyDelivery(parts.slice(0, 1), 'list@example.net')?.kind, 'bounced')
   })
 })
 
 describe('a complaint', () => {
   test('is what says that mail is not wanted, and nothing else', () => {
     for (const type of ['abuse', 'fraud', 'virus', 'other', 'opt-out']) {
-      assert.equal(hearComplaint(type)?.kind, 'complained', type)
+      assert.equal(classifyComplaint(type)?.kind, 'complained', type)
     }
     for (const type of ['not-spam', 'auth-failure', 'dmarc', '']) {
-      assert.equal(hearComplaint(type), undefined, type)
+      assert.equal(classifyComplaint(type), undefined, type)
     }
   })
 })

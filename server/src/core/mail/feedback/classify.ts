@@ -3,7 +3,7 @@ import type { SesEvent } from '../../../formats/ses-event.ts'
 import type { FeedbackKind } from './feedback.ts'
 
 /** What a report says, in our words. */
-export interface Heard {
+export interface ClassifiedFeedback {
   kind: FeedbackKind
   status: string | null
   diagnostic: string | null
@@ -19,7 +19,10 @@ const actions: readonly DsnRecipient['action'][] = ['delivered', 'relayed', 'exp
  * reached its address when it has reached one of them: to call a list dead because one of its readers has left would
  * suppress it.
  */
-export function hearDelivery(parts: readonly DsnRecipient[], address: string): Heard | undefined {
+export function classifyDelivery(
+  parts: readonly DsnRecipient[],
+  address: string,
+): ClassifiedFeedback | undefined {
   const named = parts.filter(
     ({ originalRecipient, finalRecipient }) =>
       isSame(originalRecipient, address) || isSame(finalRecipient, address),
@@ -43,7 +46,7 @@ function kindOf({ action, status }: DsnRecipient): FeedbackKind {
 // (RFC 6591), which is about DKIM and SPF.
 const complaints = ['abuse', 'fraud', 'virus', 'other', 'opt-out', 'opt-out-list', 'miscategorized']
 
-export const hearComplaint = (feedbackType: string): Heard | undefined =>
+export const classifyComplaint = (feedbackType: string): ClassifiedFeedback | undefined =>
   complaints.includes(feedbackType)
     ? { kind: 'complained', status: null, diagnostic: feedbackType }
     : undefined
@@ -53,7 +56,7 @@ export const hearComplaint = (feedbackType: string): Heard | undefined =>
  * may have put it there, so it says nothing about this one's.
  */
 const neverSent = ['OnAccountSuppressionList', 'Suppressed']
-const notSent = (subType: string): Heard => ({
+const notSent = (subType: string): ClassifiedFeedback => ({
   ...{ kind: 'failed', status: null },
   diagnostic: `SES did not send it: the address has bounced or complained before (${subType}).`,
 })
@@ -62,9 +65,9 @@ const notSent = (subType: string): Heard => ({
  * What an event of SES says. Undefined for what is not about delivery: Open, Click, Subscription, and whatever SES will
  * think of next.
  */
-export function hearSesEvent(event: SesEvent): Heard | undefined {
+export function classifySesEvent(event: SesEvent): ClassifiedFeedback | undefined {
   const { status, diagnostic } = event
-  const heard = (kind: FeedbackKind): Heard => ({ kind, status, diagnostic })
+  const heard = (kind: FeedbackKind): ClassifiedFeedback => ({ kind, status, diagnostic })
   switch (event.type) {
     case 'Send':
       return heard('sent')
@@ -84,7 +87,7 @@ export function hearSesEvent(event: SesEvent): Heard | undefined {
   }
 }
 
-function hearSesBounce({ bounceType, subType, status, diagnostic }: SesEvent): Heard {
+function hearSesBounce({ bounceType, subType, status, diagnostic }: SesEvent): ClassifiedFeedback {
   if (subType !== null && neverSent.includes(subType)) return notSent(subType)
   const said = diagnostic ?? subType
   // Tried for as long as SES tries, in vain.
@@ -93,8 +96,8 @@ function hearSesBounce({ bounceType, subType, status, diagnostic }: SesEvent): H
   return { kind: 'bounced', status: bounceType === 'Permanent' ? status : null, diagnostic: said }
 }
 
-function hearSesComplaint({ subType, feedbackType }: SesEvent): Heard | undefined {
+function hearSesComplaint({ subType, feedbackType }: SesEvent): ClassifiedFeedback | undefined {
   if (subType !== null && neverSent.includes(subType)) return notSent(subType)
   // Few say what kind it is.
-  return hearComplaint(feedbackType?.toLowerCase() ?? 'abuse')
+  return classifyComplaint(feedbackType?.toLowerCase() ?? 'abuse')
 }

@@ -8,7 +8,7 @@ import {
   applyFeedback,
   type Feedback,
   type FeedbackKind,
-  forgetSeenFeedback,
+  purgeFeedbackSeen,
   reportsAtMost,
 } from './feedback.ts'
 
@@ -161,13 +161,13 @@ describe('feedback', () => {
     const mail = await makeMail(project)
     await apply(reportOf(mail, 'delivered'))
     const seen = () => database.query('select from mail.feedback_seen where project_id = $1', [project])
-    await db.transaction(forgetSeenFeedback)
+    await db.transaction(purgeFeedbackSeen)
     assert.equal((await seen()).length, 1)
     await database.query(
       `update mail.feedback_seen set seen_at = postern.now() - interval '15 days' where project_id = $1`,
       [project],
     )
-    await db.transaction(forgetSeenFeedback)
+    await db.transaction(purgeFeedbackSeen)
     assert.equal((await seen()).length, 0)
   })
 })

@@ -32,7 +32,7 @@ export interface Feedback extends RecipientKey {
   digest: Buffer
 }
 
-export type Outcome =
+export type FeedbackResult =
   | 'applied'
   /** The very same report was here before. */
   | 'repeated'
@@ -79,7 +79,7 @@ const delayHours = 6
 export const reportsAtMost = 40
 const reportDays = 14
 
-type Refused = Extract<Outcome, 'repeated' | 'coalesced' | 'limited' | 'expired'>
+type Refused = Extract<FeedbackResult, 'repeated' | 'coalesced' | 'limited' | 'expired'>
 
 /** `isQueued`: a delay of mail of which it is not known whether an MTA has it says that one does, and is looked at. */
 function refusalOf(kind: FeedbackKind, before: RecipientRow, isQueued: boolean): Refused | undefined {
@@ -101,7 +101,7 @@ export async function applyFeedback(
   tx: Tx,
   feedback: Feedback,
   suppressOn: ReadonlySet<string>,
-): Promise<Outcome> {
+): Promise<FeedbackResult> {
   const { kind, digest } = feedback
   const isQueued = await lockDispatch(tx, feedback)
   const before = await lock(tx, feedback, digest, { delayHours, reportDays })
@@ -164,4 +164,4 @@ function consequencesOf(
 // No MTA brings a report again after that.
 export const seenDays = reportDays
 
-export const forgetSeenFeedback = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)
+export const purgeFeedbackSeen = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

@@ -5,11 +5,11 @@ import type { Cells } from '../../../platform/db/cells.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { ByteLimits } from '../../control/caps/caps.ts'
-import { type Heard, hearComplaint, hearDelivery } from './classify.ts'
+import { type ClassifiedFeedback, classifyComplaint, classifyDelivery } from './classify.ts'
 import { findAddress } from './feedback.sql.ts'
 import { applyFeedback } from './feedback.ts'
-import { passOn } from './return-bounce.ts'
-import { mailOf, type VerpKeys, type VerpToken } from './return-path.ts'
+import { returnBounce } from './return-bounce.ts'
+import { decodeReturnPath, type VerpKeys, type VerpToken } from './return-path.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /** Where reports come in by mail. */
@@ -28,7 +28,7 @@ export interface FeedbackDeps {
 }
 
 /** A report as it came, and as a thread has parsed it; `read` is undefined where that took too long. */
-export interface Brought {
+export interface IngestResult {
   raw: Buffer
   read: IncomingReport | undefined
 }
@@ -39,9 +39,9 @@ export interface Brought {
  *
  * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
  */
-export async function takeReport(
+export async function ingestReport(
   deps: ReportDeps,
-  { raw, read }: Brought,
+  { raw, read }: IngestResult,
   mail: VerpToken | undefined,
 ): Promise<void> {
   const { cells, log, suppressOn } = deps
@@ -58,7 +58,7 @@ export async function takeReport(
   const { outcome, isPassedOn } = await db.transaction(async (tx) => {
     const outcome = await applyFeedback(tx, feedback, suppressOn)
     const isPassedOn =
-      outcome === 'applied' && isFailure && (await passOn(tx, feedback, { raw, ...read }, deps))
+      outcome === 'applied' && isFailure && (await returnBounce(tx, feedback, { raw, ...read }, deps))
     return { outcome, isPassedOn }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
@@ -71,7 +71,7 @@ export async function takeReport(
 
 interface Told {
   mail: VerpToken
-  heard: Heard
+  heard: ClassifiedFeedback
 }
 
 async function understand(
@@ -81,15 +81,15 @@ async function understand(
 ): Promise<Told | undefined> {
   if (complaint) {
     const about = mail ?? reportedMail(deps.keys, complaint)
-    const heard = hearComplaint(complaint.feedbackType)
+    const heard = classifyComplaint(complaint.feedbackType)
     return about && heard && { mail: about, heard }
   }
-  const about = dsn && (mail ?? mailOf(deps.keys, `${dsn.envid}@`))
+  const about = dsn && (mail ?? decodeReturnPath(deps.keys, `${dsn.envid}@`))
   if (!about) return undefined
   // Who the mail went to matters only where the report speaks of several.
   const { mail: db } = deps.cells.ofShard(about.shard)
   const address = dsn.recipients.length > 1 ? await db.read((tx) => findAddress(tx, about)) : undefined
-  const heard = hearDelivery(dsn.recipients, address ?? '')
+  const heard = classifyDelivery(dsn.recipients, address ?? '')
   return heard && { mail: about, heard }
 }
 
@@ -99,7 +99,7 @@ function reportedMail(
   { originalMailFrom, reportedHeaders: { returnPath, ref } }: FeedbackReport,
 ): VerpToken | undefined {
   for (const text of [originalMailFrom, returnPath, ref]) {
-    const mail = text === null ? undefined : mailOf(keys, text.includes('@') ? text : `${text}@`)
+    const mail = text === null ? undefined : decodeReturnPath(keys, text.includes('@') ? text : `${text}@`)
     if (mail) return mail
   }
   return undefined

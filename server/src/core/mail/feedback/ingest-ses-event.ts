@@ -1,9 +1,9 @@
 import { readSesEvent } from '../../../formats/ses-event.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
-import { hearSesEvent } from './classify.ts'
+import { classifySesEvent } from './classify.ts'
 import { applyFeedback } from './feedback.ts'
 import { digestOf, type FeedbackDeps } from './ingest-report.ts'
-import { mailOf } from './return-path.ts'
+import { decodeReturnPath } from './return-path.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /**
@@ -12,11 +12,11 @@ import { traceFeedback } from './trace-feedback.ts'
  * mail. What is not about our mail, or says nothing about what became of it, is passed over. Throws when it has to come
  * again.
  */
-export async function takeSesEvent(deps: FeedbackDeps, text: string): Promise<void> {
+export async function ingestSesEvent(deps: FeedbackDeps, text: string): Promise<void> {
   const { cells, log, keys, suppressOn } = deps
   const event = readSesEvent(text)
-  const mail = event?.mailTag == null ? undefined : mailOf(keys, `${event.mailTag}@`)
-  const heard = event && hearSesEvent(event)
+  const mail = event?.mailTag == null ? undefined : decodeReturnPath(keys, `${event.mailTag}@`)
+  const heard = event && classifySesEvent(event)
   if (!mail || !heard) {
     metrics.reports.add({ kind: 'none', outcome: 'ignored' })
     log.info({ type: event?.type ?? null, is_ours: mail !== undefined }, 'an event of SES was passed over')

@@ -11,7 +11,7 @@ import { findForwarded, type RecipientKey } from './feedback.sql.ts'
  * a forger would be sent the report. What may not be sent now (the project is locked, its quota is
  * used up) is told to nobody but the project, by the event. False then, and where it was no such mail.
  */
-export async function passOn(
+export async function returnBounce(
   tx: Tx,
   key: RecipientKey,
   { raw, hasNul, from, subject }: { raw: Buffer; hasNul: boolean; from: string; subject: string },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { mailOf, returnPathOf, verpKeysOf } from './return-path.ts'
+import { decodeReturnPath, returnPathOf, verpKeysOf } from './return-path.ts'
 
 const masterKey = (id: string) => ({ id, key: randomBytes(32) })
 const [old, present, foreign] = [masterKey('1'), masterKey('2'), masterKey('3')]
@@ -12,33 +12,33 @@ describe('a return path', () => {
     const keys = verpKeysOf([present])
     const address = returnPathOf(keys, mail, 'mail.example.com')
     assert.match(address, /^[a-z0-9-]{1,64}@bounces\.mail\.example\.com$/)
-    assert.deepEqual(mailOf(keys, address), mail)
-    assert.deepEqual(mailOf(keys, address.toUpperCase()), mail)
-    assert.deepEqual(mailOf(keys, address.replace(/@.*/, '@mx.example.org')), mail)
+    assert.deepEqual(decodeReturnPath(keys, address), mail)
+    assert.deepEqual(decodeReturnPath(keys, address.toUpperCase()), mail)
+    assert.deepEqual(decodeReturnPath(keys, address.replace(/@.*/, '@mx.example.org')), mail)
     assert.equal(address, returnPathOf(keys, mail, 'mail.example.com'), 'two attempts to say it are one')
   })
 
   test('is read under an old master key as long as that is listed', () => {
     const address = returnPathOf(verpKeysOf([old]), mail, 'example.com')
-    assert.deepEqual(mailOf(verpKeysOf([present, old]), address), mail)
-    assert.equal(mailOf(verpKeysOf([present]), address), undefined)
-    assert.equal(mailOf(verpKeysOf([foreign, present]), address), undefined)
+    assert.deepEqual(decodeReturnPath(verpKeysOf([present, old]), address), mail)
+    assert.equal(decodeReturnPath(verpKeysOf([present]), address), undefined)
+    assert.equal(decodeReturnPath(verpKeysOf([foreign, present]), address), undefined)
   })
 
   test('is signed under the first master key', () => {
     const address = returnPathOf(verpKeysOf([present, old]), mail, 'example.com')
-    assert.deepEqual(mailOf(verpKeysOf([present]), address), mail)
-    assert.equal(mailOf(verpKeysOf([old]), address), undefined)
+    assert.deepEqual(decodeReturnPath(verpKeysOf([present]), address), mail)
+    assert.equal(decodeReturnPath(verpKeysOf([old]), address), undefined)
   })
 
   test('is not signed with the master key itself', () => {
     const address = returnPathOf([present.key], mail, 'example.com')
-    assert.equal(mailOf(verpKeysOf([present]), address), undefined)
+    assert.equal(decodeReturnPath(verpKeysOf([present]), address), undefined)
   })
 
   test('is nothing else', () => {
     for (const text of ['', '@', 'someone@example.com', 'bounce-@bounces.example.com', 'bounce-aaaa']) {
-      assert.equal(mailOf(verpKeysOf([present]), text), undefined)
+      assert.equal(decodeReturnPath(verpKeysOf([present]), text), undefined)
     }
   })
 })

@@ -18,7 +18,7 @@ export const returnPathOf = (keys: VerpKeys, mail: VerpToken, domainName: string
  * The mail that an address is the return path of. At whatever domain: the signature says that it is ours, and some
  * MTAs write the host that the alias points to in its place.
  */
-export function mailOf(keys: VerpKeys, address: string): VerpToken | undefined {
+export function decodeReturnPath(keys: VerpKeys, address: string): VerpToken | undefined {
   const at = address.lastIndexOf('@')
   return at < 0 ? undefined : readVerp(keys, address.slice(0, at))
 }

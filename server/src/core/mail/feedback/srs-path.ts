@@ -9,19 +9,14 @@ export type { SrsKeys }
 export const srsKeysOf = (keys: MasterKeys): SrsKeys => derivedKeys(keys, 'postern sender rewriting')
 
 /** Undefined where the sender is too long, or otherwise than an address of ours can hold. */
-export function forwardedPathOf(
-  keys: SrsKeys,
-  sender: string,
-  domainName: string,
-  now: Date,
-): string | undefined {
+export function srsPathOf(keys: SrsKeys, sender: string, domainName: string, now: Date): string | undefined {
   const local = makeSrs(keys, sender, now)
   const address = `${local}@bounces.${domainName}`
   return local === undefined || 'fault' in readAddress(address) ? undefined : address
 }
 
 /** Whether an address is such a return path, at whatever domain: the signature says that it is ours. */
-export const isForwardedPath = (keys: SrsKeys, address: string): boolean => {
+export const isSrsPath = (keys: SrsKeys, address: string): boolean => {
   const at = address.lastIndexOf('@')
   return at > 0 && readSrs(keys, address.slice(0, at), new Date()) !== undefined
 }

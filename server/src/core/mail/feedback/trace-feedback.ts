@@ -1,13 +1,13 @@
 import type { Db } from '../../../platform/db/db.ts'
 import { follow, isTracing, readStoredTrace, SpanKind } from '../../../platform/telemetry/tracing.ts'
 import { findTrace } from './feedback.sql.ts'
-import type { Feedback, Outcome } from './feedback.ts'
+import type { Feedback, FeedbackResult } from './feedback.ts'
 
 /** Tells the trace of a mail what was heard of it, after that was written down. What goes wrong here is nobody's concern. */
 export async function traceFeedback(
   db: Db,
   feedback: Feedback,
-  { outcome, began }: { outcome: Outcome; began: Date },
+  { outcome, began }: { outcome: FeedbackResult; began: Date },
 ): Promise<void> {
   if (!isTracing()) return
   const stored = await db.read((tx) => findTrace(tx, feedback)).catch(() => null)

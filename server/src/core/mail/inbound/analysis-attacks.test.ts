@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { judge } from '../../../formats/authentication.ts'
+import { authenticateMail } from '../../../formats/authentication.ts'
 import { cleanUp } from '../../../testing/harness/cleanup.ts'
-import { Quickness } from '../../../testing/harness/parser-timing.ts'
-import { Examiners } from './analysis-threads.ts'
+import { ParserTiming } from '../../../testing/harness/parser-timing.ts'
+import { AnalysisThreads } from './analysis-threads.ts'
 
 /** A name server that never answers. */
 const mute = createSocket('udp4').bind(0, '127.0.0.1')
@@ -25,9 +25,9 @@ test('signatures that are made to take minutes are not evaluated, and others are
   const signature = (domain: string, spaces: number) =>
     `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain}; s=x; h=from; bh=x; b=${' '.repeat(spaces)}y\r\n`
   const fields = signature('slow.example', 20_000).repeat(5) + signature('example.com', 1)
-  const quickness = new Quickness(1000)
+  const quickness = new ParserTiming(1000)
   const { authentication } = await quickness.ofAsync('signatures with 20,000 spaces', () =>
-    judge(mail(fields), client, { resolver, name: 'mx.example', withinMs: 600_000 }),
+    authenticateMail(mail(fields), client, { resolver, name: 'mx.example', withinMs: 600_000 }),
   )
   assert.deepEqual(
     authentication.dkim.map(({ domain }) => domain),
@@ -37,7 +37,7 @@ test('signatures that are made to take minutes are not evaluated, and others are
 })
 
 test('a thread that hangs is ended, whoever waits for it is told so, and the next have another', async () => {
-  const examiners = new Examiners({ dns, limits: { judgedWithinMs: 60_000, silentMs: 300 } })
+  const examiners = new AnalysisThreads({ dns, limits: { judgedWithinMs: 60_000, silentMs: 300 } })
   cleanUp(() => examiners.close())
   for (let n = 0; n < 2; n++) {
     await assert.rejects(examiners.examine(asked(mail('')), someone), /hangs/)

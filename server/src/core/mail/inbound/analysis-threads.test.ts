@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PosternError } from '../../../platform/errors.ts'
-import { testExaminers } from '../../../testing/harness/analysis-threads.ts'
+import { testAnalysisThreads } from '../../../testing/harness/analysis-threads.ts'
 import { startDns } from '../../../testing/peers/dns.ts'
-import type { Examiners } from './analysis-threads.ts'
+import type { AnalysisThreads } from './analysis-threads.ts'
 import { linkKeysOf } from './link.ts'
 
 /** Threads that judge and read mail, and what becomes of one that would take for ever. */
@@ -11,8 +11,8 @@ const dns = await startDns({
   '.': [{ name: 'example.com', type: 'TXT', value: 'v=spf1 ip4:192.0.2.1 -all' }],
 })
 
-function examinersWith(limits: NonNullable<ConstructorParameters<typeof Examiners>[0]['limits']> = {}) {
-  const examiners = testExaminers({ dns: { servers: [dns.server] }, limits })
+function examinersWith(limits: NonNullable<ConstructorParameters<typeof AnalysisThreads>[0]['limits']> = {}) {
+  const examiners = testAnalysisThreads({ dns: { servers: [dns.server] }, limits })
   const examine = async (text: string, from = {}) => {
     const examined = await examiners.examine(mailToRead(text), { ...someone, ...from })
     assert.ok(!('fault' in examined))
@@ -125,7 +125,7 @@ describe('the turns of examiners', () => {
 
 describe('the processor time of examiners', () => {
   const report = Buffer.from(plain)
-  const outcomeFor = (examiners: Examiners, network: string, addressee: string) =>
+  const outcomeFor = (examiners: AnalysisThreads, network: string, addressee: string) =>
     examiners.readReport(report, { network, addressee }).then(
       () => 'read',
       (error: PosternError) => error.code,

@@ -1,5 +1,5 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import type { Judgement, Signers } from '../../../formats/authentication.ts'
+import type { MailAuthentication, Signers } from '../../../formats/authentication.ts'
 import type { IncomingReport } from '../../../formats/incoming-report.ts'
 import type { TraceFault } from '../../../formats/trace.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -8,24 +8,30 @@ import { CpuBudget } from '../../../platform/scheduling/cpu-budget.ts'
 import type { Whose } from '../../../platform/scheduling/fair-queue.ts'
 import { ThreadPool, TookTooLong } from '../../../platform/scheduling/thread-pool.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
-import { type Judged, type Order, type Orders, serveExaminations, type ThreadData } from './analysis.ts'
+import {
+  type AnalysisTask,
+  type AnalysisTasks,
+  type Judged,
+  serveAnalysis,
+  type ThreadData,
+} from './analysis.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
 /** What is asked about a mail that comes in. */
-export interface Examination extends Omit<Orders['authenticate'], 'raw'> {
+export interface AnalysisRequest extends Omit<AnalysisTasks['authenticate'], 'raw'> {
   raw: Buffer
   /** Null: no endpoint reads it. */
   reading: { links: Linking; readers: number } | null
 }
 
-export type Examined = { fault: TraceFault } | ExaminedMail
+export type Analysis = { fault: TraceFault } | AnalysedMail
 
-export interface ExaminedMail extends Extract<Judged, Judgement> {
+export interface AnalysedMail extends Extract<Judged, MailAuthentication> {
   /** What endpoints are told of it, as JSON; null where no endpoint reads it. */
   told: Buffer | null
 }
 
-export interface ExaminersOptions {
+export interface AnalysisThreadsOptions {
   dns: Pick<ResolverOptions, 'servers'>
   limits?: Partial<typeof limits>
 }
@@ -62,12 +68,12 @@ const role = 'postern examiner'
  * What judging would take is bounded by what is given to it (formats/authentication.ts); should a thread hang in it all the
  * same, nobody can say of which mail, so all that wait there fail, and are brought again.
  */
-export class Examiners {
+export class AnalysisThreads {
   readonly #limits: typeof limits
   readonly #budget: CpuBudget
-  readonly #pools: Record<'judge' | 'judgeLarge' | 'parse' | 'parseLong', ThreadPool<Order>>
+  readonly #pools: Record<'judge' | 'judgeLarge' | 'parse' | 'parseLong', ThreadPool<AnalysisTask>>
 
-  constructor(options: ExaminersOptions) {
+  constructor(options: AnalysisThreadsOptions) {
     this.#limits = { ...limits, ...options.limits }
     const { judgedWithinMs, parsedWithinMs: withinMs, silentMs, waitMs } = this.#limits
     this.#budget = new CpuBudget({
@@ -102,7 +108,7 @@ export class Examiners {
   }
 
   /** Rejects with `rate_limited` where there is no processor time left, or no turn in time. */
-  async examine({ reading, ...examination }: Examination, whose: Whose): Promise<Examined> {
+  async examine({ reading, ...examination }: AnalysisRequest, whose: Whose): Promise<Analysis> {
     const judged = (await this.#ask('authenticate', examination, whose)) as Judged
     if ('fault' in judged || reading === null) return 'fault' in judged ? judged : { ...judged, told: null }
     const { authentication, results } = judged
@@ -118,7 +124,7 @@ export class Examiners {
   }
 
   /** Undefined where there is no such attachment, or it takes too long to find. */
-  extract(extraction: Orders['extract'], whose: Whose): Promise<Uint8Array | undefined> {
+  extract(extraction: AnalysisTasks['extract'], whose: Whose): Promise<Uint8Array | undefined> {
     return this.#ask('extract', extraction, whose) as Promise<Uint8Array | undefined>
   }
 
@@ -136,9 +142,13 @@ export class Examiners {
     await Promise.all(Object.values(this.#pools).map((pool) => pool.close()))
   }
 
-  async #ask<Work extends keyof Orders>(work: Work, of: Orders[Work], whose: Whose): Promise<unknown> {
+  async #ask<Work extends keyof AnalysisTasks>(
+    work: Work,
+    of: AnalysisTasks[Work],
+    whose: Whose,
+  ): Promise<unknown> {
     try {
-      const answer = await this.#poolFor(work, of.raw).run({ work, of } as Order, whose)
+      const answer = await this.#poolFor(work, of.raw).run({ work, of } as AnalysisTask, whose)
       metrics.analyses.add({ work, outcome: 'done' })
       return answer
     } catch (error) {
@@ -148,7 +158,7 @@ export class Examiners {
     }
   }
 
-  #poolFor(work: keyof Orders, raw: Uint8Array): ThreadPool<Order> {
+  #poolFor(work: keyof AnalysisTasks, raw: Uint8Array): ThreadPool<AnalysisTask> {
     if (work === 'authenticate' || work === 'verify') {
       return raw.length > this.#limits.quickBytes ? this.#pools.judgeLarge : this.#pools.judge
     }
@@ -173,4 +183,4 @@ function isLong(raw: Uint8Array, lines: number): boolean {
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-if (!isMainThread && workerData?.role === role) serveExaminations(workerData as ThreadData)
+if (!isMainThread && workerData?.role === role) serveAnalysis(workerData as ThreadData)

@@ -1,7 +1,7 @@
 import {
+  authenticateMail,
   type Client,
-  type Judgement,
-  judge,
+  type MailAuthentication,
   type Signers,
   signersOf,
 } from '../../../formats/authentication.ts'
@@ -16,12 +16,12 @@ import { mailauthResolver } from './mailauth-resolver.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
 /** What is done in the threads of analysis-threads.ts. Everything that grows with what a stranger sends is done here. */
-export interface Orders {
+export interface AnalysisTasks {
   /** Evaluates SPF, DKIM, DMARC and ARC, and seals what is forwarded. Waits for the DNS. */
   authenticate: {
     raw: Uint8Array
     client: Client
-    /** As which we judge. */
+    /** As which we authenticate. */
     name: string
     /** That it came for, in lower case. */
     recipients: string[]
@@ -29,7 +29,7 @@ export interface Orders {
     forwards: { key: DkimKey; fields: string }[]
   }
   /** Parses a mail for endpoints. */
-  parse: { raw: Uint8Array; judgement: Judgement; links: Linking; readers: number }
+  parse: { raw: Uint8Array; judgement: MailAuthentication; links: Linking; readers: number }
   /** One attachment of a mail. */
   extract: { raw: Uint8Array; attachment: number }
   /** Who has signed a mail to an address for complaints. Waits for the DNS. */
@@ -38,11 +38,13 @@ export interface Orders {
   report: { raw: Uint8Array }
 }
 
-export type Order = { [Work in keyof Orders]: { work: Work; of: Orders[Work] } }[keyof Orders]
+export type AnalysisTask = {
+  [Work in keyof AnalysisTasks]: { work: Work; of: AnalysisTasks[Work] }
+}[keyof AnalysisTasks]
 
 export type Judged =
   | { fault: TraceFault }
-  | (Judgement & {
+  | (MailAuthentication & {
       /** In the order of `forwards`: as it is sent on. */
       forwarded: Uint8Array[]
       /** What the header says, for showing. */
@@ -58,14 +60,16 @@ export interface ThreadData {
 const lookup = { timeoutMs: 4_000, tries: 2 }
 
 /** In the thread. */
-export function serveExaminations({ servers, judgedWithinMs: withinMs }: ThreadData): void {
+export function serveAnalysis({ servers, judgedWithinMs: withinMs }: ThreadData): void {
   const resolver = mailauthResolver(createResolver({ servers, ...lookup }))
-  serveJobs<Order>(async ({ work, of }, resume) => {
+  serveJobs<AnalysisTask>(async ({ work, of }, resume) => {
     const raw = ownBuffer(of.raw)
     const waiting: typeof resolver = (...asked) => resolver(...asked).finally(resume)
     switch (work) {
       case 'authenticate':
-        return judged(raw, of, (client) => judge(raw, client, { resolver: waiting, name: of.name, withinMs }))
+        return judged(raw, of, (client) =>
+          authenticateMail(raw, client, { resolver: waiting, name: of.name, withinMs }),
+        )
       case 'parse': {
         // What is nested too deeply is as good as not read.
         const parsed = await parseMail(raw).catch(() => null)
@@ -87,8 +91,8 @@ export function serveExaminations({ servers, judgedWithinMs: withinMs }: ThreadD
 
 async function judged(
   raw: Buffer,
-  { client, recipients, forwards }: Orders['authenticate'],
-  judgeIt: (client: Client) => Promise<Judgement>,
+  { client, recipients, forwards }: AnalysisTasks['authenticate'],
+  judgeIt: (client: Client) => Promise<MailAuthentication>,
 ): Promise<Answered> {
   const fault = traceFault(raw, recipients)
   if (fault) return { answer: { fault } satisfies Judged }

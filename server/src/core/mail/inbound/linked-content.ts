@@ -1,12 +1,12 @@
 import type { Cells } from '../../../platform/db/cells.ts'
-import type { Examiners } from './analysis-threads.ts'
+import type { AnalysisThreads } from './analysis-threads.ts'
 import { findBody, findBodyOwner } from './inbound.sql.ts'
 import { type Linked, type LinkKeys, readLink } from './link.ts'
 
 export interface PartDeps {
   /** Whose mail it is and where, the link alone says. */
   cells: Pick<Cells, 'ofShard'>
-  examiners: Examiners
+  examiners: AnalysisThreads
   linkKeys: LinkKeys
 }
 
@@ -30,7 +30,7 @@ export async function findLinked(
   const link = readLink(linkKeys, token, new Date())
   if (!link) return undefined
   const { mail } = cells.ofShard(link.shard)
-  const projectId = await mail.glance((tx) => findBodyOwner(tx, link.shard, link.bodyId))
+  const projectId = await mail.readOne((tx) => findBodyOwner(tx, link.shard, link.bodyId))
   return projectId === undefined ? undefined : { link, projectId }
 }
 
@@ -39,7 +39,7 @@ export async function readPart(
   { cells, examiners }: PartDeps,
   { link, projectId }: OwnedLink,
 ): Promise<Part | undefined> {
-  const raw = await cells.ofShard(link.shard).mail.glance((tx) => findBody(tx, link.shard, link.bodyId))
+  const raw = await cells.ofShard(link.shard).mail.readOne((tx) => findBody(tx, link.shard, link.bodyId))
   if (!raw) return undefined
   if (link.attachment === null) return { content: raw, type: 'message/rfc822', filename: 'mail.eml' }
   const content = await examiners.extract(

@@ -9,12 +9,12 @@ import { uuid7 } from '../../../platform/ids.ts'
 import type { Whose } from '../../../platform/scheduling/fair-queue.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
-import type { Signers } from '../../control/domains/dkim-signer-cache.ts'
+import type { DkimSignerCache } from '../../control/domains/dkim-signer-cache.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
 import { writeEvents } from '../messages/events.ts'
 import { takeInboundQuota } from '../messages/inbound-quota.ts'
 import { inboundBytes } from '../messages/quota.ts'
-import type { ExaminedMail, Examiners } from './analysis-threads.ts'
+import type { AnalysedMail, AnalysisThreads } from './analysis-threads.ts'
 import { findMoment, type InboundRow, insertBody, insertInbound } from './inbound.sql.ts'
 import type { LinkKeys } from './link.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
@@ -32,12 +32,12 @@ export interface Arrived {
   isUtf8: boolean
 }
 
-export interface TakeInDeps {
+export interface ReceiveDeps {
   /** Where routes are looked up: whose mail it is, they say. */
   routes: UnscopedDb
   mailOf: MailOf
-  examiners: Examiners
-  signers: Signers
+  examiners: AnalysisThreads
+  signers: DkimSignerCache
   linkKeys: LinkKeys
   publicUrl: URL
   byteLimits: DailyLimits
@@ -45,7 +45,7 @@ export interface TakeInDeps {
   name: string
 }
 
-export interface TakenIn {
+export interface ReceiveResult {
   /** Of the first recipient's row. */
   id: string
   projectId: number
@@ -68,7 +68,7 @@ export class NotForwarded extends Error {
 }
 
 /** No route takes such a mail. */
-export class NotTakeable extends Error {
+export class NotReceivable extends Error {
   readonly fault: TraceFault
 
   constructor(fault: TraceFault) {
@@ -85,15 +85,15 @@ const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | '
  * all its recipients. Once this returns it is there; whoever brings it twice has it taken twice.
  *
  * Routes are looked at twice: before, because what is sent on needs the key of its domain, and in the transaction,
- * because they may have moved meanwhile. Rejects with RoutesMoved then, with NotTakeable, as acceptance refuses what is
+ * because they may have moved meanwhile. Rejects with RoutesMoved then, with NotReceivable, as acceptance refuses what is
  * sent on, or as the examiners refuse what there is no processor time for.
  *
  * A mail that may not be forwarded is refused, unless it is for other routes as well: those take it, and the row of the
  * forward says why there is no message.
  */
-export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenIn> {
+export async function receiveMail(deps: ReceiveDeps, arrived: Arrived): Promise<ReceiveResult> {
   const { raw, client, to, whose } = arrived
-  const routings = await deps.routes.glance((tx) => routingsOf(tx, to))
+  const routings = await deps.routes.readOne((tx) => routingsOf(tx, to))
   const plan = planOf(routings)
   const keys = await Promise.all(plan.forwards.map((forward) => keyOf(deps, forward)))
   const hop = receivedField({
@@ -115,7 +115,7 @@ export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenI
     },
     whose,
   )
-  if ('fault' in examined) throw new NotTakeable(examined.fault)
+  if ('fault' in examined) throw new NotReceivable(examined.fault)
   const verdict = plan.forwards.length > 0 ? forwardVerdict(examined.authentication) : 'allowed'
   if (verdict !== 'allowed') metrics.forwards.add({ outcome: verdict === 'refused' ? 'dmarc' : 'unknown' })
   const isForwardOnly = routings.every(({ outcome }) => outcome === 'forward')
@@ -129,8 +129,8 @@ export async function takeIn(deps: TakeInDeps, arrived: Arrived): Promise<TakenI
 }
 
 /** One for all recipients. Its id is in the links, which are made before the transaction. */
-async function newBody({ routes, linkKeys: keys, publicUrl }: TakeInDeps, { projectId }: Plan) {
-  const { now, shard } = await routes.glance((tx) => findMoment(tx, projectId))
+async function newBody({ routes, linkKeys: keys, publicUrl }: ReceiveDeps, { projectId }: Plan) {
+  const { now, shard } = await routes.readOne((tx) => findMoment(tx, projectId))
   return { shard, bodyId: uuid7(now.getTime()), keys, publicUrl: publicUrl.href, now }
 }
 
@@ -171,7 +171,7 @@ function planOf(routings: Routing[]): Plan {
   return { projectId, routings, forwards: [...forwards.values()], hasReader: readers > 0, readers }
 }
 
-async function keyOf({ signers }: TakeInDeps, { domain }: Forward) {
+async function keyOf({ signers }: ReceiveDeps, { domain }: Forward) {
   const signer =
     domain.identityId === null ? undefined : await signers.of(domain.projectId, domain.identityId)
   if (!signer?.dkim)
@@ -187,12 +187,12 @@ const isSamePlan = (one: Plan, other: Plan): boolean =>
 
 async function write(
   tx: Tx,
-  deps: TakeInDeps,
+  deps: ReceiveDeps,
   { raw, from, to, client, isUtf8 }: Arrived,
   prepared: Plan,
-  examined: ExaminedMail & { isForwarded: boolean },
+  examined: AnalysedMail & { isForwarded: boolean },
   preparedBodyId: string | null,
-): Promise<TakenIn> {
+): Promise<ReceiveResult> {
   const plan = planOf(await routingsOf(tx, to))
   if (!isSamePlan(plan, prepared)) throw new RoutesMoved()
   const { projectId, routings, hasReader } = plan
@@ -261,7 +261,7 @@ async function sendOn(
   tx: Tx,
   byteLimits: DailyLimits,
   { projectId, forwards }: Plan,
-  { forwarded, authentication }: ExaminedMail,
+  { forwarded, authentication }: AnalysedMail,
   { from, isUtf8, header, subject }: Sent,
 ): Promise<Map<number, string>> {
   if (forwards.length === 0) return new Map()

@@ -5,7 +5,7 @@ import { receivers } from '../../../testing/fixtures/receiving-projects.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { openInbound, rcptReplies } from '../../../testing/harness/inbound-harness.ts'
-import { settleIdentity } from '../../control/domains/reconcile-identities.ts'
+import { reconcileIdentity } from '../../control/domains/reconcile-identities.ts'
 
 /** Whose mail it is when a customer has left and the MX record of the name still leads here (decision 0014). */
 const database = await testDatabase()
@@ -42,7 +42,7 @@ async function leave(shop: Receiver): Promise<void> {
     'select id from control.identities where project_id = $1',
     [shop.id],
   )) {
-    await settleIdentity({ db: db.admin, mailOf: cells.mailOf, providers, log }, Number(id))
+    await reconcileIdentity({ db: db.admin, mailOf: cells.mailOf, providers, log }, Number(id))
   }
   const { user_id } = (await admin.get(shop.path)).body
   const owner = await as({ id: user_id, email: '', name: '', role: 'user', is_active: true })

@@ -5,10 +5,10 @@ import type { Sender } from './sending-checks.ts'
 import type { Accepted } from './wire.ts'
 
 /** How mail comes to be accepted. */
-export type Way = 'http' | 'batch' | 'smtp' | 'forward'
+export type AcceptChannel = 'http' | 'batch' | 'smtp' | 'forward'
 
 /** What is asked of acceptance, and what it answers. */
-export interface Submission {
+export interface AcceptRequest {
   sender: Sender
   /** One mail, or a batch that is accepted in one transaction, each for itself. */
   mails: readonly ReadDraft[]
@@ -17,10 +17,10 @@ export interface Submission {
   trace?: SpanContext | undefined
 }
 
-export type Outcome = { accepted: Accepted } | { refused: PosternError }
+export type AcceptResult = { accepted: Accepted } | { refused: PosternError }
 
 /** `repeated`: the answer that the same request had the first time. */
-export type Answer = { outcomes: Outcome[] } | { repeated: { status: number; body: string } }
+export type AcceptResponse = { outcomes: AcceptResult[] } | { repeated: { status: number; body: string } }
 
 /** A request with an `Idempotency-Key`. */
 export interface Repeatable {
@@ -29,5 +29,5 @@ export interface Repeatable {
   key: string
   requestHash: Buffer
   /** What is to be said again; undefined for what is not: a refusal may be mended and sent under the same key. */
-  answerOf(answer: Answer): { status: number; body: string } | undefined
+  answerOf(answer: AcceptResponse): { status: number; body: string } | undefined
 }

@@ -9,7 +9,7 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
-import type { Answer, Submission } from './accept-request.ts'
+import type { AcceptRequest, AcceptResponse } from './accept-request.ts'
 import { lockNames } from './acceptance.sql.ts'
 import { Acceptance } from './acceptance.ts'
 import { readDraft } from './draft.ts'
@@ -47,15 +47,15 @@ const mailOf = ({ name }: Place, changes: Partial<MessageRequest> = {}): Message
   ...changes,
 })
 
-const submissionOf = ({ id }: Place, ...mails: MessageRequest[]): Submission => ({
+const submissionOf = ({ id }: Place, ...mails: MessageRequest[]): AcceptRequest => ({
   sender: { projectId: id, apiKey: null, userId: 1 },
   mails: mails.map((mail) => readDraft(mail, Date.now())),
 })
 
-const submit = (at: Place, ...mails: MessageRequest[]): Promise<Answer> =>
+const submit = (at: Place, ...mails: MessageRequest[]): Promise<AcceptResponse> =>
   acceptance.accept(submissionOf(at, ...mails))
 
-const codesOf = (answer: Answer): string[] =>
+const codesOf = (answer: AcceptResponse): string[] =>
   'outcomes' in answer
     ? answer.outcomes.map((one) => ('accepted' in one ? one.accepted.status : one.refused.code))
     : ['repeated']
@@ -251,7 +251,7 @@ describe('a repeated request', () => {
     operation: 'messages.send',
     key,
     requestHash: createHash('sha256').update(text).digest(),
-    answerOf: (answer: Answer) =>
+    answerOf: (answer: AcceptResponse) =>
       'outcomes' in answer && answer.outcomes.every((one) => 'accepted' in one)
         ? { status: 202, body: JSON.stringify(answer.outcomes) }
         : undefined,

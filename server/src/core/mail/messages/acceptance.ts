@@ -5,7 +5,7 @@ import { metrics } from '../../../platform/telemetry/metrics.ts'
 import { follow, type SpanContext, storedTrace } from '../../../platform/telemetry/tracing.ts'
 import type { ProviderName } from '../../../providers/sending-identities.ts'
 import type { ByteLimits } from '../../control/caps/caps.ts'
-import type { Answer, Outcome, Submission, Way } from './accept-request.ts'
+import type { AcceptChannel, AcceptRequest, AcceptResponse, AcceptResult } from './accept-request.ts'
 import {
   addUsage,
   type Facts,
@@ -20,7 +20,7 @@ import {
 import { countDaily } from './daily-counters.ts'
 import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
-import { Repetitions } from './idempotency.ts'
+import { IdempotentAcceptance } from './idempotency.ts'
 import { largeBytes } from './large.ts'
 import { Quota, storedBytes } from './quota.ts'
 import { refusalOf, type Sender } from './sending-checks.ts'
@@ -33,7 +33,7 @@ const maxGroupBytes = 8 * 1024 * 1024
 const groupsAtOnce = 2
 
 export interface Accepts {
-  accept(submission: Submission, way?: Way): Promise<Answer>
+  accept(submission: AcceptRequest, way?: AcceptChannel): Promise<AcceptResponse>
 }
 
 /**
@@ -45,7 +45,7 @@ export interface Accepts {
 export class Acceptance implements Accepts {
   readonly #db: Db
   readonly #rules: Rules
-  readonly #groups: FairGroups<Submission, Answer>
+  readonly #groups: FairGroups<AcceptRequest, AcceptResponse>
 
   /** `db` is of the role that writes mail; `providers` are those by which this installation sends. */
   constructor(db: Db, providers: readonly ProviderName[], byteLimits: ByteLimits) {
@@ -59,13 +59,13 @@ export class Acceptance implements Accepts {
     })
   }
 
-  async accept(submission: Submission, way: Way = 'http'): Promise<Answer> {
+  async accept(submission: AcceptRequest, way: AcceptChannel = 'http'): Promise<AcceptResponse> {
     const answer = await this.#groups.ask(submission)
     if ('outcomes' in answer) count(answer.outcomes, way)
     return answer
   }
 
-  async #commit(group: readonly Submission[]): Promise<Answer[]> {
+  async #commit(group: readonly AcceptRequest[]): Promise<AcceptResponse[]> {
     const mails = group.reduce((sum, submission) => sum + submission.mails.length, 0)
     const spans = group.map(({ trace }) =>
       follow(trace, 'acceptance group', { attributes: { 'postern.group.mails': mails } }),
@@ -78,7 +78,7 @@ export class Acceptance implements Accepts {
   }
 }
 
-function count(outcomes: readonly Outcome[], way: Way): void {
+function count(outcomes: readonly AcceptResult[], way: AcceptChannel): void {
   const accepted = outcomes.filter((outcome) => 'accepted' in outcome).length
   if (accepted > 0) metrics.mailsAccepted.add({ way }, accepted)
   for (const outcome of outcomes) {
@@ -89,10 +89,10 @@ function count(outcomes: readonly Outcome[], way: Way): void {
 /** More than this takes long enough to be noticed by whoever is in the same group. */
 const largeMails = 20
 
-const kindOf = (submission: Submission): Kind =>
+const kindOf = (submission: AcceptRequest): Kind =>
   submission.mails.length > largeMails || bytesOf(submission) > largeBytes ? 'large' : 'small'
 
-function newRoom(): (submission: Submission) => boolean {
+function newRoom(): (submission: AcceptRequest) => boolean {
   let mails = maxGroupMails
   let bytes = maxGroupBytes
   return (submission) => {
@@ -102,7 +102,7 @@ function newRoom(): (submission: Submission) => boolean {
   }
 }
 
-const bytesOf = ({ mails }: Submission): number =>
+const bytesOf = ({ mails }: AcceptRequest): number =>
   mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)
 
 /** Of this installation. */
@@ -115,11 +115,15 @@ interface Candidate {
   sender: Sender
   read: ReadDraft
   trace?: SpanContext | undefined
-  outcome: Outcome | undefined
+  outcome: AcceptResult | undefined
 }
 
-async function acceptAll(tx: Tx, submissions: readonly Submission[], rules: Rules): Promise<Answer[]> {
-  const repetitions = await Repetitions.claim(tx, submissions)
+async function acceptAll(
+  tx: Tx,
+  submissions: readonly AcceptRequest[],
+  rules: Rules,
+): Promise<AcceptResponse[]> {
+  const repetitions = await IdempotentAcceptance.claim(tx, submissions)
   const candidates = submissions.map((submission, place): Candidate[] =>
     repetitions.answerOf(place)
       ? []
@@ -132,7 +136,7 @@ async function acceptAll(tx: Tx, submissions: readonly Submission[], rules: Rule
   )
   await decide(tx, candidates.flat(), rules)
   const answers = candidates.map(
-    (mails, place): Answer => repetitions.answerOf(place) ?? { outcomes: mails.map(outcomeOf) },
+    (mails, place): AcceptResponse => repetitions.answerOf(place) ?? { outcomes: mails.map(outcomeOf) },
   )
   await repetitions.remember(tx, answers)
   return answers
@@ -144,7 +148,7 @@ export async function acceptWithin(
   projectId: number,
   mails: readonly { draft: Draft; senderDomain: string }[],
   byteLimits: ByteLimits,
-): Promise<Outcome[]> {
+): Promise<AcceptResult[]> {
   const sender = { projectId, apiKey: null, userId: null }
   const candidates = mails.map((read): Candidate => ({ sender, read, outcome: undefined }))
   await decide(tx, candidates, { providers: forwarding, byteLimits })
@@ -156,7 +160,7 @@ export async function acceptWithin(
 /** Amazon SES sends nothing whose From is not a domain of its own customer's. */
 const forwarding: ReadonlySet<ProviderName> = new Set(['service'])
 
-function outcomeOf({ outcome }: Candidate): Outcome {
+function outcomeOf({ outcome }: Candidate): AcceptResult {
   if (!outcome) throw new Error('a mail was left without a verdict')
   return outcome
 }

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import type { Answer, Repeatable, Submission } from './accept-request.ts'
+import type { AcceptRequest, AcceptResponse, Repeatable } from './accept-request.ts'
 import {
   claimKeys,
   deleteExpiredAnswers,
@@ -32,23 +32,23 @@ interface Claimed extends KeyScope {
  * `Idempotency-Key` of mail: as core/control/idempotency does it for everything else, but for a whole group at once and in the
  * mail schema, where the mail is. Claimed and stored in the transaction that accepts the mail.
  */
-export class Repetitions {
+export class IdempotentAcceptance {
   readonly #claimed: Claimed[]
-  readonly #answers: Map<number, Answer>
+  readonly #answers: Map<number, AcceptResponse>
 
-  private constructor(claimed: Claimed[], answers: Map<number, Answer>) {
+  private constructor(claimed: Claimed[], answers: Map<number, AcceptResponse>) {
     this.#claimed = claimed
     this.#answers = answers
   }
 
-  static async claim(tx: Tx, submissions: readonly Submission[]): Promise<Repetitions> {
+  static async claim(tx: Tx, submissions: readonly AcceptRequest[]): Promise<IdempotentAcceptance> {
     const asked = submissions.flatMap(({ sender, mails, repeatable }, place) =>
       repeatable
         ? [{ ...repeatable, projectId: sender.projectId, place, repeatable, count: mails.length }]
         : [],
     )
-    const answers = new Map<number, Answer>()
-    if (asked.length === 0) return new Repetitions([], answers)
+    const answers = new Map<number, AcceptResponse>()
+    if (asked.length === 0) return new IdempotentAcceptance([], answers)
     const refuse = (one: (typeof asked)[number], refused: PosternError) =>
       answers.set(one.place, { outcomes: Array.from({ length: one.count }, () => ({ refused })) })
 
@@ -70,21 +70,21 @@ export class Repetitions {
       else refuse(one, reused())
       return false
     })
-    return new Repetitions(claimed, answers)
+    return new IdempotentAcceptance(claimed, answers)
   }
 
   /** Undefined for a submission that is to be decided now. */
-  answerOf(place: number): Answer | undefined {
+  answerOf(place: number): AcceptResponse | undefined {
     return this.#answers.get(place)
   }
 
-  async remember(tx: Tx, answers: readonly Answer[]): Promise<void> {
+  async remember(tx: Tx, answers: readonly AcceptResponse[]): Promise<void> {
     const kept = this.#claimed.flatMap((one) => {
-      const answer = one.repeatable.answerOf(answers[one.place] as Answer)
+      const answer = one.repeatable.answerOf(answers[one.place] as AcceptResponse)
       return answer ? [{ ...one, requestHash: one.repeatable.requestHash, ...answer }] : []
     })
     if (kept.length > 0) await insertAnswers(tx, kept)
   }
 }
 
-export const forgetExpiredMailAnswers = (tx: Tx): Promise<number> => deleteExpiredAnswers(tx, purgedAtOnce)
+export const purgeMailIdempotency = (tx: Tx): Promise<number> => deleteExpiredAnswers(tx, purgedAtOnce)

@@ -5,7 +5,7 @@ import { Database } from '../../../platform/db/db.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
-import { type TestEndpoint, webhookStage } from '../../../testing/harness/webhook-harness.ts'
+import { type TestEndpoint, webhookHarness } from '../../../testing/harness/webhook-harness.ts'
 import { writeEvents } from '../messages/events.ts'
 
 /**
@@ -21,7 +21,7 @@ const delaysS = [5, 30, 300, 1_800, 7_200, 18_000, 36_000]
 const longestS = 36_000
 
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { receiver } = stage
 const name = new URL(database.url).pathname.slice(1)
 

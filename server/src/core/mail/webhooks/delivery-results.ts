@@ -1,4 +1,4 @@
-import { Recorder } from '../../../platform/batching/batch-writer.ts'
+import { BatchWriter } from '../../../platform/batching/batch-writer.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { type Result, writeResults } from './deliveries.sql.ts'
 import {
@@ -10,7 +10,7 @@ import {
 } from './endpoint-queues.sql.ts'
 
 /** What a round has to tell of its queue: results, and at last that it gives the queue back. */
-export interface Report {
+export interface DeliveryResult {
   queue: Leased
   results: Result[]
   /** Something was taken, for the first time in this round. */
@@ -35,12 +35,12 @@ const tookNothing = `It took nothing for ${failingDaysAtMost} days.`
  * Writes down reports of many rounds, until their leases are over; then somebody else has the queue, and sends again what
  * could not be written down. Of a lease that is somebody else's nothing is written.
  */
-export class Reports {
-  readonly #recorder: Recorder<Report>
+export class DeliveryResults {
+  readonly #recorder: BatchWriter<DeliveryResult>
 
   constructor(db: UnscopedDb, onError: (error: unknown, lost: number) => void) {
-    this.#recorder = new Recorder({
-      write: (reports) => db.transaction((tx) => writeReports(tx, reports)),
+    this.#recorder = new BatchWriter({
+      write: (reports) => db.transaction((tx) => writeDeliveryResults(tx, reports)),
       ...{ atOnce, gatherMs, onError },
     })
   }
@@ -50,12 +50,12 @@ export class Reports {
   }
 
   /** Resolves when it is written down, or given up. `until`: when the lease is over, by the steady clock. */
-  write(report: Report, until: number): Promise<void> {
+  write(report: DeliveryResult, until: number): Promise<void> {
     return this.#recorder.record(report, until)
   }
 }
 
-export async function writeReports(tx: Tx, reports: readonly Report[]): Promise<void> {
+export async function writeDeliveryResults(tx: Tx, reports: readonly DeliveryResult[]): Promise<void> {
   const places = await lockLeased(
     tx,
     reports.map(({ queue }) => queue),
@@ -81,7 +81,7 @@ export async function writeReports(tx: Tx, reports: readonly Report[]): Promise<
 }
 
 /** Each queue once, with all that is new of it. */
-function newsOf(reports: readonly Report[]): QueueNews[] {
+function newsOf(reports: readonly DeliveryResult[]): QueueNews[] {
   const byQueue = new Map<string, QueueNews>()
   for (const { queue, hasTaken, release } of reports) {
     if (!hasTaken && !release) continue

@@ -4,13 +4,13 @@ import type { Logger } from '../../../platform/telemetry/log.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, SpanKind } from '../../../platform/telemetry/tracing.ts'
 import { type Cursor, dropDeliveries, type EventRow, giveUpOld, type Result } from './deliveries.sql.ts'
-import type { Report, Reports } from './delivery-results.ts'
+import type { DeliveryResult, DeliveryResults } from './delivery-results.ts'
 import { type ClaimedQueue, deleteQueue, lockLeased } from './endpoint-queues.sql.ts'
-import { aheadAtMost, type Letter, type Letters } from './pending-deliveries.ts'
-import { type Answer, post } from './post.ts'
+import { aheadAtMost, type PendingDeliveries, type PendingDelivery } from './pending-deliveries.ts'
+import { post, type ReceiverResponse } from './post.ts'
 import type { RetryDelay } from './retry-schedule.ts'
 import { signedHeaders } from './signature.ts'
-import type { Places } from './slots.ts'
+import type { Slots } from './slots.ts'
 import type { Targets } from './targets.ts'
 
 /**
@@ -21,15 +21,15 @@ import type { Targets } from './targets.ts'
  * nothing is due, ten seconds have passed, or ten in a row failed. Whatever begins within those ten seconds has ended long
  * before the lease of a minute, so no lease is ever renewed.
  */
-export interface RoundDeps {
+export interface DeliveryRunDeps {
   db: UnscopedDb
   agent: Dispatcher
   /** `Postern/<version>` */
   userAgent: string
-  letters: Letters
+  letters: PendingDeliveries
   targets: Targets
-  places: Places
-  reports: Reports
+  places: Slots
+  reports: DeliveryResults
   /** From 0 to just below 1. */
   random: () => number
   /** From the look-up of a receiver's name to its status. */
@@ -50,11 +50,11 @@ const goneRestMs = 300_000
 const troubleRestMs = 5_000
 const deletedAtOnce = 5_000
 
-type Sent = Letter & { event: EventRow }
+type Sent = PendingDelivery & { event: EventRow }
 
-export class Round {
+export class DeliveryRun {
   readonly #queue: ClaimedQueue
-  readonly #deps: RoundDeps
+  readonly #deps: DeliveryRunDeps
   readonly #startedAt = performance.now()
   readonly #random: number
   readonly #stopping: AbortSignal
@@ -63,7 +63,7 @@ export class Round {
   /** It has answered well, before or in this round: several at once may be sent. */
   #isTrusted: boolean
   #cursor: Cursor | undefined
-  #ahead: Letter[] = []
+  #ahead: PendingDelivery[] = []
   #isReading = false
   #isExhausted = false
   #underWay = 0
@@ -75,7 +75,7 @@ export class Round {
   #next: (() => void) | undefined
   readonly #onNews = (): void => this.#next?.()
 
-  constructor(queue: ClaimedQueue, deps: RoundDeps, stopping: AbortSignal) {
+  constructor(queue: ClaimedQueue, deps: DeliveryRunDeps, stopping: AbortSignal) {
     this.#queue = queue
     this.#deps = deps
     this.#stopping = stopping
@@ -170,7 +170,7 @@ export class Round {
     this.#next = undefined
   }
 
-  async #deliver(letter: Letter, hasPlace: boolean): Promise<void> {
+  async #deliver(letter: PendingDelivery, hasPlace: boolean): Promise<void> {
     this.#underWay++
     try {
       if (letter.event) await this.#attempt({ ...letter, event: letter.event })
@@ -215,7 +215,7 @@ export class Round {
     })
   }
 
-  #judge({ due, event, readAt }: Sent, answer: Answer, startedAt: number): void {
+  #judge({ due, event, readAt }: Sent, answer: ReceiverResponse, startedAt: number): void {
     const { status, latencyMs, response, error } = answer
     metrics.webhookSeconds.note({}, latencyMs)
     const attempt = due.attempt + 1
@@ -265,7 +265,7 @@ export class Round {
     void this.#report({ queue: this.#queue, results, hasTaken })
   }
 
-  #report(report: Report): Promise<void> {
+  #report(report: DeliveryResult): Promise<void> {
     return this.#deps.reports.write(report, this.#startedAt + leaseSeconds * 1000)
   }
 
@@ -336,7 +336,7 @@ const newsMs = 1_000
 
 const saidGone = 'It answered 410 Gone, which says that nothing is wanted there any more.'
 
-const needless = ({ due }: Letter): Result => ({
+const needless = ({ due }: PendingDelivery): Result => ({
   ...{ event_id: due.event_id, event_type: '', attempt: due.attempt, outcome: 'needless' },
   ...{ status: null, latencyMs: 0, response: null, error: null, retryMs: null, startedAt: performance.now() },
 })

@@ -5,14 +5,14 @@ import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { fanOutAll } from '../../../testing/harness/fan-out.ts'
 import { blockedBy } from '../../../testing/harness/lock-queue.ts'
-import { assertDated, webhookStage } from '../../../testing/harness/webhook-harness.ts'
+import { assertDated, webhookHarness } from '../../../testing/harness/webhook-harness.ts'
 import { writeEvents } from '../messages/events.ts'
-import { writeReports } from './delivery-results.ts'
+import { writeDeliveryResults } from './delivery-results.ts'
 import { EndpointQueues } from './endpoint-queues.ts'
 
 /** Queues by themselves: what a lease is worth, and that no wake-up is lost. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { mail, receiver, makeProject, makeEndpoint, tell } = stage
 const queues = new EndpointQueues(mail)
 
@@ -44,7 +44,7 @@ describe('a lease', () => {
     assert.equal(new Set(claims.map(({ endpoint_id }) => endpoint_id)).size, 20)
     assert.deepEqual(await claim(), [])
     await mail.transaction((tx) =>
-      writeReports(
+      writeDeliveryResults(
         tx,
         claims.map((queue) => release(queue, 3_600_000)),
       ),
@@ -69,12 +69,16 @@ describe('a lease', () => {
       },
       ...{ latencyMs: 1, response: '', error: null, retryMs: null, startedAt: 0 },
     }
-    await mail.transaction((tx) => writeReports(tx, [{ queue: first, results: [result], hasTaken: true }]))
+    await mail.transaction((tx) =>
+      writeDeliveryResults(tx, [{ queue: first, results: [result], hasTaken: true }]),
+    )
     assert.equal(await stage.waitingFor(endpoint), 1)
     assert.deepEqual(await stage.attemptsOf(endpoint), [])
-    await mail.transaction((tx) => writeReports(tx, [{ queue: second, results: [result], hasTaken: true }]))
+    await mail.transaction((tx) =>
+      writeDeliveryResults(tx, [{ queue: second, results: [result], hasTaken: true }]),
+    )
     assert.equal(await stage.waitingFor(endpoint), 0)
-    await mail.transaction((tx) => writeReports(tx, [release(second)]))
+    await mail.transaction((tx) => writeDeliveryResults(tx, [release(second)]))
     assert.ok((await stage.queueOf(endpoint)).is_idle)
   })
 })
@@ -107,7 +111,7 @@ describe('a wake-up', () => {
       )
       await fanOutAll(other, database)
       await new EndpointQueues(other).wake()
-      await writeReports(tx, [release(queue)])
+      await writeDeliveryResults(tx, [release(queue)])
     })
     assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
   })
@@ -119,7 +123,7 @@ describe('a wake-up', () => {
     await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
     let woken: Promise<unknown> | undefined
     await mail.transaction(async (tx) => {
-      await writeReports(tx, [release(queue)])
+      await writeDeliveryResults(tx, [release(queue)])
       await tell(endpoint.project_id)
       woken = new EndpointQueues(openDatabase(database).as('mail')).wake()
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
@@ -134,7 +138,7 @@ describe('a wake-up', () => {
     await tell(endpoint.project_id)
     const queue = await claimOf(endpoint)
     const before = await stage.now()
-    await mail.transaction((tx) => writeReports(tx, [release(queue, 3_600_000)]))
+    await mail.transaction((tx) => writeDeliveryResults(tx, [release(queue, 3_600_000)]))
     const after = await stage.now()
     await tell(endpoint.project_id)
     assert.deepEqual(
@@ -152,7 +156,7 @@ describe('a wake-up', () => {
       `update mail.deliveries set due_at = postern.now() + interval '1 hour' where endpoint_id = $1 returning due_at`,
       [endpoint.id],
     )
-    await mail.transaction((tx) => writeReports(tx, [release(queue)]))
+    await mail.transaction((tx) => writeDeliveryResults(tx, [release(queue)]))
     assert.deepEqual((await stage.queueOf(endpoint)).due_at, delivery?.due_at)
     await tell(endpoint.project_id)
     assert.equal((await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id).length, 1)

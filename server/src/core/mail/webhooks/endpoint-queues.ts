@@ -24,7 +24,7 @@ export class EndpointQueues {
   }
 
   look(): Promise<Work> {
-    return this.#db.glance(findWork)
+    return this.#db.readOne(findWork)
   }
 
   /** Whether there may be more. */

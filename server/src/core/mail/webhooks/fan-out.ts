@@ -41,8 +41,8 @@ export class FanOut {
 
   async #nextProjects(): Promise<ProjectKey[]> {
     const after = this.#last
-    const next = await this.#db.glance((tx) => findProjects(tx, after, projectsAtOnce))
+    const next = await this.#db.readOne((tx) => findProjects(tx, after, projectsAtOnce))
     if (next.length > 0 || after === undefined) return next
-    return this.#db.glance((tx) => findProjects(tx, undefined, projectsAtOnce))
+    return this.#db.readOne((tx) => findProjects(tx, undefined, projectsAtOnce))
   }
 }

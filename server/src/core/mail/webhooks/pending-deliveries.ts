@@ -1,4 +1,4 @@
-import { Together } from '../../../platform/batching/batcher.ts'
+import { Batcher } from '../../../platform/batching/batcher.ts'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { ByteBudget } from '../../../platform/scheduling/byte-budget.ts'
 import {
@@ -16,7 +16,7 @@ import { bodyOf } from './signature.ts'
 import { gathering } from './targets.ts'
 
 /** A delivery that is due, with what it is about, but for what is long. */
-export interface Letter {
+export interface PendingDelivery {
   due: Due
   /** By the process's steady clock. */
   readAt: number
@@ -35,24 +35,24 @@ const longBytes = 8 * 1024 * 1024
 /** An integer of PostgreSQL. */
 const anyLength = 2 ** 31 - 1
 
-export class Letters {
+export class PendingDeliveries {
   readonly #db: UnscopedDb
-  readonly #asked: Together<Wanted, Letter[]>
+  readonly #asked: Batcher<Wanted, PendingDelivery[]>
   readonly #long = { proven: new ByteBudget<number>(longBytes), unproven: new ByteBudget<number>(longBytes) }
 
   constructor(db: UnscopedDb) {
     this.#db = db
-    this.#asked = new Together((wanted) => this.#find(wanted), gathering)
+    this.#asked = new Batcher((wanted) => this.#find(wanted), gathering)
   }
 
   /** The next ones of a queue, in their order. */
-  next(wanted: Wanted): Promise<Letter[]> {
+  next(wanted: Wanted): Promise<PendingDelivery[]> {
     return this.#asked.ask(wanted)
   }
 
   /** Has the body read and built, for as long as `use` takes. */
   async withBody<T>(
-    { due, event, notes }: Letter & { event: EventRow },
+    { due, event, notes }: PendingDelivery & { event: EventRow },
     standing: 'proven' | 'unproven',
     use: (body: Buffer) => Promise<T>,
   ): Promise<T> {
@@ -71,7 +71,7 @@ export class Letters {
     const giveBack = await this.#long[standing].take(event.size, due.project_id)
     try {
       const { shard } = due
-      const found = await this.#db.glance((tx) => findEvents(tx, [{ shard, id: event.id }], anyLength))
+      const found = await this.#db.readOne((tx) => findEvents(tx, [{ shard, id: event.id }], anyLength))
       const whole = found.get(event.id)
       if (!whole) throw new Error(`event ${event.id} is to be delivered and is not there any more`)
       const said = await this.#notesOf([{ shard, id: whole.message_id }])
@@ -81,21 +81,21 @@ export class Letters {
     }
   }
 
-  async #find(wanted: readonly Wanted[]): Promise<Letter[][]> {
-    const due = await this.#db.glance((tx) => findDue(tx, wanted))
+  async #find(wanted: readonly Wanted[]): Promise<PendingDelivery[][]> {
+    const due = await this.#db.readOne((tx) => findDue(tx, wanted))
     const readAt = performance.now()
     const keys = due.map(({ shard, event_id: id }) => ({ shard, id }))
     const events =
       keys.length === 0
         ? new Map<string, EventRow>()
-        : await this.#db.glance((tx) => findEvents(tx, keys, shortBytes))
+        : await this.#db.readOne((tx) => findEvents(tx, keys, shortBytes))
     await this.#countInbound(due, events)
     const about = due.flatMap(({ shard, event_id }) => {
       const event = events.get(event_id)
       return event && event.data !== null ? [{ shard, id: event.message_id }] : []
     })
     const notes = await this.#notesOf(about)
-    const letters = wanted.map((): Letter[] => [])
+    const letters = wanted.map((): PendingDelivery[] => [])
     for (const one of due) {
       const event = events.get(one.event_id)
       const said = notes.get(event?.message_id ?? '')
@@ -111,7 +111,7 @@ export class Letters {
       return id == null ? [] : [{ shard, id }]
     })
     if (keys.length === 0) return
-    const sizes = await this.#db.glance((tx) => findInboundSizes(tx, keys))
+    const sizes = await this.#db.readOne((tx) => findInboundSizes(tx, keys))
     for (const event of events.values()) {
       if (event.inbound_body_id === null) continue
       event.size += sizes.get(event.inbound_body_id) ?? 0
@@ -121,13 +121,13 @@ export class Letters {
 
   async #restOf({ id, inbound_body_id }: EventRow, shard: number): Promise<Buffer | undefined> {
     if (inbound_body_id === null) return undefined
-    const rest = await this.#db.glance((tx) => findInboundData(tx, { shard, id: inbound_body_id }))
+    const rest = await this.#db.readOne((tx) => findInboundData(tx, { shard, id: inbound_body_id }))
     if (!rest) throw new Error(`the mail of event ${id} is to be delivered and is not there any more`)
     return rest
   }
 
   async #notesOf(of: readonly { shard: number; id: string | null }[]): Promise<Map<string, MessageNotes>> {
     const keys = of.flatMap(({ shard, id }) => (id === null ? [] : [{ shard, id }]))
-    return keys.length === 0 ? new Map() : this.#db.glance((tx) => findNotes(tx, keys))
+    return keys.length === 0 ? new Map() : this.#db.readOne((tx) => findNotes(tx, keys))
   }
 }

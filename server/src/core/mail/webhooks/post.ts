@@ -4,7 +4,7 @@ import { storable } from '../messages/events.ts'
 import { retryAfterMs } from './retry-schedule.ts'
 
 /** What a receiver made of a request. */
-export interface Answer {
+export interface ReceiverResponse {
   /** Null where there was none; then `error` says why, in a sentence. */
   status: number | null
   latencyMs: number
@@ -32,7 +32,7 @@ export function post(
   headers: Record<string, string>,
   body: Buffer,
   timeoutMs: number,
-): Promise<Answer> {
+): Promise<ReceiverResponse> {
   return new Promise((resolve) => {
     const exchange = new Exchange(resolve, timeoutMs)
     try {
@@ -48,7 +48,7 @@ export function post(
 
 /** A request and its answer, as undici tells of them. A stream for each body would cost as much as all the rest. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #resolve: (answer: Answer) => void
+  readonly #resolve: (answer: ReceiverResponse) => void
   readonly #timeoutMs: number
   readonly #startedAt = performance.now()
   readonly #kept: Buffer[] = []
@@ -59,7 +59,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #patience: NodeJS.Timeout
   #isOver = false
 
-  constructor(resolve: (answer: Answer) => void, timeoutMs: number) {
+  constructor(resolve: (answer: ReceiverResponse) => void, timeoutMs: number) {
     this.#resolve = resolve
     this.#timeoutMs = timeoutMs
     this.#patience = setTimeout(() => this.#giveUp(), timeoutMs)

@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
  * An event as it goes over the wire, after Standard Webhooks (https://www.standardwebhooks.com): what is signed is the
  * event's id, the moment and the body, under the part of the secret behind `whsec_`.
  */
-export interface Telling {
+export interface WebhookPayload {
   type: string
   created_at: Date
   project_id: number
@@ -19,7 +19,7 @@ export interface Telling {
 }
 
 /** The same bytes at every attempt: everything in it was fixed when the event was written. */
-export function bodyOf(telling: Telling): Buffer {
+export function bodyOf(telling: WebhookPayload): Buffer {
   const { type, created_at, project_id, message_id, tags, metadata, data, rest } = telling
   const about = message_id === null ? {} : { message_id, tags: tags ?? [], metadata: metadata ?? {} }
   const body = JSON.stringify({

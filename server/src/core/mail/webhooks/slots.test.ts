@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Places } from './slots.ts'
+import { Slots } from './slots.ts'
 
 const [one, other] = [1, 2]
 
 test('a project has no more places than it leaves, whatever number of endpoints it has', () => {
-  const places = new Places({ proven: 8, unproven: 1 })
+  const places = new Slots({ proven: 8, unproven: 1 })
   let taken = 0
   while (places.tryTake(0, one)) taken++
   assert.equal(taken, 5)

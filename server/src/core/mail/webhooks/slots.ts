@@ -6,29 +6,29 @@
  * ten, and fewer the less there is left, so that those who answer slowly leave some to others. A project has no more of
  * them, whatever number of endpoints it has, than it leaves free: half, if it is alone.
  */
-export interface PlaceCounts {
+export interface SlotCounts {
   proven: number
   unproven: number
 }
 
-export const usualPlaces: PlaceCounts = { proven: 400, unproven: 100 }
+export const defaultSlots: SlotCounts = { proven: 400, unproven: 100 }
 
 /** Of one endpoint's requests at once. */
 export const widthAtMost = 10
 /** A share of what is left that one endpoint may have. */
 const shareOfRest = 8
 
-export class Places {
-  readonly #total: PlaceCounts
-  readonly #busy: PlaceCounts = { proven: 0, unproven: 0 }
+export class Slots {
+  readonly #total: SlotCounts
+  readonly #busy: SlotCounts = { proven: 0, unproven: 0 }
   readonly #busyOf = new Map<number, number>()
   readonly #waiting = new Map<() => void, number>()
 
-  constructor(total: PlaceCounts = usualPlaces) {
+  constructor(total: SlotCounts = defaultSlots) {
     this.#total = total
   }
 
-  free(standing: keyof PlaceCounts): number {
+  free(standing: keyof SlotCounts): number {
     return this.#total[standing] - this.#busy[standing]
   }
 

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { Together, type TogetherOptions } from '../../../platform/batching/batcher.ts'
+import { Batcher, type BatcherOptions } from '../../../platform/batching/batcher.ts'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import type { PosternError } from '../../../platform/errors.ts'
 import type { SealedSecret, Vault } from '../../control/secrets/vault.ts'
@@ -11,7 +11,7 @@ import { findTargets, type TargetRow } from './target.sql.ts'
  * Of questions that come at about the same time. A statement costs as much as half a request: with 4 ms a worker delivers
  * half as much again as with none.
  */
-export const gathering: TogetherOptions = { gatherMs: 4, atMost: 200 }
+export const gathering: BatcherOptions = { gatherMs: 4, atMost: 200 }
 
 /** Where an endpoint is, and what to sign with. */
 export interface Target {
@@ -22,28 +22,28 @@ export interface Target {
 }
 
 /** `inactive`: it is switched off. `gone`: there is no such endpoint any more. */
-export type Found = Target | 'inactive' | 'gone'
+export type TargetLookup = Target | 'inactive' | 'gone'
 
 /**
  * Endpoints as they are at this moment. Asked for before each request, and never kept: a secret that was replaced signs
  * nothing that was begun after the commit. Requests that are made at the same time share a statement.
  */
 export class Targets {
-  readonly #asked: Together<Leased, Found | PosternError>
+  readonly #asked: Batcher<Leased, TargetLookup | PosternError>
 
   constructor(db: UnscopedDb, vault: Vault) {
-    this.#asked = new Together(async (asked) => {
+    this.#asked = new Batcher(async (asked) => {
       // Ten requests of one endpoint at the same time are one question.
       const queues = [...new Map(asked.map((queue) => [queue.endpoint_id, queue])).values()]
-      const found = new Map<number, Found | PosternError>()
+      const found = new Map<number, TargetLookup | PosternError>()
       const active: { queue: Leased; row: TargetRow }[] = []
-      const rows = await db.glance((tx) => findTargets(tx, queues))
+      const rows = await db.readOne((tx) => findTargets(tx, queues))
       for (const [place, queue] of queues.entries()) {
         const row = rows[place]
         found.set(queue.endpoint_id, row ? 'inactive' : 'gone')
         if (row?.is_active) active.push({ queue, row })
       }
-      const secrets = await db.glance((tx) => vault.openAll(tx, active.map(sealedSecret)))
+      const secrets = await db.readOne((tx) => vault.openAll(tx, active.map(sealedSecret)))
       for (const [place, { queue, row }] of active.entries()) {
         const secret = secrets[place]
         const { now_seconds: nowSeconds } = row
@@ -60,7 +60,7 @@ export class Targets {
   }
 
   /** Rejects where the secret cannot be opened. */
-  async of(queue: Leased): Promise<Found> {
+  async of(queue: Leased): Promise<TargetLookup> {
     const found = await this.#asked.ask(queue)
     if (found instanceof Error) throw found
     return found

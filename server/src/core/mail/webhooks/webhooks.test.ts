@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { madeAt } from '../../../platform/ids.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
-import { assertDated, retryDelay, webhookStage } from '../../../testing/harness/webhook-harness.ts'
+import { assertDated, retryDelay, webhookHarness } from '../../../testing/harness/webhook-harness.ts'
 import { keepPartitions } from '../dispatch/partitions.ts'
 import { listByEndpoint } from './attempts.sql.ts'
 import { stepReplay } from './replays.ts'
@@ -11,7 +11,7 @@ import { deliverAgain, startReplay, wakeQueue } from './webhooks.ts'
 
 /** What others ask of webhooks: once more, all of a range once more, at once, and what was tried. */
 const database = await testDatabase()
-const stage = await webhookStage(database)
+const stage = await webhookHarness(database)
 const { mail, receiver, makeProject, makeEndpoint, tell } = stage
 let worker = stage.startWorker()
 
