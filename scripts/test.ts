@@ -5,7 +5,6 @@ const files = process.argv.slice(2)
 const all = [
   'server/src/**/*.test.ts',
   'scripts/**/*.test.ts',
-  'bench/**/*.test.ts',
   'proofs/**/*.test.ts',
   'console/src/**/*.test.ts',
 ]
