@@ -157,19 +157,19 @@ describe('postern', () => {
     const [{ name, plan }] = databases
     assert.deepEqual([databases.length, name], [1, null])
     assert.deepEqual(plan[0], {
-      name: '000001_ground',
+      name: '000001_foundation',
       about:
-        'Schemas, the clock, the shard function, the two shields (row-level security, append-only) and text search.',
+        'Schemas, the clock, the shard function, identifiers, row-level security, append-only tables and text search.',
     })
     assert.ok(plan.every(({ about }: { about: string }) => /^[A-Z].*\.$/.test(about)))
     const declined = await atTerminal('n', 'migrate')
     assert.equal(declined.status, 1)
-    assert.match(declined.shown, /000001_ground {2}Schemas, .*Apply them now\?.*Nothing was changed/s)
+    assert.match(declined.shown, /000001_foundation {2}Schemas, .*Apply them now\?.*Nothing was changed/s)
     assert.equal((await database.query(`select from pg_namespace where nspname = 'control'`)).length, 0)
     const agreed = await atTerminal('y', 'migrate')
     assert.equal(agreed.status, 0, agreed.shown)
     assert.match(agreed.shown, /\[#*\.*\] \d+ of \d+ migrations/, 'a terminal sees how far it is')
-    assert.match(agreed.shown, /applied 000001_ground/)
+    assert.match(agreed.shown, /applied 000001_foundation/)
     const again = await callPostern(env, 'migrate')
     assert.deepEqual(again, { status: 0, stdout: 'The database is up to date.\n', stderr: '' })
     assert.deepEqual(JSON.parse((await callPostern(env, 'migrate', '--json')).stdout), {

@@ -24,7 +24,6 @@ const globalTables = [
   'control.dispatch_holds',
   'control.external_logins',
   'control.heartbeat',
-  'control.mail_applied',
   'control.name_tombstones',
   'control.password_resets',
   'control.plans',

@@ -309,12 +309,6 @@ export interface ControlIdentities {
   updated_at: Generated<Timestamp>;
 }
 
-export interface ControlMailApplied {
-  applied_at: Generated<Timestamp>;
-  cell: string;
-  outbox_id: number;
-}
-
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -895,7 +889,6 @@ export interface DB {
   "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
-  "control.mail_applied": ControlMailApplied;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;

@@ -21,7 +21,7 @@ import type { RouteRow } from './routes.sql.ts'
 /**
  * Consent to forwards (docs/decisions/0021-tombstones-and-consent.md). A route forwards nothing before the address that it
  * forwards to has confirmed. The address is mailed a link, which opens a page with a button; the link alone changes nothing,
- * because programs that scan mail open links. States are in server/migrations/000020_tombstones_and_forwards.sql.
+ * because programs that scan mail open links. States are in server/migrations/000002_control.sql.
  *
  * A token is good once, for seven days; only its SHA-256 is kept. It is computed from the row and its round, so that a mail
  * that is sent again after a crash has the same one.

@@ -48,7 +48,7 @@ export type FeedbackResult =
   | 'expired'
 
 /**
- * From which statuses a word leads on; all others it leaves as they are (server/migrations/000008_mail.sql has the whole
+ * From which statuses a word leads on; all others it leaves as they are (server/migrations/000003_mail.sql has the whole
  * picture). The worker may not have written down yet that the mail is gone, hence `scheduled` and `queued`.
  */
 const underway = ['scheduled', 'queued', 'sent', 'deferred']

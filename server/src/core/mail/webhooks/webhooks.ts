@@ -4,7 +4,7 @@ import { endRest, insertDelivery, resetQueue } from './webhooks.sql.ts'
 
 /**
  * What others may ask about deliveries, in a transaction of the mail plane. The state machine is in
- * migrations/000012_webhooks.sql.
+ * migrations/000003_mail.sql.
  */
 
 /**

@@ -1,9 +1,9 @@
--- Schemas, the clock, the shard function, the two shields (row-level security, append-only) and text search.
+-- Schemas, the clock, the shard function, identifiers, row-level security, append-only tables and text search.
 
 create schema control;
 create schema mail;
 
-comment on schema postern is 'What both planes share: the clock, the shard function, the shields, the list of migrations.';
+comment on schema postern is 'Shared by both sides: the clock, the shard function, row-level security, append-only tables, the list of migrations.';
 comment on schema control is 'Configuration: people, projects and what they own, audit. Small, global, read everywhere.';
 comment on schema mail is 'Mail: messages, dispatch, events, usage. Large, one per cell. Never written in the same transaction as control.';
 
@@ -11,21 +11,21 @@ grant usage on schema postern, control to postern_admin, postern_customer, poste
 grant select on postern.migrations to postern_admin, postern_customer, postern_mail, postern_identity, postern_readonly;
 grant usage on schema mail to postern_admin, postern_customer, postern_mail, postern_readonly;
 
--- The one clock of every lease, due time and timestamp. It is the database's, so a worker whose own clock
--- jumps neither claims twice nor claims late; tests move it with `alter database … set postern.clock_offset`.
+-- The clock of every lease, due time and timestamp. It is the database's clock, so a worker whose own clock jumps claims
+-- neither twice nor late. Tests move it with `alter database … set postern.clock_offset`.
 create function postern.now() returns timestamptz
 language sql stable parallel safe
 return pg_catalog.now()
   + coalesce(nullif(current_setting('postern.clock_offset', true), ''), '0')::interval;
 
--- A project's home among 1,024 virtual shards: the top ten bits of a multiplicative (Fibonacci) hash.
+-- The shard of a project, one of 1,024: the top ten bits of a multiplicative (Fibonacci) hash.
 -- Plain arithmetic, not hashint8: the value is stored and must never change with a PostgreSQL release.
 create function postern.shard_of(project_id bigint) returns smallint
 language sql immutable strict parallel safe
 return ((((project_id & 2147483647) * 2654435761) >> 22) & 1023)::smallint;
 
--- RFC 9562 §5.7: a UUID of version 7, its first 48 bits the milliseconds of `at`. Ids of mail are made so, from the
--- database's time, and the tables that grow without end are cut by ranges of them.
+-- RFC 9562 §5.7: a UUID of version 7, its first 48 bits the milliseconds of `at`. Mail ids are made from the database's
+-- time. Tables that grow without end are partitioned by ranges of these ids.
 create function postern.uuid7(at timestamptz) returns uuid
 language sql volatile parallel safe
 return encode(
@@ -35,26 +35,31 @@ return encode(
     52, 1), 53, 1),
   'hex')::uuid;
 
--- The smallest such id of a moment: where a range begins.
+-- The smallest id of a point in time: the lower bound of a partition.
 create function postern.uuid7_floor(at timestamptz) returns uuid
 language sql immutable strict parallel safe
 return (encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3), 'hex')
         || '00000000000000000000')::uuid;
 
--- The advisory lock that whoever accepts mail of a project under a domain's name holds, shared, until it has committed.
+-- An advisory lock. A transaction that accepts mail of a project under a domain name holds it, shared, until it commits.
 create function postern.acceptance_lock(project_id bigint, name text) returns bigint
 language sql immutable strict parallel safe
 return hashtextextended('postern acceptance ' || name, project_id);
 
--- The project that a customer's transaction is about. Null (no row matches) when none was set: after a
--- transaction that set it, PostgreSQL leaves '' behind, not null, hence nullif.
+-- The project of a customer's transaction. Null (no row matches) when it was not set. After a transaction that set it,
+-- PostgreSQL leaves '' behind instead of null, hence nullif.
 create function postern.current_project() returns bigint
 language sql stable parallel safe
 return nullif(current_setting('postern.project_id', true), '')::bigint;
 
--- The second wall around what a project owns. FORCE holds for the owner too, who gets past it by
--- BYPASSRLS alone. One policy per role: a single `role = admin OR project = …` policy makes PostgreSQL
--- give up the index on text search.
+-- The domain of a customer's transaction, if its API key is bound to one. Null: the caller is not bound.
+create function postern.current_domain() returns bigint
+language sql stable parallel safe
+return nullif(current_setting('postern.domain_id', true), '')::bigint;
+
+-- Row-level security for a table whose rows belong to projects: the second line of defence behind scoped queries. FORCE
+-- applies it to the owner too, who passes by BYPASSRLS only. One policy for each role: with a single
+-- `role = admin OR project = …` policy PostgreSQL does not use the index for text search.
 create procedure postern.protect(owned regclass, project_column name default 'project_id')
 language plpgsql as $$
 begin
@@ -67,7 +72,7 @@ begin
 end
 $$;
 
--- What is written once and never again: audit rows and their checkpoints.
+-- Append-only tables: audit rows and their checkpoints.
 create function postern.refuse_change() returns trigger
 language plpgsql as $$
 begin
@@ -84,11 +89,11 @@ begin
 end
 $$;
 
--- To find a part of a name. Trusted: who may create schemas in this database may create it, too. One that the
--- operator has put elsewhere is as good, so its schema is looked up.
+-- For substring search. The extension is trusted: a role that may create schemas in this database may create it. The
+-- operator may have installed it in another schema, so the schema is looked up below.
 create extension if not exists pg_trgm with schema postern;
 
--- Without the list of pending entries: each search would have to read it, and it grows to 4 MB.
+-- fastupdate = off: every search would have to read the list of pending entries, which grows to 4 MB.
 create procedure postern.make_searchable(searched regclass, variadic expressions text[])
 language plpgsql as $$
 declare
@@ -100,5 +105,5 @@ begin
 end
 $$;
 
--- Not for the application's roles: PostgreSQL grants execution to everyone by default.
+-- PostgreSQL lets everyone execute new procedures; the application's roles must not.
 revoke execute on all procedures in schema postern from public;

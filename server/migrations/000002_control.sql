@@ -1,0 +1,1703 @@
+-- The control schema: people, projects, what projects own, audit. Small, global, read everywhere.
+
+-- People and how they sign in. sessions, accounts, two_factors, verifications, signing_keys and sign_in_rates belong to
+-- Better Auth (mapped in core/control/access/better-auth.ts) and are readable by postern_identity only.
+
+create table control.users (
+  id bigint generated always as identity primary key,
+  email text not null unique check (email = lower(email)),
+  name text not null,
+  email_verified boolean not null default false,
+  image text,
+  two_factor_enabled boolean not null default false,
+  role text not null default 'user' check (role in ('user', 'admin')),
+  is_active boolean not null default true,
+  -- Access tokens carry the generation in which they were issued. Raising it revokes all of them.
+  token_generation integer not null default 1,
+  token_generation_at timestamptz not null default postern.now(),
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+-- Filters of the user list that match few rows.
+create index users_administrators on control.users (id) where role = 'admin';
+create index users_inactive on control.users (id) where not is_active;
+create index users_by_email on control.users ((email collate "C"), id);
+create index users_by_name on control.users ((lower(name) collate "C"), id);
+call postern.make_searchable('control.users', 'email', 'lower(name)');
+-- The sign-in library can neither make an administrator nor enable a disabled user: it may not write `role`, `is_active`
+-- and `token_generation`.
+grant select, update (email, name, email_verified, image, two_factor_enabled, updated_at)
+  on control.users to postern_identity;
+grant select, insert, update on control.users to postern_admin;
+grant select (id, email, name, is_active) on control.users to postern_mail;
+grant select on control.users to postern_readonly;
+
+-- A user of an external OpenID Connect issuer, identified by (iss, sub): an email address can change its owner.
+create table control.external_logins (
+  issuer text not null,
+  subject text not null,
+  user_id bigint not null references control.users on delete cascade,
+  created_at timestamptz not null default postern.now(),
+  primary key (issuer, subject)
+);
+create index on control.external_logins (user_id);
+grant select on control.external_logins to postern_identity;
+grant select, insert, delete on control.external_logins to postern_admin;
+
+create table control.sessions (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users on delete cascade,
+  token text not null unique,
+  -- When the second factor was verified for this session. Null: password only.
+  second_factor_at timestamptz,
+  ip_address text,
+  user_agent text,
+  expires_at timestamptz not null,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.sessions (user_id);
+create index on control.sessions (expires_at);
+grant select, insert, update, delete on control.sessions to postern_identity;
+-- Administrators end sessions and cannot read their tokens.
+grant delete, select (id, user_id, expires_at, created_at) on control.sessions to postern_admin;
+
+-- Use renews a session, up to a week after sign-in.
+create function control.limit_session() returns trigger
+language plpgsql as $$
+begin
+  new.expires_at := least(new.expires_at, new.created_at + interval '7 days');
+  return new;
+end
+$$;
+
+create trigger limit_session before insert or update on control.sessions
+  for each row execute function control.limit_session();
+
+create table control.accounts (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users on delete cascade,
+  account_id text not null,
+  provider_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamptz,
+  refresh_token_expires_at timestamptz,
+  scope text,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (provider_id, account_id)
+);
+create index on control.accounts (user_id);
+grant select, insert, update, delete on control.accounts to postern_identity;
+
+create table control.two_factors (
+  id bigint generated always as identity primary key,
+  user_id bigint not null unique references control.users on delete cascade,
+  secret text not null,
+  backup_codes text not null,
+  verified boolean not null default true,
+  failed_verification_count integer not null default 0,
+  locked_until timestamptz
+);
+grant select, insert, update, delete on control.two_factors to postern_identity;
+
+-- RFC 6238 §5.2: a code can be used once, also within the 90 seconds in which it is valid.
+create table control.used_totp_codes (
+  user_id bigint not null references control.users on delete cascade,
+  code_hash bytea not null,
+  used_at timestamptz not null default postern.now(),
+  primary key (user_id, code_hash)
+);
+create index on control.used_totp_codes (used_at);
+grant select, insert, update, delete on control.used_totp_codes to postern_identity;
+
+create table control.verifications (
+  id bigint generated always as identity primary key,
+  identifier text not null,
+  value text not null,
+  expires_at timestamptz not null,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.verifications (identifier);
+create index on control.verifications (expires_at);
+grant select, insert, update, delete on control.verifications to postern_identity;
+
+-- The keys that sign access tokens (a JWKS); the private half is encrypted.
+create table control.signing_keys (
+  id bigint generated always as identity primary key,
+  public_key text not null,
+  private_key text not null,
+  alg text,
+  crv text,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz
+);
+grant select, insert, update, delete on control.signing_keys to postern_identity;
+
+create table control.sign_in_rates (
+  id bigint generated always as identity primary key,
+  key text not null unique,
+  count integer not null,
+  last_request bigint not null
+);
+create index on control.sign_in_rates (last_request);
+grant select, insert, update, delete on control.sign_in_rates to postern_identity;
+
+-- Wrong passwords, by account. `digest` is an HMAC of the address, or of the address and a browser that has signed in
+-- before. Addresses without an account have rows too, so that a caller cannot see the difference; their number is limited.
+-- Rows are kept for a day (core/control/access/password-backoff.sql.ts).
+create table control.sign_in_failures (
+  digest bytea primary key check (octet_length(digest) = 32),
+  user_id bigint references control.users on delete cascade,
+  failures integer not null check (failures >= 0),
+  failed_at timestamptz not null default postern.now()
+);
+create index on control.sign_in_failures (user_id);
+create index on control.sign_in_failures (failed_at);
+create index sign_in_failures_unknown on control.sign_in_failures (failed_at) where user_id is null;
+grant select, insert, update, delete on control.sign_in_failures to postern_identity;
+grant select, delete on control.sign_in_failures to postern_admin;
+
+-- How long the next attempt must wait. Ten attempts are free, then the delay doubles from 1 second to 15 minutes.
+create function control.sign_in_delay(failures integer) returns interval
+language sql immutable
+return make_interval(secs => case when failures < 10 then 0 else least(power(2, least(failures - 10, 10)), 900) end);
+
+-- Password reset links.
+--   requested (token_hash null) → usable    the worker mailed the link, or an operator issued it
+--   usable → (deleted)                      used, replaced by the use of another link of the user, or expired
+-- A request for an address without an account inserts a row without a user, which the worker deletes, so that every
+-- address gets the same response.
+create table control.password_resets (
+  id bigint generated always as identity primary key,
+  user_id bigint references control.users on delete cascade,
+  token_hash bytea unique check (octet_length(token_hash) = 32),
+  -- When the mail was handed over or permanently refused, or the link was printed by the command line. Null: to be mailed.
+  mailed_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null
+);
+create index on control.password_resets (user_id);
+create index on control.password_resets (expires_at);
+create index password_resets_to_mail on control.password_resets (id) where mailed_at is null;
+grant select, insert, update, delete on control.password_resets to postern_identity;
+grant select (id, user_id, mailed_at, created_at, expires_at), update (token_hash, mailed_at), delete
+  on control.password_resets to postern_admin;
+
+-- Counters for each UTC day: invitations and password reset mails. `key` is the SHA-256 of what is counted, so that no
+-- address is stored in clear. Rows of earlier days are purged (core/control/access/daily-counts.sql.ts).
+create table control.daily_counts (
+  kind text not null check (kind in (
+    'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network')),
+  key bytea not null check (octet_length(key) = 32),
+  day date not null default (postern.now() at time zone 'UTC')::date,
+  count integer not null check (count > 0),
+  primary key (kind, key, day)
+);
+create index on control.daily_counts (day);
+grant select, insert, update on control.daily_counts to postern_identity;
+grant select, delete on control.daily_counts to postern_admin;
+
+-- Increments a counter of today. The row stays locked until the transaction ends, so that two transactions count one
+-- after the other.
+create function control.count_today(counted text, counted_key text) returns integer
+language sql security definer set search_path = pg_catalog as $$
+  insert into control.daily_counts as counts (kind, key, count)
+  values (counted, sha256(convert_to(counted_key, 'UTF8')), 1)
+  on conflict (kind, key, day) do update set count = counts.count + 1
+  returning count
+$$;
+revoke execute on function control.count_today(text, text) from public;
+grant execute on function control.count_today(text, text) to postern_identity;
+
+-- Purges expired sessions, challenges, used codes and attempt counters, up to `at_most` rows of each. Returns the largest
+-- number of rows deleted from one table.
+create function control.purge_sign_ins(at_most integer) returns integer
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  gone integer;
+  most integer := 0;
+begin
+  delete from control.sessions where id = any(array(
+    select id from control.sessions where expires_at < postern.now() - interval '1 day' order by expires_at limit at_most));
+  get diagnostics gone = row_count;
+  most := greatest(most, gone);
+  delete from control.verifications where id = any(array(
+    select id from control.verifications where expires_at < postern.now() - interval '1 day'
+     order by expires_at limit at_most));
+  get diagnostics gone = row_count;
+  most := greatest(most, gone);
+  delete from control.used_totp_codes where ctid = any(array(
+    select ctid from control.used_totp_codes where used_at < postern.now() - interval '1 day'
+     order by used_at limit at_most));
+  get diagnostics gone = row_count;
+  most := greatest(most, gone);
+  -- In milliseconds, by the clock of the process that counted.
+  delete from control.sign_in_rates where id = any(array(
+    select id from control.sign_in_rates
+     where last_request < (extract(epoch from postern.now() - interval '1 day') * 1000)::bigint
+     order by last_request limit at_most));
+  get diagnostics gone = row_count;
+  return greatest(most, gone);
+end
+$$;
+revoke execute on function control.purge_sign_ins(integer) from public;
+grant execute on function control.purge_sign_ins(integer) to postern_admin;
+
+-- Plans, projects and members. Limits are checked against the plan in force: admin_plan_id, else plan_id.
+
+create table control.plans (
+  id bigint generated always as identity primary key,
+  name text not null,
+  description text not null,
+  support_level text not null check (support_level in ('community', 'email', 'priority')),
+  max_domains bigint not null check (max_domains >= 0),
+  max_users bigint not null check (max_users >= 0),
+  max_mails_per_day bigint not null check (max_mails_per_day >= 0),
+  max_mails_per_month bigint not null check (max_mails_per_month >= 0),
+  billing_product_id text,
+  price numeric(12, 2) not null check (price >= 0),
+  is_active boolean not null default true,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+grant select, insert, update on control.plans to postern_admin;
+grant select on control.plans to postern_customer, postern_mail, postern_readonly;
+
+create domain control.subscription_status as text
+  check (value in ('trialing', 'active', 'past_due', 'canceled', 'paused'));
+
+create table control.projects (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users,
+  name text not null,
+  is_locked boolean not null default false,
+  allow_service_mta boolean not null default false,
+  plan_id bigint not null references control.plans,
+  admin_plan_id bigint references control.plans,
+  billing_subscription_id text,
+  billing_subscription_status control.subscription_status,
+  billing_product_id text,
+  admin_subscription_status control.subscription_status,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.projects (user_id);
+create index on control.projects (plan_id);
+create index on control.projects (admin_plan_id) where admin_plan_id is not null;
+call postern.make_searchable('control.projects', 'lower(name)');
+call postern.protect('control.projects', 'id');
+grant select, insert, update, delete on control.projects to postern_admin;
+-- A customer can rename a project. Creating, deleting and joining one is done by functions below.
+grant select, update (name, version, updated_at) on control.projects to postern_customer;
+grant select on control.projects to postern_mail, postern_readonly;
+
+-- What the mail side reports about a project, written from mail.outbox only, so that a bounce never changes the project's
+-- version. `score_offset` is the exception: the administrator's permanent correction, stored here so that the score shown
+-- is one column.
+create table control.project_stats (
+  project_id bigint primary key references control.projects on delete cascade,
+  computed_score smallint not null default 100 check (computed_score between 0 and 100),
+  score_offset smallint not null default 0 check (score_offset between -100 and 100),
+  reputation_score smallint not null
+    generated always as (least(100, greatest(0, computed_score + score_offset))) stored,
+  bounced bigint not null default 0,
+  failed bigint not null default 0,
+  complained bigint not null default 0,
+  -- When the mail side read these figures, by its real clock. Figures that were read earlier do not replace them.
+  counted_at timestamptz not null default '-infinity',
+  -- When to read the figures again without a new report: rates fall over time and with successful mail.
+  recount_at timestamptz,
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.project_stats (recount_at) where recount_at is not null;
+call postern.protect('control.project_stats');
+grant select, insert, update, delete on control.project_stats to postern_admin;
+grant select on control.project_stats to postern_customer, postern_mail, postern_readonly;
+
+create table control.members (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  -- Null until the invited person joins.
+  user_id bigint references control.users,
+  email text not null check (email = lower(email)),
+  name text,
+  role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
+  -- SHA-256 of the token in the invitation mail; null once used.
+  invitation_hash bytea unique,
+  -- When the mail was handed over or permanently refused. Null: to be mailed, or there is no invitation.
+  invitation_sent_at timestamptz,
+  invited_by bigint references control.users,
+  invited_at timestamptz not null default postern.now(),
+  joined_at timestamptz,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, email),
+  unique (project_id, user_id),
+  check (role <> 'owner' or user_id is not null),
+  check ((user_id is null) = (joined_at is null))
+);
+create unique index members_one_owner on control.members (project_id) where role = 'owner';
+create index on control.members (user_id, project_id);
+create index on control.members (project_id, id);
+-- Invitations that still have to be mailed.
+create index members_to_invite on control.members (invited_at) where user_id is null and invitation_sent_at is null;
+-- Pending invitations by invited address, for the person who is invited.
+create index members_invited on control.members (email, id) where user_id is null;
+-- Invitations that were not accepted, oldest first.
+create index members_invited_at on control.members (invited_at) where user_id is null;
+call postern.protect('control.members');
+grant select, insert, update, delete on control.members to postern_admin;
+grant select (id, project_id, user_id, email, name, role, invited_at, joined_at, version, created_at, updated_at),
+      insert (project_id, email, role, invited_by), update (role, version, updated_at), delete
+  on control.members to postern_customer;
+grant select (id, project_id, user_id, email, name, role, joined_at) on control.members to postern_mail;
+grant select (id, project_id, user_id, email, name, role, invited_at, joined_at, version, created_at, updated_at)
+  on control.members to postern_readonly;
+grant select (invited_at) on control.members to postern_mail;
+
+-- The columns by which project lists are filtered and sorted, in one narrow row for each project, so that one index holds
+-- everything that a list reads. Only triggers write it, in the transaction that changes the source. Whether a project
+-- exceeds a limit follows from comparing its counts with the plan when a list is read, so a change of a plan's limits
+-- writes nothing here. See docs/decisions/0009.
+create table control.project_listing (
+  project_id bigint not null references control.projects on delete cascade,
+  -- In lower case and sorted by code point, independent of the database's collation.
+  folded_name text collate "C" not null,
+  is_locked boolean not null,
+  -- The plan in force.
+  plan_id bigint not null,
+  reputation_score smallint not null,
+  member_count integer not null default 0,
+  domain_count integer not null default 0,
+  primary key (project_id) include (folded_name, is_locked, plan_id, reputation_score, member_count, domain_count)
+);
+-- One index for each sort order (the primary key is the first): for all projects, for those of a plan, and for locked
+-- projects, which are few.
+create index listing_by_name on control.project_listing (folded_name, project_id)
+  include (is_locked, plan_id, reputation_score, member_count, domain_count);
+create index listing_by_score on control.project_listing (reputation_score, project_id)
+  include (folded_name, is_locked, plan_id, member_count, domain_count);
+create index listing_of_plan on control.project_listing (plan_id, project_id)
+  include (folded_name, is_locked, reputation_score, member_count, domain_count);
+create index listing_of_plan_by_name on control.project_listing (plan_id, folded_name, project_id)
+  include (is_locked, reputation_score, member_count, domain_count);
+create index listing_of_plan_by_score on control.project_listing (plan_id, reputation_score, project_id)
+  include (folded_name, is_locked, member_count, domain_count);
+create index listing_of_locked on control.project_listing (project_id)
+  include (folded_name, plan_id, reputation_score, member_count, domain_count) where is_locked;
+create index listing_of_locked_by_name on control.project_listing (folded_name, project_id)
+  include (plan_id, reputation_score, member_count, domain_count) where is_locked;
+create index listing_of_locked_by_score on control.project_listing (reputation_score, project_id)
+  include (folded_name, plan_id, member_count, domain_count) where is_locked;
+-- Projects over a limit: one range for each plan.
+create index listing_by_members on control.project_listing (plan_id, member_count)
+  include (project_id, folded_name, is_locked, reputation_score, domain_count);
+create index listing_by_domains on control.project_listing (plan_id, domain_count)
+  include (project_id, folded_name, is_locked, reputation_score, member_count);
+call postern.protect('control.project_listing');
+grant select on control.project_listing to postern_admin, postern_readonly;
+
+-- As the owner, because no plane's role may write the listing.
+create function control.list_project() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  insert into control.project_listing as listing (project_id, folded_name, is_locked, plan_id, reputation_score)
+  values (new.id, lower(new.name), new.is_locked, coalesce(new.admin_plan_id, new.plan_id),
+          coalesce((select reputation_score from control.project_stats where project_id = new.id), 100))
+  on conflict (project_id) do update
+    set folded_name = excluded.folded_name, is_locked = excluded.is_locked, plan_id = excluded.plan_id;
+  return null;
+end
+$$;
+revoke execute on function control.list_project() from public;
+
+create trigger list_new after insert on control.projects
+  for each row execute function control.list_project();
+
+create trigger list_changed after update on control.projects
+  for each row
+  when ((old.name, old.is_locked, old.plan_id, old.admin_plan_id)
+        is distinct from (new.name, new.is_locked, new.plan_id, new.admin_plan_id))
+  execute function control.list_project();
+
+create function control.list_score() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  update control.project_listing set reputation_score = new.reputation_score where project_id = new.project_id;
+  return null;
+end
+$$;
+revoke execute on function control.list_score() from public;
+
+create trigger list_new after insert on control.project_stats
+  for each row execute function control.list_score();
+
+create trigger list_changed after update on control.project_stats
+  for each row when (old.reputation_score <> new.reputation_score) execute function control.list_score();
+
+-- For members and domains. The argument is the counter column.
+create function control.list_count() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  project bigint := case tg_op when 'INSERT' then new.project_id else old.project_id end;
+  difference integer := case tg_op when 'INSERT' then 1 else -1 end;
+begin
+  if tg_argv[0] = 'member_count' then
+    update control.project_listing set member_count = member_count + difference where project_id = project;
+  else
+    update control.project_listing set domain_count = domain_count + difference where project_id = project;
+  end if;
+  return null;
+end
+$$;
+revoke execute on function control.list_count() from public;
+
+create trigger list_count after insert or delete on control.members
+  for each row execute function control.list_count('member_count');
+
+-- The key that encrypts a project's secrets, wrapped by a master key.
+create table control.project_keys (
+  project_id bigint primary key references control.projects on delete cascade,
+  master_key_id text not null,
+  wrapped_key bytea not null,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.project_keys (master_key_id);
+call postern.protect('control.project_keys');
+grant select, insert, update, delete on control.project_keys to postern_admin;
+grant select, insert (project_id, master_key_id, wrapped_key) on control.project_keys to postern_customer;
+grant select on control.project_keys to postern_mail;
+
+-- What customers and invited people do beyond the rows of one project. Each function does one thing, as the owner, so that
+-- no role needs more privileges.
+
+-- The account of a future member.
+create function control.account_at(address text) returns table (user_id bigint, name text)
+language sql stable security definer set search_path = pg_catalog as $$
+  select users.id, users.name from control.users as users where users.email = address
+$$;
+revoke execute on function control.account_at(text) from public;
+grant execute on function control.account_at(text) to postern_admin;
+
+-- Creates a project with its owner. No row when the plan cannot be assigned. The owner's row is locked, so that projects
+-- of an owner are created and counted one after the other.
+create function control.create_project(owner bigint, project_name text, plan bigint) returns setof control.projects
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  made control.projects;
+begin
+  perform from control.plans as plans, control.users as users
+    where plans.id = plan and plans.is_active and users.id = owner and users.is_active
+    for share of plans for no key update of users;
+  if not found then
+    return;
+  end if;
+  insert into control.projects (user_id, name, plan_id) values (owner, project_name, plan) returning * into made;
+  insert into control.project_stats (project_id) values (made.id);
+  insert into control.members (project_id, user_id, email, name, role, joined_at)
+    select made.id, users.id, users.email, users.name, 'owner', postern.now()
+      from control.users as users where users.id = owner;
+  return next made;
+end
+$$;
+revoke execute on function control.create_project(bigint, text, bigint) from public;
+grant execute on function control.create_project(bigint, text, bigint) to postern_customer;
+
+create function control.count_projects(owner bigint) returns integer
+language sql stable security definer set search_path = pg_catalog as $$
+  select count(*)::integer from control.projects as projects where projects.user_id = owner
+$$;
+revoke execute on function control.count_projects(bigint) from public;
+grant execute on function control.count_projects(bigint) to postern_customer;
+
+-- How long an invitation token is valid.
+create function control.invitation_lifetime() returns interval
+language sql immutable return interval '14 days';
+
+-- The bearer of an invitation token becomes the member. No row when the token is invalid, used or expired. With
+-- `is_joined` false: the existing membership of this user.
+create function control.join_project(token_hash bytea, joining bigint)
+returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
+               invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
+               updated_at timestamptz)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+declare
+  project bigint := (select project_id from control.members where invitation_hash = token_hash);
+begin
+  -- Changes of a project's members run one after the other.
+  perform from control.projects where id = project for no key update;
+  if not found then
+    return;
+  end if;
+  return query
+    select false, members.id, members.project_id, members.user_id, members.email, members.name, members.role,
+           members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at
+      from control.members as members
+     where members.project_id = project and members.user_id = joining
+       and exists (select from control.members where invitation_hash = token_hash);
+  if found then
+    return;
+  end if;
+  return query
+    update control.members as members
+       set user_id = users.id, name = users.name, joined_at = postern.now(), invitation_hash = null,
+           version = members.version + 1, updated_at = postern.now()
+      from control.users as users
+     where members.invitation_hash = token_hash and members.user_id is null
+       and members.invited_at > postern.now() - control.invitation_lifetime()
+       and users.id = joining and users.is_active
+    returning true, members.id, members.project_id, members.user_id, members.email, members.name, members.role,
+              members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at;
+end
+$$;
+revoke execute on function control.join_project(bytea, bigint) from public;
+grant execute on function control.join_project(bytea, bigint) to postern_customer, postern_identity;
+
+-- Accepts an invitation without its token, for the account whose verified address was invited. No row when this user has
+-- no such invitation. With `is_joined` false: the existing membership of this user.
+create function control.join_invited(invitation bigint, joining bigint)
+returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
+               invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
+               updated_at timestamptz)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+declare
+  project bigint;
+begin
+  select members.project_id into project
+    from control.members as members
+    join control.users as users on users.email = members.email
+   where members.id = invitation and members.user_id is null
+     and members.invited_at > postern.now() - control.invitation_lifetime()
+     and users.id = joining and users.is_active and users.email_verified;
+  if not found then
+    return;
+  end if;
+  -- Changes of a project's members run one after the other.
+  perform from control.projects where id = project for no key update;
+  return query
+    select false, members.id, members.project_id, members.user_id, members.email, members.name, members.role,
+           members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at
+      from control.members as members
+     where members.project_id = project and members.user_id = joining;
+  if found then
+    return;
+  end if;
+  return query
+    update control.members as members
+       set user_id = users.id, name = users.name, joined_at = postern.now(), invitation_hash = null,
+           version = members.version + 1, updated_at = postern.now()
+      from control.users as users
+     where members.id = invitation and members.user_id is null
+       and members.invited_at > postern.now() - control.invitation_lifetime()
+       and users.id = joining and users.is_active and users.email_verified and users.email = members.email
+    returning true, members.id, members.project_id, members.user_id, members.email, members.name, members.role,
+              members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at;
+end
+$$;
+revoke execute on function control.join_invited(bigint, bigint) from public;
+grant execute on function control.join_invited(bigint, bigint) to postern_customer;
+
+-- Creates an account for an invited person, with the invited address: the bearer of the token has read mail sent to it.
+-- No row when the token is invalid, used or expired; null when the address has an account.
+create function control.create_invited_user(token_hash bytea, user_name text) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  address text;
+  made bigint;
+begin
+  select email into address from control.members
+   where invitation_hash = token_hash and user_id is null
+     and invited_at > postern.now() - control.invitation_lifetime();
+  if not found then
+    return;
+  end if;
+  insert into control.users (email, name, email_verified) values (address, user_name, true)
+    on conflict (email) do nothing returning id into made;
+  return next made;
+end
+$$;
+revoke execute on function control.create_invited_user(bytea, text) from public;
+grant execute on function control.create_invited_user(bytea, text) to postern_identity;
+
+-- Counts one invitation: for the project, for the inviting user (null: an administrator, who is not counted) and for the
+-- invited address. Always in this order, so that two transactions cannot deadlock.
+create function control.count_invitation(project bigint, inviter bigint, address text)
+returns table (of_project integer, of_user integer, of_address integer)
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  -- For the customers' role: the transaction's own project only.
+  if postern.current_project() is not null and project is distinct from postern.current_project() then
+    raise exception 'an invitation is counted for the project of the transaction' using errcode = 'insufficient_privilege';
+  end if;
+  of_project := control.count_today('invitations of project', project::text);
+  of_user := case when inviter is null then 0 else control.count_today('invitations of user', inviter::text) end;
+  of_address := control.count_today('invitations of address', address);
+  return next;
+end
+$$;
+revoke execute on function control.count_invitation(bigint, bigint, text) from public;
+grant execute on function control.count_invitation(bigint, bigint, text) to postern_admin, postern_customer;
+
+-- Domains, their identities with a provider, and the DNS records that verify them.
+--
+-- A domain edit never changes an identity: it registers a replacement and retires the old one, which still signs the mail
+-- that was accepted under it. `unique (project_id, id)` lets other tables refer to a row by both columns, so that a
+-- reference across projects is impossible.
+
+create domain control.mta_provider as text check (value in ('service', 'ses'));
+
+create table control.domains (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  -- Lower-case A-labels.
+  name text not null check (name = lower(name)),
+  mta_provider control.mta_provider not null,
+  status text not null default 'pending' check (status in ('pending', 'verified', 'failed')),
+  -- The value of this project's ownership record; replaced by each edit.
+  ownership_token text not null,
+  verified_at timestamptz,
+  last_checked_at timestamptz,
+  last_check_error text,
+  -- Null: no check is scheduled until one is requested.
+  next_check_at timestamptz,
+  -- Since when a required record is missing; since creation, for a domain that was never verified.
+  failing_since timestamptz default postern.now(),
+  -- Consecutive failed checks.
+  checks_failed integer not null default 0,
+  -- DKIM rotations on that UTC day: a key that is replaced before DNS shows it leaves no row to count.
+  dkim_rotations smallint not null default 0,
+  dkim_rotated_on date,
+  -- The name under which this domain was last verified. It survives an edit, which sets the domain back to pending: a project
+  -- does not lose the mail of a name that it has verified because it registers the name again.
+  proved_name text,
+  -- Since when no check has received an answer from DNS for a required record. Null: the last check received all answers.
+  unanswered_since timestamptz,
+  -- The last warning that was sent about it, as a number of days.
+  unanswered_warned_days smallint not null default 0,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, id),
+  unique (project_id, name)
+);
+-- Many projects may claim a name; one can hold it.
+create unique index domains_one_verified_holder on control.domains (name) where status = 'verified';
+create index on control.domains (next_check_at) where next_check_at is not null;
+create index on control.domains (name);
+create index domains_by_name on control.domains ((name collate "C"), id);
+call postern.make_searchable('control.domains', 'name');
+call postern.protect('control.domains');
+-- For API keys that are bound to a domain: a policy for what belongs to a domain, besides that of the project.
+-- mail.messages has none: lists of mail read a bounded number of index rows, and rows that a policy hides would not count
+-- toward that bound. There the statements name the domain (core/mail/messages/messages.sql.ts).
+create policy domain on control.domains as restrictive to postern_customer
+  using (postern.current_domain() is null or id = postern.current_domain());
+grant select, insert, update, delete on control.domains to postern_admin;
+-- The columns that a customer's edit writes. None of them makes a domain verified, an identity registered or a key
+-- active: only the worker does. Only control.reset_proof resets a verification.
+grant select, insert (project_id, name, mta_provider, ownership_token),
+      update (name, mta_provider, ownership_token, next_check_at, dkim_rotations, dkim_rotated_on, version, updated_at),
+      delete
+  on control.domains to postern_customer;
+grant select on control.domains to postern_mail, postern_readonly;
+
+create trigger list_count after insert or delete on control.domains
+  for each row execute function control.list_count('domain_count');
+
+-- Resets a domain to unverified. As the owner, so that the customers' role needs no privilege on the columns that say
+-- verified. A customer's transaction reaches its own project only, and the domain that its API key is bound to.
+create function control.reset_proof(project bigint, domain bigint) returns void
+language sql security definer set search_path = pg_catalog as $$
+  update control.domains
+     set status = 'pending', verified_at = null, last_checked_at = null, last_check_error = null,
+         next_check_at = null, failing_since = postern.now(), checks_failed = 0,
+         unanswered_since = null, unanswered_warned_days = 0
+   where project_id = project and id = domain and (project = postern.current_project() or current_setting('role') = 'postern_admin')
+     and (postern.current_domain() is null or domain = postern.current_domain())
+$$;
+revoke execute on function control.reset_proof(bigint, bigint) from public;
+grant execute on function control.reset_proof(bigint, bigint) to postern_admin, postern_customer;
+
+-- Fencing tokens. Each lease on the identities of a name has a larger number than all leases before it. A worker that lost
+-- its lease finds a larger number and writes nothing.
+create sequence control.identity_lease_no;
+grant usage on sequence control.identity_lease_no to postern_admin;
+
+-- States, moved by core/control/domains/reconcile-identities.ts. An edit or a delete inserts a row and sets `retiring_at`.
+--   registering → registered              the provider has registered it
+--   registering, registered → retiring    the domain has a replacement, or was deleted
+--   retiring → retired                    the provider has deleted it, or keeps it for another identity
+--   registering, retiring → error         the provider refused; retried until it succeeds
+--   registered → registering              a check found that the provider has lost it
+create table control.identities (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  -- Null when the domain was deleted and only the deregistration is left.
+  domain_id bigint,
+  name text not null,
+  provider control.mta_provider not null,
+  -- The provider's account and region: of SES. Null for the operator's own MTAs.
+  account text,
+  region text,
+  state text not null default 'registering'
+    check (state in ('registering', 'registered', 'retiring', 'retired', 'error')),
+  last_error text,
+  -- When the next attempt is due. Null: reconciled.
+  settle_at timestamptz default postern.now(),
+  attempts integer not null default 0,
+  -- A worker is reconciling this name until then; no other worker does.
+  leased_until timestamptz,
+  -- The number of the last lease. A write under an earlier lease is refused.
+  lease_no bigint not null default 0,
+  registered_at timestamptz,
+  -- From then on no mail is accepted under it. Null: the domain's current identity.
+  retiring_at timestamptz,
+  retired_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, id),
+  foreign key (project_id, domain_id) references control.domains (project_id, id)
+    on delete set null (domain_id),
+  check (retiring_at is not null or domain_id is not null)
+);
+create unique index identities_one_living on control.identities (domain_id) where retiring_at is null;
+create index on control.identities (domain_id);
+-- Rows that are one identity at the provider.
+create index on control.identities (name, provider, account, region) where state <> 'retired';
+create index on control.identities (settle_at) where settle_at is not null;
+create index on control.identities (name);
+call postern.protect('control.identities');
+create policy domain on control.identities as restrictive to postern_customer
+  using (postern.current_domain() is null or domain_id = postern.current_domain());
+grant select, insert, update, delete on control.identities to postern_admin;
+grant select, insert (project_id, domain_id, name, provider, account, region),
+      update (state, retiring_at, settle_at, attempts, last_error, updated_at)
+  on control.identities to postern_customer;
+grant select on control.identities to postern_mail, postern_readonly;
+
+-- A rotation adds a key, which becomes active when DNS shows it: pending → active → retired. Deleted when the identity is
+-- retired.
+create table control.dkim_keys (
+  -- Allocated before the insert, because the encryption of the private key is bound to it.
+  id bigint generated by default as identity primary key,
+  project_id bigint not null references control.projects,
+  identity_id bigint not null,
+  selector text not null,
+  public_key text not null,
+  -- Destroyed when the key retires.
+  encrypted_private_key bytea,
+  state text not null default 'pending' check (state in ('pending', 'active', 'retired')),
+  created_at timestamptz not null default postern.now(),
+  activated_at timestamptz,
+  retired_at timestamptz,
+  unique (identity_id, selector),
+  foreign key (project_id, identity_id) references control.identities (project_id, id),
+  check ((state = 'retired') = (encrypted_private_key is null))
+);
+create unique index dkim_keys_one_active on control.dkim_keys (identity_id) where state = 'active';
+create unique index dkim_keys_one_pending on control.dkim_keys (identity_id) where state = 'pending';
+call postern.protect('control.dkim_keys');
+create policy domain on control.dkim_keys as restrictive to postern_customer
+  using (postern.current_domain() is null
+         or exists (select from control.identities as identities where identities.id = identity_id));
+grant usage on sequence control.dkim_keys_id_seq to postern_admin, postern_customer;
+grant select, insert, update, delete on control.dkim_keys to postern_admin;
+grant select (id, project_id, identity_id, selector, public_key, state, created_at, activated_at, retired_at),
+      insert (id, project_id, identity_id, selector, public_key, encrypted_private_key), delete
+  on control.dkim_keys to postern_customer;
+grant select on control.dkim_keys to postern_mail;
+grant select (id, project_id, identity_id, selector, public_key, state, created_at, activated_at, retired_at)
+  on control.dkim_keys to postern_readonly;
+
+-- DKIM keys that a project generated on a UTC day, by any operation. Limited by max_dkim_keys_per_day.
+create table control.dkim_usage (
+  project_id bigint primary key references control.projects on delete cascade,
+  day date not null,
+  keys_made integer not null
+);
+call postern.protect('control.dkim_usage');
+grant select, insert, update, delete on control.dkim_usage to postern_admin;
+grant select, insert (project_id, day, keys_made), update (day, keys_made) on control.dkim_usage to postern_customer;
+grant select on control.dkim_usage to postern_readonly;
+
+create table control.dns_records (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  domain_id bigint not null,
+  purpose text not null check (purpose in ('ownership', 'dkim', 'return_path', 'mx', 'dmarc')),
+  type text not null check (type in ('TXT', 'CNAME', 'MX')),
+  name text not null,
+  value text not null,
+  status text not null default 'pending' check (status in ('pending', 'verified', 'failed')),
+  checked_at timestamptz,
+  unique (domain_id, purpose, type, name, value),
+  foreign key (project_id, domain_id) references control.domains (project_id, id) on delete cascade
+);
+call postern.protect('control.dns_records');
+create policy domain on control.dns_records as restrictive to postern_customer
+  using (postern.current_domain() is null or domain_id = postern.current_domain());
+grant select, insert, update, delete on control.dns_records to postern_admin;
+grant select, insert (project_id, domain_id, purpose, type, name, value), delete
+  on control.dns_records to postern_customer;
+grant select on control.dns_records to postern_mail, postern_readonly;
+
+-- Verified domains whose DNS has not answered for `days` days, until the project's owner was mailed.
+create table control.domain_notices (
+  domain_id bigint primary key,
+  project_id bigint not null,
+  days smallint not null,
+  created_at timestamptz not null default postern.now(),
+  foreign key (project_id, domain_id) references control.domains (project_id, id) on delete cascade
+);
+create index on control.domain_notices (created_at);
+call postern.protect('control.domain_notices');
+grant select, insert, update, delete on control.domain_notices to postern_admin;
+grant select on control.domain_notices to postern_readonly;
+
+-- Domain names that a project claimed or held. A row has no project, so it survives the deletion of the domain and of the
+-- project: mail for the name goes to no other project before that project has verified it (control.mail_holder,
+-- docs/decisions/0014-inbound-belongs-to.md). SHA-256 of the lower-case A-labels, see
+-- docs/decisions/0021-tombstones-and-consent.md. Read by the functions below, as the owner.
+create table control.name_tombstones (
+  digest bytea primary key check (length(digest) = 32),
+  -- False: the name was only claimed. Names below it are then unaffected.
+  was_verified boolean not null,
+  created_at timestamptz not null default postern.now()
+);
+-- Cells have a replica, which the mail role reads.
+grant select on control.name_tombstones to postern_mail;
+
+create function control.name_digest(name text) returns bytea
+language sql immutable strict parallel safe set search_path = pg_catalog
+return sha256(convert_to(lower(name), 'UTF8'));
+revoke execute on function control.name_digest(text) from public;
+
+create function control.note_proof() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  new.proved_name := new.name;
+  insert into control.name_tombstones as held (digest, was_verified) values (control.name_digest(new.name), true)
+    on conflict (digest) do update set was_verified = true where not held.was_verified;
+  return new;
+end
+$$;
+revoke execute on function control.note_proof() from public;
+
+create trigger note_proof before insert on control.domains
+  for each row when (new.status = 'verified') execute function control.note_proof();
+
+-- Not for a check that finds the domain still verified.
+create trigger note_new_proof before update of status, name on control.domains
+  for each row when (new.status = 'verified' and (old.status <> 'verified' or old.name <> new.name))
+  execute function control.note_proof();
+
+-- While a project exists, its identities record its claims. They are deleted with the project.
+create function control.note_claim() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  insert into control.name_tombstones (digest, was_verified) values (control.name_digest(old.name), false)
+    on conflict (digest) do nothing;
+  return null;
+end
+$$;
+revoke execute on function control.note_claim() from public;
+
+create trigger note_claim after delete on control.identities
+  for each row execute function control.note_claim();
+
+-- The domain that receives mail for a name: of the project that has verified the name, else of the only project that ever
+-- claimed it (docs/decisions/0014-inbound-belongs-to.md). 0 when several projects claim the name and none has verified it;
+-- null when there is no claim.
+--
+-- - A project that has verified a name also holds the names below it, whose mail a wildcard record may bring here. Another
+--   project holds them only if it has verified them itself.
+-- - A name with a tombstone, or below a name with the tombstone of a verified one, belongs to a project that has not
+--   verified it now only if the project itself has verified that name before, or one between the two.
+--
+-- As the owner, because it reads beyond the project of a customer's transaction.
+create function control.mail_holder(wanted text) returns bigint
+language sql stable security definer set search_path = pg_catalog as $$
+  select coalesce(
+    (select id from control.domains where name = wanted and status = 'verified'),
+    (select case when not exists (select from control.identities as others
+                                   where others.name = wanted and others.project_id <> min(domains.project_id))
+                      and not exists (
+                        select from control.domains as above
+                         where above.name = any(array(
+                                 select array_to_string(labels[no:], '.') from string_to_array(wanted, '.') as labels,
+                                        generate_series(2, array_length(labels, 1)) as no))
+                           and above.status = 'verified' and above.project_id <> min(domains.project_id))
+                      and not exists (
+                        select from (select array_to_string(labels[no:], '.') as name, no
+                                       from string_to_array(wanted, '.') as labels,
+                                            generate_series(1, array_length(labels, 1)) as no) as held
+                          join control.name_tombstones as tombstones
+                            on tombstones.digest = control.name_digest(held.name)
+                         where (held.no = 1 or tombstones.was_verified)
+                           and not exists (select from control.domains as own
+                                            where own.project_id = min(domains.project_id)
+                                              and right('.' || wanted, length(own.proved_name) + 1)
+                                                    = '.' || own.proved_name
+                                              and length(own.proved_name) >= length(held.name)))
+                      and count(*) = 1 then min(domains.id) else 0 end
+       from control.domains as domains where domains.name = wanted having count(*) > 0))
+$$;
+revoke execute on function control.mail_holder(text) from public;
+grant execute on function control.mail_holder(text) to postern_admin, postern_customer, postern_mail;
+
+-- Deletes the transaction's own project. Its domains, endpoints, routes and API keys must be deleted before, and every
+-- identity deregistered. Its audit is kept.
+create function control.delete_project() returns void
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  project bigint := postern.current_project();
+begin
+  delete from control.identities where project_id = project and state = 'retired';
+  delete from control.members where project_id = project;
+  delete from control.projects where id = project;
+end
+$$;
+revoke execute on function control.delete_project() from public;
+grant execute on function control.delete_project() to postern_customer;
+
+-- Endpoints: HTTPS receivers of events.
+
+create table control.endpoints (
+  -- Allocated before the insert, because the encryption of the secret is bound to it.
+  id bigint generated by default as identity primary key,
+  project_id bigint not null references control.projects,
+  name text not null,
+  url text not null,
+  events text[] not null,
+  is_active boolean not null default true,
+  disabled_reason text,
+  encrypted_secret bytea not null,
+  -- The last four characters, to tell two secrets apart.
+  secret_hint text not null check (length(secret_hint) = 4),
+  secret_rotated_at timestamptz,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, id)
+);
+-- Whether the project has an active endpoint, read with every event, and the next endpoints of a fan-out.
+create index on control.endpoints (project_id, id) where is_active;
+call postern.protect('control.endpoints');
+grant usage on sequence control.endpoints_id_seq to postern_admin, postern_customer;
+grant select, insert, update, delete on control.endpoints to postern_admin;
+grant select (id, project_id, name, url, events, is_active, disabled_reason, secret_hint, secret_rotated_at, version,
+        created_at, updated_at), insert (id, project_id, name, url, events, is_active, encrypted_secret, secret_hint),
+      update (name, url, events, is_active, disabled_reason, encrypted_secret, secret_hint, secret_rotated_at, version,
+        updated_at), delete
+  on control.endpoints to postern_customer;
+grant select on control.endpoints to postern_mail;
+grant select (id, project_id, name, url, events, is_active, disabled_reason, secret_hint, secret_rotated_at, version,
+        created_at, updated_at)
+  on control.endpoints to postern_readonly;
+
+create table control.endpoint_stats (
+  endpoint_id bigint primary key,
+  project_id bigint not null,
+  last_success_at timestamptz,
+  consecutive_failures integer not null default 0,
+  -- When the mail side read these figures, by its real clock. Figures that were read earlier do not replace them.
+  counted_at timestamptz not null default '-infinity',
+  updated_at timestamptz not null default postern.now(),
+  foreign key (project_id, endpoint_id) references control.endpoints (project_id, id) on delete cascade
+);
+call postern.protect('control.endpoint_stats');
+grant select, insert, update, delete on control.endpoint_stats to postern_admin;
+grant select on control.endpoint_stats to postern_customer, postern_mail, postern_readonly;
+
+-- Endpoints that were disabled automatically, until the project's owner was mailed.
+create table control.endpoint_notices (
+  endpoint_id bigint primary key,
+  project_id bigint not null,
+  created_at timestamptz not null default postern.now(),
+  foreign key (project_id, endpoint_id) references control.endpoints (project_id, id) on delete cascade
+);
+create index on control.endpoint_notices (created_at);
+call postern.protect('control.endpoint_notices');
+grant select, insert, update, delete on control.endpoint_notices to postern_admin;
+grant select on control.endpoint_notices to postern_readonly;
+
+-- Routes: what happens to inbound mail. A forward needs the consent of its target.
+
+create table control.routes (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  domain_id bigint not null,
+  match text not null check (match in ('address', 'catch_all')),
+  address text check (address = lower(address)),
+  action text not null check (action in ('endpoint', 'forward', 'reject', 'drop')),
+  endpoint_id bigint,
+  forward_to text,
+  -- When the target of a forward agreed to receive the mail; null: nothing is forwarded. Written by the functions below only.
+  forward_confirmed_at timestamptz,
+  is_active boolean not null default true,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  foreign key (project_id, domain_id) references control.domains (project_id, id),
+  foreign key (project_id, endpoint_id) references control.endpoints (project_id, id),
+  check ((match = 'address') = (address is not null)),
+  check ((action = 'endpoint') = (endpoint_id is not null)),
+  check ((action = 'forward') = (forward_to is not null)),
+  check (forward_confirmed_at is null or forward_to is not null)
+);
+create unique index routes_one_per_address on control.routes (domain_id, address) where match = 'address';
+create unique index routes_one_catch_all on control.routes (domain_id) where match = 'catch_all';
+create index on control.routes (project_id, id);
+create index on control.routes (endpoint_id) where endpoint_id is not null;
+create index routes_by_address on control.routes ((address collate "C"), id);
+create index on control.routes (project_id, lower(forward_to)) where forward_to is not null;
+-- The routes of one domain, newest first.
+create index on control.routes (project_id, domain_id, id);
+call postern.make_searchable('control.routes', 'address');
+call postern.protect('control.routes');
+create policy domain on control.routes as restrictive to postern_customer
+  using (postern.current_domain() is null or domain_id = postern.current_domain());
+grant select, insert, update, delete on control.routes to postern_admin;
+grant select, insert (project_id, domain_id, match, address, action, endpoint_id, forward_to, is_active),
+      update (domain_id, match, address, action, endpoint_id, forward_to, is_active, version, updated_at), delete
+  on control.routes to postern_customer;
+grant select on control.routes to postern_mail, postern_readonly;
+
+-- Pending consent: one row for each address that a project's routes forward to and that has not agreed. Triggers on
+-- control.routes insert and delete the rows, so there are never more rows than routes.
+--   pending (sent_at null) → sent      the worker mailed a link (core/control/routes/confirmations.ts)
+--   sent → pending                     another mail was requested: `round` is incremented
+--   sent → (deleted)                   the target agreed, or the last route to it is gone
+create table control.forward_confirmations (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  address text not null check (address = lower(address)),
+  requested_at timestamptz not null default postern.now(),
+  round integer not null default 1,
+  sent_at timestamptz,
+  -- A worker is sending the mail until then.
+  leased_until timestamptz,
+  -- SHA-256 of the token in the last mail.
+  token_hash bytea unique check (length(token_hash) = 32),
+  expires_at timestamptz,
+  unique (project_id, address)
+);
+create index on control.forward_confirmations (requested_at) where sent_at is null;
+call postern.protect('control.forward_confirmations');
+grant select, update, delete on control.forward_confirmations to postern_admin;
+
+-- Confirmation mails sent, for the daily limits. Not in the table above, whose rows a project can delete and insert again.
+create table control.forward_confirmation_mails (
+  id bigint generated always as identity primary key,
+  project_id bigint not null,
+  address_digest bytea not null check (length(address_digest) = 32),
+  sent_at timestamptz not null default postern.now()
+);
+create index on control.forward_confirmation_mails (project_id, sent_at);
+create index on control.forward_confirmation_mails (address_digest, sent_at);
+create index on control.forward_confirmation_mails (sent_at);
+call postern.protect('control.forward_confirmation_mails');
+grant select, insert, delete on control.forward_confirmation_mails to postern_admin;
+
+-- A new target is confirmed if it has agreed for another route of the project.
+create function control.copy_forward_consent() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if tg_op = 'UPDATE' and lower(new.forward_to) is not distinct from lower(old.forward_to) then
+    return new;
+  end if;
+  new.forward_confirmed_at := (
+    select min(routes.forward_confirmed_at) from control.routes as routes
+     where routes.project_id = new.project_id and lower(routes.forward_to) = lower(new.forward_to)
+       and routes.id is distinct from new.id);
+  return new;
+end
+$$;
+revoke execute on function control.copy_forward_consent() from public;
+
+create trigger copy_forward_consent before insert or update of forward_to on control.routes
+  for each row execute function control.copy_forward_consent();
+
+create function control.keep_forward_confirmations() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if tg_op <> 'INSERT' and old.forward_to is not null then
+    delete from control.forward_confirmations as confirmations
+     where confirmations.project_id = old.project_id and confirmations.address = lower(old.forward_to)
+       and not exists (select from control.routes as routes
+                        where routes.project_id = old.project_id and lower(routes.forward_to) = lower(old.forward_to));
+  end if;
+  if tg_op <> 'DELETE' and new.forward_to is not null and new.forward_confirmed_at is null then
+    insert into control.forward_confirmations (project_id, address) values (new.project_id, lower(new.forward_to))
+      on conflict (project_id, address) do nothing;
+  end if;
+  return null;
+end
+$$;
+revoke execute on function control.keep_forward_confirmations() from public;
+
+create trigger keep_forward_confirmations after insert or delete or update of forward_to on control.routes
+  for each row execute function control.keep_forward_confirmations();
+
+-- Requests another mail with a new link. Returns the number of requests; null when no consent is pending. A customer's
+-- transaction reaches its own project only.
+create function control.request_forward_confirmation(project bigint, target text) returns integer
+language sql security definer set search_path = pg_catalog as $$
+  update control.forward_confirmations
+     set round = round + 1, sent_at = null, requested_at = postern.now()
+   where project_id = project and address = lower(target)
+     and (project = postern.current_project() or current_setting('role') = 'postern_admin')
+  returning round
+$$;
+revoke execute on function control.request_forward_confirmation(bigint, text) from public;
+grant execute on function control.request_forward_confirmation(bigint, text) to postern_admin, postern_customer;
+
+-- What a confirmation link is about. No row when it was used or replaced, or has expired.
+create function control.forward_confirmation_of(hash bytea) returns table (address text, domain_names text[])
+language sql stable security definer set search_path = pg_catalog as $$
+  select confirmations.address,
+         array(select distinct domains.name from control.routes as routes
+                 join control.domains as domains on domains.id = routes.domain_id and domains.status = 'verified'
+                where routes.project_id = confirmations.project_id and lower(routes.forward_to) = confirmations.address
+                order by domains.name limit 10)
+    from control.forward_confirmations as confirmations
+   where confirmations.token_hash = hash and confirmations.expires_at > postern.now()
+$$;
+revoke execute on function control.forward_confirmation_of(bytea) from public;
+grant execute on function control.forward_confirmation_of(bytea) to postern_customer;
+
+-- The link confirms once. False when it was used or replaced, or has expired.
+create function control.confirm_forward(hash bytea) returns boolean
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  project bigint := (select project_id from control.forward_confirmations where token_hash = hash);
+  target text;
+begin
+  -- Locks the project, as every change of its routes does.
+  perform from control.projects where id = project for no key update;
+  if not found then
+    return false;
+  end if;
+  delete from control.forward_confirmations
+   where token_hash = hash and expires_at > postern.now() returning address into target;
+  if not found then
+    return false;
+  end if;
+  update control.routes set forward_confirmed_at = postern.now()
+   where project_id = project and lower(forward_to) = target and forward_confirmed_at is null;
+  return true;
+end
+$$;
+revoke execute on function control.confirm_forward(bytea) from public;
+grant execute on function control.confirm_forward(bytea) to postern_customer;
+
+-- API keys.
+
+create table control.api_keys (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects,
+  name text not null,
+  is_test boolean not null,
+  -- The first characters of the secret. Of the secret itself only the SHA-256 is stored.
+  prefix text not null,
+  secret_hash bytea not null unique check (length(secret_hash) = 32),
+  scopes text[] not null,
+  domain_id bigint,
+  allowed_ips cidr[] not null default '{}',
+  expires_at timestamptz,
+  is_active boolean not null default true,
+  -- Who created the key.
+  created_by_type text check (created_by_type in ('user', 'administrator')),
+  created_by_id bigint,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, id),
+  foreign key (project_id, domain_id) references control.domains (project_id, id)
+);
+create index on control.api_keys (domain_id) where domain_id is not null;
+call postern.protect('control.api_keys');
+grant select, insert, update, delete on control.api_keys to postern_admin;
+grant select (id, project_id, name, is_test, prefix, scopes, domain_id, allowed_ips, expires_at, is_active, version,
+        created_at, updated_at),
+      insert (project_id, name, is_test, prefix, secret_hash, scopes, domain_id, allowed_ips, expires_at, is_active),
+      update (name, prefix, secret_hash, scopes, domain_id, allowed_ips, expires_at, is_active, version, updated_at),
+      delete
+  on control.api_keys to postern_customer;
+grant select on control.api_keys to postern_mail;
+grant select (id, project_id, name, is_test, prefix, scopes, domain_id, allowed_ips, expires_at, is_active, version,
+        created_at, updated_at)
+  on control.api_keys to postern_readonly;
+grant insert (created_by_type, created_by_id), select (created_by_type, created_by_id)
+  on control.api_keys to postern_customer;
+grant select (created_by_type, created_by_id) on control.api_keys to postern_readonly;
+
+create table control.api_key_stats (
+  api_key_id bigint primary key,
+  project_id bigint not null,
+  last_used_at timestamptz,
+  foreign key (project_id, api_key_id) references control.api_keys (project_id, id) on delete cascade
+);
+call postern.protect('control.api_key_stats');
+grant select, insert, update, delete on control.api_key_stats to postern_admin;
+grant select on control.api_key_stats to postern_customer, postern_mail, postern_readonly;
+-- Authentication by a key records its use.
+grant insert (api_key_id, project_id, last_used_at), update (last_used_at) on control.api_key_stats to postern_customer;
+
+-- Audit: who changed what, and why. One hash chain for each project and one (chain 0) for global objects, without gaps by
+-- its primary key. Rows outlive what they describe, so nothing here is a foreign key.
+
+create table control.audit (
+  chain bigint not null,
+  seq bigint not null check (seq > 0),
+  -- Order of insertion over all chains, for lists. Gaps have no meaning. Allocated before the insert, because the hash
+  -- covers it.
+  id bigint generated by default as identity unique,
+  at timestamptz not null,
+  -- 0: a `postern` command on the server.
+  actor_id bigint not null,
+  -- Salted SHA-256 of a row in audit_people: verifies the row while it exists, and remains after its erasure.
+  actor_digest bytea not null check (length(actor_digest) = 32),
+  subject_digest bytea check (length(subject_digest) = 32),
+  request_id text not null,
+  operation text collate "C" not null,
+  project_id bigint,
+  resource_type text collate "C" not null,
+  -- Text, because the id of a message is a UUID.
+  resource_id text not null,
+  reason text,
+  before jsonb,
+  after jsonb,
+  -- Other resources that the operation changed: [{resource, id, before, after}].
+  related jsonb,
+  -- The customer limit that an administrator exceeded: {limit, value, count}.
+  limit_exception jsonb,
+  -- The transaction that wrote the row. An export uses it to know what was committed when it began, so that the next export
+  -- continues there and misses no late commit.
+  xid xid8 not null,
+  prev_hash bytea not null check (length(prev_hash) = 32),
+  hash bytea not null check (length(hash) = 32),
+  primary key (chain, seq),
+  check (chain = coalesce(project_id, 0))
+);
+-- A search reads the rows of each kind (operation and resource type; there are some dozens) newest first, from the index,
+-- and the row itself only to return it. See docs/decisions/0009.
+create index audit_by_kind on control.audit (operation, resource_type, id) include (at);
+create index audit_of_chain on control.audit (chain, operation, resource_type, id) include (actor_id, at);
+create index audit_of_actor on control.audit (actor_id, operation, resource_type, id) include (at);
+create index audit_of_resource on control.audit (resource_type, resource_id, id);
+create index on control.audit (at, id);
+create index on control.audit (xid);
+call postern.protect('control.audit');
+call postern.make_append_only('control.audit');
+grant usage on sequence control.audit_id_seq to postern_admin;
+grant select, insert on control.audit to postern_admin;
+grant select on control.audit to postern_readonly;
+
+-- The head of each chain. An append locks it, so that appends to one chain wait for each other and appends to two chains do
+-- not. A cache, not evidence: verification reads the rows.
+create table control.audit_heads (
+  chain bigint primary key,
+  seq bigint not null,
+  hash bytea not null check (length(hash) = 32)
+);
+grant select, insert, update on control.audit_heads to postern_admin;
+grant select on control.audit_heads to postern_readonly;
+
+-- Personal data of the actor, of the person concerned, and addresses in changes, each under the path of its field
+-- (core/control/audit/addresses.ts). Kept outside the chain, because a person may ask for its erasure.
+create table control.audit_people (
+  audit_id bigint not null,
+  part text not null,
+  project_id bigint,
+  salt bytea not null check (length(salt) = 16),
+  email text,
+  name text,
+  ip text,
+  user_agent text,
+  primary key (audit_id, part)
+);
+create index on control.audit_people (email) where email is not null;
+-- Addresses are stored as written; an erasure ignores case.
+create index audit_people_lower_email on control.audit_people (lower(email)) where email is not null;
+call postern.protect('control.audit_people');
+grant select, insert, delete on control.audit_people to postern_admin;
+
+-- Signed once a minute over the chain heads that changed since the last checkpoint. Checkpoints are chained too.
+create table control.audit_checkpoints (
+  id bigint primary key,
+  at timestamptz not null,
+  -- [{chain, seq, hash}], by chain.
+  heads jsonb not null,
+  key_id text not null,
+  prev_hash bytea not null check (length(prev_hash) = 32),
+  hash bytea not null unique check (length(hash) = 32),
+  signature bytea not null check (length(signature) = 64)
+);
+call postern.make_append_only('control.audit_checkpoints');
+grant select, insert on control.audit_checkpoints to postern_admin;
+grant select on control.audit_checkpoints to postern_readonly;
+
+-- How far checkpoints cover each chain, to find the heads that changed since. A cache, as the heads are, and separate from
+-- them: a checkpoint must not wait for the lock of an append.
+create table control.audit_covered (
+  chain bigint primary key,
+  seq bigint not null
+);
+grant select, insert, update on control.audit_covered to postern_admin;
+grant select on control.audit_covered to postern_readonly;
+
+-- Denied requests of signed-in users: counted per actor, operation, error and minute, kept for 90 days, not chained.
+create table control.denials (
+  id bigint generated always as identity unique,
+  minute timestamptz not null,
+  actor_id bigint not null,
+  operation text not null,
+  error text not null,
+  -- Of the last one.
+  project_id bigint,
+  count integer not null,
+  last_request_id text not null,
+  unique (minute, actor_id, operation, error)
+);
+create index on control.denials (actor_id, id);
+call postern.protect('control.denials');
+grant select, insert, update, delete on control.denials to postern_admin;
+grant select on control.denials to postern_readonly;
+
+-- Activity: what customers do in a project, and what happens to a user's account.
+
+create table control.project_activity_heads (
+  project_id bigint primary key,
+  seq bigint not null default 0,
+  hash bytea not null default decode(repeat('00', 32), 'hex') check (length(hash) = 32),
+  purged_seq bigint not null default 0,
+  purged_hash bytea not null default decode(repeat('00', 32), 'hex') check (length(purged_hash) = 32)
+);
+-- Chains that are too long.
+create index project_activity_heads_length on control.project_activity_heads ((seq - purged_seq));
+call postern.protect('control.project_activity_heads');
+grant select on control.project_activity_heads to postern_admin, postern_readonly;
+
+create table control.project_activity (
+  project_id bigint not null references control.project_activity_heads,
+  seq bigint not null check (seq > 0),
+  at timestamptz not null,
+  actor_type text collate "C" not null check (actor_type in ('user', 'api_key', 'administrator', 'system', 'unknown')),
+  actor_id bigint,
+  -- Salted SHA-256 of the part `actor` in project_activity_people.
+  actor_digest bytea not null check (length(actor_digest) = 32),
+  request_id text not null,
+  operation text collate "C" not null,
+  resource_type text collate "C" not null,
+  -- Null if it would be an address.
+  resource_id text,
+  -- Without secrets. An address is {"address_digest": …} here and stored in project_activity_people.
+  before jsonb,
+  after jsonb,
+  prev_hash bytea not null check (length(prev_hash) = 32),
+  hash bytea not null check (length(hash) = 32),
+  primary key (project_id, seq),
+  -- One row for each operation, however often the mail side's message is relayed.
+  unique (project_id, request_id)
+);
+create index on control.project_activity (at);
+call postern.protect('control.project_activity');
+grant select on control.project_activity to postern_customer, postern_admin, postern_readonly;
+
+create trigger append_only before update or truncate on control.project_activity
+  for each statement execute function postern.refuse_change();
+
+-- Personal data beside the chain: the actor's, and each address in a change under its path. May be erased.
+create table control.project_activity_people (
+  project_id bigint not null,
+  seq bigint not null,
+  part text collate "C" not null,
+  salt bytea not null check (length(salt) = 16),
+  email text,
+  ip text,
+  user_agent text,
+  primary key (project_id, seq, part)
+);
+create index on control.project_activity_people (lower(email)) where email is not null;
+call postern.protect('control.project_activity_people');
+grant select on control.project_activity_people to postern_customer, postern_admin;
+grant delete on control.project_activity_people to postern_admin;
+
+create table control.user_activity_heads (
+  user_id bigint primary key,
+  seq bigint not null default 0,
+  hash bytea not null default decode(repeat('00', 32), 'hex') check (length(hash) = 32),
+  purged_seq bigint not null default 0,
+  purged_hash bytea not null default decode(repeat('00', 32), 'hex') check (length(purged_hash) = 32),
+  -- Attempts in the hour of the last attempt. Only the first few are recorded.
+  attempts_hour timestamptz,
+  attempts integer not null default 0
+);
+create index user_activity_heads_length on control.user_activity_heads ((seq - purged_seq));
+grant select on control.user_activity_heads to postern_admin, postern_readonly;
+
+create table control.user_activity (
+  user_id bigint not null references control.user_activity_heads,
+  seq bigint not null check (seq > 0),
+  at timestamptz not null,
+  actor_type text collate "C" not null check (actor_type in ('user', 'api_key', 'administrator', 'system', 'unknown')),
+  actor_id bigint,
+  actor_digest bytea not null check (length(actor_digest) = 32),
+  request_id text not null,
+  operation text collate "C" not null,
+  resource_type text collate "C" not null,
+  resource_id text,
+  before jsonb,
+  after jsonb,
+  prev_hash bytea not null check (length(prev_hash) = 32),
+  hash bytea not null check (length(hash) = 32),
+  primary key (user_id, seq)
+);
+create index on control.user_activity (at);
+grant select on control.user_activity to postern_identity, postern_admin, postern_readonly;
+
+create trigger append_only before update or truncate on control.user_activity
+  for each statement execute function postern.refuse_change();
+
+create table control.user_activity_people (
+  user_id bigint not null,
+  seq bigint not null,
+  part text collate "C" not null,
+  salt bytea not null check (length(salt) = 16),
+  email text,
+  ip text,
+  user_agent text,
+  primary key (user_id, seq, part)
+);
+create index on control.user_activity_people (lower(email)) where email is not null;
+grant select on control.user_activity_people to postern_identity, postern_admin;
+grant delete on control.user_activity_people to postern_admin;
+
+-- A customer's transaction appends to the chain of its own project. In a transaction without a project (0), a user creates
+-- or joins one.
+create function control.require_activity_of(project bigint) returns void
+language plpgsql stable set search_path = pg_catalog as $$
+begin
+  if coalesce(postern.current_project(), 0) not in (0, project) then
+    raise exception 'activity of project % in a transaction of project %', project, postern.current_project()
+      using errcode = 'insufficient_privilege';
+  end if;
+end
+$$;
+revoke execute on function control.require_activity_of(bigint) from public;
+
+-- Locks the head of a chain until the transaction ends, and returns it. The time is in the form that is hashed.
+create function control.lock_project_activity(project bigint) returns table (seq bigint, hash text, at text)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+begin
+  perform control.require_activity_of(project);
+  insert into control.project_activity_heads (project_id) values (project) on conflict do nothing;
+  return query
+    select heads.seq, encode(heads.hash, 'hex'), (to_json(postern.now() at time zone 'UTC') #>> '{}') || 'Z'
+      from control.project_activity_heads as heads where project_id = project for update;
+end
+$$;
+revoke execute on function control.lock_project_activity(bigint) from public;
+grant execute on function control.lock_project_activity(bigint) to postern_admin, postern_customer, postern_identity;
+
+create function control.append_project_activity(entry jsonb, people jsonb) returns void
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  made control.project_activity := jsonb_populate_record(null::control.project_activity, entry);
+begin
+  perform control.require_activity_of(made.project_id);
+  update control.project_activity_heads as heads set seq = made.seq, hash = made.hash
+   where heads.project_id = made.project_id and heads.seq = made.seq - 1 and heads.hash = made.prev_hash;
+  if not found then
+    raise exception 'row % does not follow on the activity of project %', made.seq, made.project_id;
+  end if;
+  insert into control.project_activity select made.*;
+  -- The keys of the new row are used, not those of the argument.
+  insert into control.project_activity_people (project_id, seq, part, salt, email, ip, user_agent)
+    select made.project_id, made.seq, person.part, person.salt, person.email, person.ip, person.user_agent
+      from jsonb_populate_recordset(null::control.project_activity_people, people) as person;
+end
+$$;
+revoke execute on function control.append_project_activity(jsonb, jsonb) from public;
+grant execute on function control.append_project_activity(jsonb, jsonb) to postern_admin, postern_customer, postern_identity;
+
+create function control.lock_user_activity(of_user bigint) returns table (seq bigint, hash text, at text)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+begin
+  insert into control.user_activity_heads (user_id) values (of_user) on conflict do nothing;
+  return query
+    select heads.seq, encode(heads.hash, 'hex'), (to_json(postern.now() at time zone 'UTC') #>> '{}') || 'Z'
+      from control.user_activity_heads as heads where user_id = of_user for update;
+end
+$$;
+revoke execute on function control.lock_user_activity(bigint) from public;
+grant execute on function control.lock_user_activity(bigint) to postern_admin, postern_customer, postern_identity;
+
+create function control.append_user_activity(entry jsonb, people jsonb) returns void
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  made control.user_activity := jsonb_populate_record(null::control.user_activity, entry);
+begin
+  update control.user_activity_heads as heads set seq = made.seq, hash = made.hash
+   where heads.user_id = made.user_id and heads.seq = made.seq - 1 and heads.hash = made.prev_hash;
+  if not found then
+    raise exception 'row % does not follow on the activity of user %', made.seq, made.user_id;
+  end if;
+  insert into control.user_activity select made.*;
+  insert into control.user_activity_people (user_id, seq, part, salt, email, ip, user_agent)
+    select made.user_id, made.seq, person.part, person.salt, person.email, person.ip, person.user_agent
+      from jsonb_populate_recordset(null::control.user_activity_people, people) as person;
+end
+$$;
+revoke execute on function control.append_user_activity(jsonb, jsonb) from public;
+grant execute on function control.append_user_activity(jsonb, jsonb) to postern_admin, postern_customer, postern_identity;
+
+-- Whether a sign-in attempt is recorded: the first `most` of an hour are. `unrecorded`: with the first attempt of an hour,
+-- how many attempts of the last active hour were not recorded.
+create function control.admit_attempt(of_user bigint, most integer)
+returns table (is_recorded boolean, unrecorded integer)
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  this_hour timestamptz := date_trunc('hour', postern.now(), 'UTC');
+  last_hour timestamptz;
+  known integer;
+begin
+  insert into control.user_activity_heads (user_id) values (of_user) on conflict do nothing;
+  select heads.attempts_hour, heads.attempts into last_hour, known
+    from control.user_activity_heads as heads where heads.user_id = of_user for update;
+  if last_hour is distinct from this_hour then
+    update control.user_activity_heads as heads set attempts_hour = this_hour, attempts = 1 where heads.user_id = of_user;
+    return query select true, greatest(known - most, 0);
+  else
+    update control.user_activity_heads as heads set attempts = known + 1 where heads.user_id = of_user;
+    return query select known < most, 0;
+  end if;
+end
+$$;
+revoke execute on function control.admit_attempt(bigint, integer) from public;
+grant execute on function control.admit_attempt(bigint, integer) to postern_identity;
+
+-- Deletes up to `at_most` rows from the beginnings of chains of a kind, `project` or `user`: rows older than `kept`, and
+-- rows beyond the newest `most` of a chain. Returns their number. Chains that are locked by an append are skipped.
+create function control.purge_activity(kind text, kept interval, most bigint, at_most integer) returns integer
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  owner name := case kind when 'project' then 'project_id' when 'user' then 'user_id' end;
+  logged text := format('control.%I', kind || '_activity');
+  heads text := format('control.%I', kind || '_activity_heads');
+  people text := format('control.%I', kind || '_activity_people');
+  chain record;
+  head record;
+  purged integer;
+  total integer := 0;
+begin
+  for chain in execute format(
+    'select owner, max(seq) as last from (
+       (select %1$I as owner, seq from %2$s where at < postern.now() - $1 order by at limit $3)
+       union all
+       (select %1$I, seq - $2 from %3$s where seq - purged_seq > $2 order by seq - purged_seq desc limit 100)) as old
+     group by owner order by owner', owner, logged, heads) using kept, most, at_most
+  loop
+    exit when total >= at_most;
+    execute format('select purged_seq from %2$s where %1$I = $1 for update skip locked', owner, heads)
+      into head using chain.owner;
+    continue when head.purged_seq is null;
+    execute format(
+      'update %3$s set purged_seq = gone.seq, purged_hash = gone.hash
+         from (select seq, hash from %2$s where %1$I = $1 and seq <= $2 order by seq desc limit 1) as gone
+        where %1$I = $1 returning purged_seq', owner, logged, heads)
+      into head using chain.owner, least(chain.last, head.purged_seq + at_most - total);
+    execute format('delete from %2$s where %1$I = $1 and seq <= $2', owner, people) using chain.owner, head.purged_seq;
+    execute format('delete from %2$s where %1$I = $1 and seq <= $2', owner, logged) using chain.owner, head.purged_seq;
+    get diagnostics purged = row_count;
+    total := total + purged;
+  end loop;
+  return total;
+end
+$$;
+revoke execute on function control.purge_activity(text, interval, bigint, integer) from public;
+grant execute on function control.purge_activity(text, interval, bigint, integer) to postern_admin;
+
+-- Idempotent requests, the outbox to the mail side, holds and the heartbeat.
+
+-- Idempotency keys, claimed and answered in the operation's own transaction. Kept for 24 hours.
+create table control.idempotency (
+  actor text not null,
+  operation text not null,
+  key text not null,
+  project_id bigint,
+  request_hash bytea not null check (length(request_hash) = 32),
+  status smallint not null,
+  location text,
+  etag text,
+  -- Null if the response held a secret, which is never returned twice. `json`, so that members keep their order.
+  body json,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null,
+  unique nulls not distinct (project_id, actor, operation, key)
+);
+create index on control.idempotency (expires_at);
+call postern.protect('control.idempotency');
+grant select, insert, update, delete on control.idempotency to postern_admin;
+grant select, insert, update on control.idempotency to postern_customer;
+
+-- Outbox to the mail side. A row is written in the transaction that makes it true. The relay applies it in a transaction of
+-- the mail side, which records the id in mail.control_applied: delivered at least once, applied exactly once.
+create table control.outbox (
+  id bigint generated always as identity primary key,
+  project_id bigint,
+  shard smallint generated always as (postern.shard_of(project_id)) stored,
+  topic text not null,
+  payload jsonb not null,
+  created_at timestamptz not null default postern.now()
+);
+-- Replays that were requested and not relayed yet.
+create index on control.outbox (project_id) where topic = 'endpoint.replay';
+call postern.protect('control.outbox');
+grant select, insert, delete on control.outbox to postern_admin;
+grant insert on control.outbox to postern_customer;
+grant select on control.outbox to postern_mail, postern_readonly, postern_customer;
+
+-- Projects whose mail an administrator holds. Locked projects are held without a row here.
+create table control.queue_holds (
+  project_id bigint primary key references control.projects on delete cascade,
+  held_at timestamptz not null default postern.now()
+);
+call postern.protect('control.queue_holds');
+grant select, insert, delete on control.queue_holds to postern_admin;
+grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
+
+-- The operator's holds: no mail is claimed at all, or none of a provider. control.queue_holds holds single projects. In
+-- control, so that the audit row commits with it. Workers read it when they claim mail.
+create table control.dispatch_holds (
+  scope text primary key check (scope in ('all', 'service', 'ses')),
+  held_at timestamptz not null default postern.now()
+);
+grant select, insert, delete on control.dispatch_holds to postern_admin;
+grant select on control.dispatch_holds to postern_mail, postern_readonly;
+
+-- The heartbeat of control, for cells: one row, updated every few seconds by a worker at control and replicated with the
+-- other published tables. Replication keeps the order of commits, so a cell that has this row has everything that control
+-- committed before it. No row is inserted here: migrations also run in cells, where the initial copy needs an empty table.
+create table control.heartbeat (
+  id smallint primary key default 1 check (id = 1),
+  at timestamptz not null
+);
+grant select, insert, update on control.heartbeat to postern_admin;
+grant select on control.heartbeat to postern_mail, postern_readonly;

@@ -1,0 +1,713 @@
+-- The mail schema. Every hot key starts with `shard`, so that a cell can take a range of shards to its own machine. No
+-- foreign key leaves the schema. Tables that grow without end are partitioned by ranges of the UUIDv7 itself: an id alone
+-- finds its partition, and old partitions are dropped whole (mail.keep_partitions).
+
+-- Messages.
+
+create table mail.messages (
+  id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- The identity under which the message was accepted and is signed, whatever happens to the domain later.
+  identity_id bigint not null,
+  -- Who sent it: a key or a member.
+  api_key_id bigint,
+  user_id bigint,
+  is_test boolean not null default false,
+  from_address text not null,
+  subject text not null default '',
+  tags text[] not null default '{}',
+  metadata jsonb not null default '{}',
+  recipient_count smallint not null check (recipient_count > 0),
+  size_bytes integer not null check (size_bytes >= 0),
+  send_at timestamptz,
+  -- Of a forwarded message: {"envelope_from", "smtputf8", "is_sender_confirmed"}. It leaves as it came, with a rewritten
+  -- sender (SRS), and is not signed in the name of the domain. Null for all others.
+  forwarded jsonb,
+  -- The OpenTelemetry trace id and span id, 24 octets, so that the process that sends the message continues the trace. Null
+  -- unless the trace is recorded.
+  trace bytea,
+  created_at timestamptz not null default postern.now(),
+  primary key (shard, id)
+) partition by range (id);
+create index on mail.messages (shard, project_id, id);
+call postern.protect('mail.messages');
+grant select, insert, update, delete on mail.messages to postern_mail;
+grant select on mail.messages to postern_admin, postern_customer, postern_readonly;
+
+-- Recipients of messages. Statuses, and who changes them:
+--   scheduled → queued, canceled        send_at is past (worker); canceled by request (API)
+--   queued → sent                       handed over to the MTA (worker)
+--   queued → deferred → sent            the MTA refused it temporarily (worker)
+--   queued → failed, bounced            the MTA refused it permanently, or it expired (worker)
+--   sent ↔ deferred                     the MTA reports a delay (intake)
+--   sent, deferred → delivered, bounced, failed     the MTA's final report (intake)
+--   sent, delivered → complained; delivered → bounced     late reports (intake)
+--   suppressed                          at acceptance: the address is suppressed (API)
+--   queued → failed                     SES: no report within an hour of an unknown outcome (worker)
+-- A report may arrive before the worker has recorded the hand-over: from queued, the intake makes every change that it
+-- makes from sent.
+create table mail.recipients (
+  message_id uuid not null,
+  recipient_no smallint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  kind text not null check (kind in ('to', 'cc', 'bcc')),
+  address text not null,
+  status text not null check (status in ('scheduled', 'queued', 'sent', 'deferred', 'delivered', 'bounced', 'failed',
+                                         'complained', 'suppressed', 'canceled')),
+  -- The last reply or diagnostic of another server.
+  reply text,
+  -- How many reports about this recipient were accepted. Every receiver of the mail knows its return path and can send any
+  -- number of reports; core/mail/feedback stops at a limit. Not indexed, so that the update stays on its page (HOT).
+  reports smallint not null default 0 check (reports >= 0),
+  updated_at timestamptz not null default postern.now(),
+  primary key (shard, message_id, recipient_no)
+) partition by range (message_id);
+-- No index contains `status`, so that its two or three updates stay on their page (HOT).
+create index on mail.recipients (shard, project_id, lower(address), message_id);
+call postern.protect('mail.recipients');
+grant select, insert, update, delete on mail.recipients to postern_mail;
+grant select on mail.recipients to postern_admin, postern_customer, postern_readonly;
+
+create table mail.bodies (
+  message_id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- `json`: the content as given, composed when it is sent. `mime`: as submitted by SMTP.
+  format text not null check (format in ('json', 'mime')),
+  content bytea compression lz4 not null,
+  primary key (shard, message_id)
+) partition by range (message_id);
+call postern.protect('mail.bodies');
+grant select, insert, update, delete on mail.bodies to postern_mail;
+grant select on mail.bodies to postern_admin, postern_customer;
+
+-- Bodies of mail that is still queued (scheduled, deferred or held) when the partition of its day in mail.bodies is
+-- dropped. Partitioned by the day until which a body is kept.
+create table mail.waiting_bodies (
+  message_id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  format text not null check (format in ('json', 'mime')),
+  content bytea compression lz4 not null,
+  kept_until date not null,
+  primary key (shard, message_id, kept_until)
+) partition by range (kept_until);
+call postern.protect('mail.waiting_bodies');
+grant select on mail.waiting_bodies to postern_mail;
+
+-- Dispatch: handing mail over to a provider.
+
+-- The queue. One row for each recipient while there is something to do, deleted when it is handed over or given up.
+--   ready → leased           claimed; a committed lease (worker)
+--   leased → (deleted)       sent, or given up (worker)
+--   leased → deferred        temporary failure; `due_at` is the next attempt (worker)
+--   leased → awaiting        it may have been sent, and its provider must not be called twice; for an hour (worker)
+--   leased → ready           the lease expired, and no attempt was recorded: the worker is gone (worker)
+--   leased → awaiting        the lease expired, and an attempt was recorded (worker)
+--   awaiting → (deleted)     the provider reported that it accepted the mail (intake), its response was read late (worker),
+--                            or the hour is over: the mail has failed, and its event says that it may have been sent (worker)
+--   awaiting → deferred      the response was read late, and was a refusal (worker)
+--   deferred, scheduled → ready     due (worker)
+--   any → (deleted)          a final report about the recipient arrived (intake)
+--
+-- A provider that cannot deduplicate requests and that reports what it accepted (Amazon SES) is called at most once for each
+-- mail, unless it certainly did not accept it. So an attempt is recorded before the call, and mail with an unknown outcome
+-- awaits the provider's report. Mail in `awaiting` is never claimed, so it is never sent again. Mail of locked and held
+-- projects is in the queue too and is not claimed. `due_at` of ready rows only grows.
+create table mail.dispatch (
+  message_id uuid not null,
+  recipient_no smallint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  identity_id bigint not null,
+  -- `none`: of a test key. Nothing is handed over.
+  provider text not null check (provider in ('service', 'ses', 'none')),
+  -- Large mails have a lane of their own: few are in memory at once, and they do not delay small mails.
+  is_large boolean not null default false,
+  recipient text not null,
+  state text not null default 'ready' check (state in ('ready', 'leased', 'deferred', 'scheduled', 'awaiting')),
+  due_at timestamptz not null default postern.now(),
+  -- The fencing token: a worker records only the attempt that it claimed.
+  attempt integer not null default 0,
+  leased_until timestamptz,
+  -- The time of the first attempt. Retries end a fixed time after it.
+  first_attempt_at timestamptz,
+  primary key (shard, message_id, recipient_no)
+);
+create index dispatch_ready on mail.dispatch (shard, project_id, provider, is_large, due_at)
+  where state = 'ready';
+-- Swept in order of time over all shards, so these do not start with the shard.
+create index dispatch_leased on mail.dispatch (leased_until) where state = 'leased';
+create index dispatch_waiting on mail.dispatch (due_at) where state in ('deferred', 'scheduled');
+-- Whether mail is queued under an identity, read before it is deregistered.
+create index dispatch_identity on mail.dispatch (shard, project_id, identity_id);
+create index dispatch_awaiting on mail.dispatch (due_at) where state = 'awaiting';
+call postern.protect('mail.dispatch');
+grant select, insert, update, delete on mail.dispatch to postern_mail;
+grant select on mail.dispatch to postern_admin, postern_customer, postern_readonly;
+
+-- Attempts to hand mail over. Outcomes:
+--   begun        recorded before the call; the response was not read, or not yet
+--   sent, deferred, refused, unreachable     the response, or that there was no connection
+--   unknown      the call was made, and its response is missing or does not say
+create table mail.attempts (
+  message_id uuid not null,
+  recipient_no smallint not null,
+  attempt integer not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  provider text not null,
+  host text,
+  -- The MTA's queue id, to name mail that was handed over before a project was locked.
+  queue_id text,
+  outcome text not null check (outcome in ('begun', 'sent', 'deferred', 'refused', 'unreachable', 'unknown')),
+  reply text,
+  started_at timestamptz not null default postern.now(),
+  finished_at timestamptz,
+  primary key (shard, message_id, recipient_no, attempt)
+) partition by range (message_id);
+call postern.protect('mail.attempts');
+grant select, insert, update, delete on mail.attempts to postern_mail;
+grant select on mail.attempts to postern_admin, postern_customer, postern_readonly;
+
+-- The result of an attempt, committed together with the end of the attempt. The events, counters and suppressions that
+-- follow from it are written later, by the transaction that deletes the row: exactly once, and a failure there cannot send
+-- the mail again.
+--   (inserted)               the attempt ended, or the mail expired (worker)
+--   → (deleted)              published (worker), or published with a later report about the recipient (intake)
+-- `due_at` is a lease: the worker that wrote the row publishes it at once; after `due_at` any worker does. It has no index:
+-- rows are few and short-lived, and the index would cost something for every mail.
+create table mail.attempt_results (
+  message_id uuid not null,
+  recipient_no smallint not null,
+  attempt integer not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  type text not null check (type in ('sent', 'deferred', 'bounced', 'failed')),
+  -- Of a test key: `sent` is followed by `delivered`, and neither is counted.
+  is_test boolean not null,
+  recipient text not null,
+  -- RFC 3463, if the MTA gave one.
+  status text,
+  diagnostic text,
+  due_at timestamptz not null default postern.now() + interval '10 seconds',
+  primary key (shard, message_id, recipient_no, attempt, type)
+);
+call postern.protect('mail.attempt_results');
+grant select, insert, update, delete on mail.attempt_results to postern_mail;
+grant select on mail.attempt_results to postern_admin, postern_readonly;
+
+-- Events and their delivery to endpoints.
+
+create table mail.events (
+  id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  type text not null,
+  message_id uuid,
+  recipient_no smallint,
+  data jsonb not null,
+  -- Of `inbound.received`: the row of mail.inbound_bodies that holds the data which all events of the mail share. Both are
+  -- partitioned by day and dropped after the same time.
+  inbound_body_id uuid,
+  created_at timestamptz not null default postern.now(),
+  primary key (shard, id)
+) partition by range (id);
+create index on mail.events (shard, message_id) where message_id is not null;
+call postern.protect('mail.events');
+grant select, insert, update, delete on mail.events to postern_mail;
+grant select on mail.events to postern_admin, postern_customer, postern_readonly;
+
+-- Events whose deliveries are not all inserted yet. A worker inserts a bounded number in each transaction, and deletes the
+-- row after the last endpoint.
+create table mail.fan_outs (
+  event_id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  type text not null,
+  -- An endpoint that receives the event although it does not subscribe to its type.
+  endpoint_id bigint,
+  -- Endpoints up to this id have their delivery.
+  after_endpoint_id bigint not null default 0,
+  primary key (shard, project_id, event_id)
+);
+call postern.protect('mail.fan_outs');
+grant select, insert, update, delete on mail.fan_outs to postern_mail;
+grant select on mail.fan_outs to postern_admin, postern_readonly;
+
+-- Webhook deliveries.
+--
+-- An event is one row, and a row of mail.fan_outs from which a worker inserts one delivery for each endpoint. Each endpoint
+-- has one queue with one timer: a dead receiver is tried once each time the queue is due, however many deliveries wait, and
+-- delays no other endpoint.
+--
+-- A queue (mail.endpoint_queues):
+--   idle    due_at is null        no delivery waits
+--   due     due_at is past        a worker claims it: a lease with a fencing token
+--   leased  leased_until is set   and due_at is the same: if the worker dies, the queue is due when the lease ends. Nothing
+--                                 wakes it; the worker that releases it checks for new deliveries
+--   parked  due_at is ahead       it backs off (rests_until) after a failure, or its deliveries are not due yet
+-- A delivery has no state: it waits, and is deleted when it was delivered, given up or became obsolete. Attempts are in
+-- mail.delivery_attempts.
+create table mail.deliveries (
+  endpoint_id bigint not null,
+  event_id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  attempt integer not null default 0,
+  due_at timestamptz not null default postern.now(),
+  -- When it is given up. A replay starts the time again.
+  gives_up_at timestamptz not null,
+  primary key (shard, endpoint_id, event_id)
+);
+-- In sending order. A failed delivery is due later, behind those that wait, so it does not block others.
+create index on mail.deliveries (shard, endpoint_id, due_at, event_id);
+call postern.protect('mail.deliveries');
+grant select on mail.deliveries to postern_admin, postern_customer, postern_readonly;
+grant select, insert, update, delete on mail.deliveries to postern_mail;
+
+create table mail.endpoint_queues (
+  endpoint_id bigint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  due_at timestamptz,
+  leased_until timestamptz,
+  -- The fencing token: only the holder of this lease records results.
+  lease bigint not null default 0,
+  -- Backoff after a failure, or by Retry-After: nothing wakes the queue before. Past or null: a new delivery makes it due.
+  rests_until timestamptz,
+  -- Consecutive failures, and since when.
+  failures integer not null default 0,
+  failing_since timestamptz,
+  last_success_at timestamptz,
+  -- When its health was last published to control: at most once a minute, unless it starts or stops failing.
+  told_at timestamptz,
+  -- Healthy: no failure since the last success, or never tried. Failing endpoints have few slots of their own in a worker.
+  is_proven boolean not null generated always as (failures = 0) stored,
+  primary key (shard, endpoint_id)
+) with (fillfactor = 50);
+create index on mail.endpoint_queues (is_proven, due_at) where due_at is not null;
+call postern.protect('mail.endpoint_queues');
+grant select, insert, update, delete on mail.endpoint_queues to postern_mail;
+grant select on mail.endpoint_queues to postern_admin, postern_readonly, postern_customer;
+
+-- Wake-ups: a delivery waits for this endpoint. Inserted with each delivery, so that transactions that insert deliveries
+-- never wait for each other at the row of a queue. Consumed by a worker.
+create table mail.wakes (
+  id bigint generated always as identity primary key,
+  endpoint_id bigint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored
+);
+call postern.protect('mail.wakes');
+grant select, insert, update, delete on mail.wakes to postern_mail;
+grant select on mail.wakes to postern_admin, postern_readonly;
+
+create table mail.delivery_attempts (
+  -- UUIDv7 of the time at which it began.
+  id uuid not null,
+  endpoint_id bigint not null,
+  event_id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  event_type text not null,
+  attempt integer not null,
+  -- `delivered`: 2xx. `failed`: to be retried. `given_up`: expired. `gone`: 410, which disables the endpoint.
+  outcome text not null check (outcome in ('delivered', 'failed', 'given_up', 'gone')),
+  -- The HTTP status; null without a response, and then `error` says why.
+  status smallint,
+  latency_ms integer not null check (latency_ms >= 0),
+  response text,
+  error text,
+  primary key (shard, id)
+) partition by range (id);
+create index on mail.delivery_attempts (shard, endpoint_id, id);
+create index on mail.delivery_attempts (shard, endpoint_id, event_id);
+call postern.protect('mail.delivery_attempts');
+grant select, insert, update, delete on mail.delivery_attempts to postern_mail;
+grant select on mail.delivery_attempts to postern_admin, postern_readonly, postern_customer;
+
+-- Replays: time ranges whose events are delivered again, in steps. One for each endpoint.
+create table mail.replays (
+  endpoint_id bigint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  from_id uuid not null,
+  to_id uuid not null,
+  -- Events up to this id were read.
+  cursor uuid,
+  -- Skip events that were delivered before.
+  only_undelivered boolean not null,
+  due_at timestamptz not null default postern.now(),
+  created_at timestamptz not null default postern.now(),
+  primary key (shard, endpoint_id)
+);
+create index on mail.replays (due_at);
+call postern.protect('mail.replays');
+grant select, insert, update, delete on mail.replays to postern_mail;
+grant select on mail.replays to postern_admin, postern_readonly, postern_customer;
+
+-- Inbound mail.
+
+-- Inbound mail: one row for each accepted recipient. If an endpoint receives the mail, its content is stored once for all
+-- recipients. What happens to the mail is written in the same transaction: an event for an endpoint, or an outgoing message.
+-- Mail that is dropped leaves only its row. Rows are never updated.
+create table mail.inbound (
+  id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  domain_id bigint not null,
+  route_id bigint not null,
+  action text not null check (action in ('endpoint', 'forward', 'drop')),
+  endpoint_id bigint,
+  -- With `forward`: the outgoing message.
+  message_id uuid,
+  -- Why mail for a route that forwards was accepted and not forwarded. Null with a message.
+  not_forwarded text check (not_forwarded in ('dmarc')),
+  -- Empty: the null sender.
+  envelope_from text not null,
+  recipient text not null,
+  from_header text not null,
+  subject text not null,
+  size_bytes integer not null check (size_bytes >= 0),
+  authentication jsonb not null,
+  remote_address inet not null,
+  -- The stored mail, if it is kept.
+  body_id uuid,
+  created_at timestamptz not null default postern.now(),
+  primary key (shard, id),
+  check ((action = 'endpoint') = (endpoint_id is not null)),
+  check ((action = 'endpoint') = (body_id is not null)),
+  check ((action = 'forward') = (message_id is not null or not_forwarded is not null)),
+  check (message_id is null or not_forwarded is null)
+) partition by range (id);
+create index on mail.inbound (shard, project_id, id);
+call postern.protect('mail.inbound');
+grant select, insert, update, delete on mail.inbound to postern_mail;
+grant select on mail.inbound to postern_admin, postern_customer, postern_readonly;
+
+create table mail.inbound_bodies (
+  id uuid not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  content bytea compression lz4 not null,
+  -- JSON (UTF-8): the data of `inbound.received` that all events of the mail share. Null: the events hold all of their data.
+  event_data bytea compression lz4,
+  primary key (shard, id)
+) partition by range (id);
+call postern.protect('mail.inbound_bodies');
+grant select, insert, update, delete on mail.inbound_bodies to postern_mail;
+grant select on mail.inbound_bodies to postern_admin;
+
+-- Feedback, suppressions and counters.
+
+-- Reports that were applied: a report delivered twice is one event.
+create table mail.feedback_seen (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  digest bytea not null check (length(digest) = 32),
+  seen_at timestamptz not null default postern.now(),
+  primary key (shard, project_id, digest)
+);
+create index on mail.feedback_seen (seen_at);
+call postern.protect('mail.feedback_seen');
+grant select, insert, update, delete on mail.feedback_seen to postern_mail;
+grant select on mail.feedback_seen to postern_admin;
+
+create table mail.suppressions (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  address text not null check (address = lower(address)),
+  reason text not null check (reason in ('bounce', 'complaint', 'manual')),
+  -- What caused it.
+  message_id uuid,
+  created_at timestamptz not null default postern.now(),
+  primary key (shard, project_id, address)
+);
+-- Manual suppressions of a project, counted up to its cap.
+create index on mail.suppressions (shard, project_id) where reason = 'manual';
+call postern.protect('mail.suppressions');
+grant select, insert, update, delete on mail.suppressions to postern_mail;
+grant select on mail.suppressions to postern_admin, postern_customer, postern_readonly;
+
+-- Mail accepted in a UTC day or a calendar month. A quota check locks the row.
+create table mail.usage (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  period text not null check (period in ('day', 'month')),
+  starts_on date not null,
+  accepted bigint not null default 0 check (accepted >= 0),
+  -- Bytes stored in the period: by sending mail, and by inbound mail.
+  stored_bytes bigint not null default 0 check (stored_bytes >= 0),
+  inbound_bytes bigint not null default 0 check (inbound_bytes >= 0),
+  -- Messages forwarded in the period, out of all accepted ones.
+  forwarded bigint not null default 0 check (forwarded >= 0),
+  primary key (shard, project_id, period, starts_on)
+) with (fillfactor = 50);
+call postern.protect('mail.usage');
+grant select, insert, update, delete on mail.usage to postern_mail;
+grant select on mail.usage to postern_admin, postern_customer, postern_readonly;
+
+-- Outcomes by the UTC day on which they occurred. Never dropped: a project's lifetime counts are the sums.
+create table mail.daily (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  day date not null,
+  sent bigint not null default 0,
+  delivered bigint not null default 0,
+  deferred bigint not null default 0,
+  bounced bigint not null default 0,
+  failed bigint not null default 0,
+  complained bigint not null default 0,
+  suppressed bigint not null default 0,
+  primary key (shard, project_id, day)
+) with (fillfactor = 50);
+call postern.protect('mail.daily');
+grant select, insert, update, delete on mail.daily to postern_mail;
+grant select on mail.daily to postern_admin, postern_customer, postern_readonly;
+
+-- Idempotent requests and the two outboxes.
+
+create table mail.idempotency (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  actor text not null,
+  operation text not null,
+  key text not null,
+  request_hash bytea not null check (length(request_hash) = 32),
+  status smallint not null,
+  body json not null,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null,
+  primary key (shard, project_id, actor, operation, key)
+);
+create index on mail.idempotency (expires_at);
+call postern.protect('mail.idempotency');
+grant select, insert, update, delete on mail.idempotency to postern_mail;
+grant select on mail.idempotency to postern_admin;
+
+-- Outbox to control: read, applied there, deleted here.
+create table mail.outbox (
+  id bigint generated always as identity primary key,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  topic text not null,
+  payload jsonb not null,
+  created_at timestamptz not null default postern.now()
+);
+call postern.protect('mail.outbox');
+grant select, insert, update, delete on mail.outbox to postern_mail;
+grant select on mail.outbox to postern_admin, postern_readonly;
+
+-- Which rows of control.outbox this cell has applied.
+create table mail.control_applied (
+  outbox_id bigint primary key,
+  applied_at timestamptz not null default postern.now()
+);
+-- Purged by age (core/outbox).
+create index on mail.control_applied (applied_at);
+grant select, insert, update, delete on mail.control_applied to postern_mail;
+grant select on mail.control_applied to postern_admin, postern_readonly;
+
+-- Partitions.
+
+-- Tables partitioned by day; whether queued mail keeps a partition; and how many days longer than others it is kept.
+-- Reports arrive late, and mail may be accepted a month before it is sent.
+create function mail.cut_tables() returns table (name text, holds_mail boolean, longer_days integer)
+language sql immutable set search_path = pg_catalog as $$
+  values ('messages', true, 45), ('recipients', true, 45), ('bodies', true, 0), ('attempts', true, 0),
+         ('events', false, 0), ('delivery_attempts', false, 0), ('inbound', false, 0), ('inbound_bodies', false, 0)
+$$;
+revoke execute on function mail.cut_tables from public;
+
+-- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued mail
+-- refers to. The mail role may not create tables; it may call this function, which creates and drops no others. Returns
+-- the numbers of partitions.
+create function mail.keep_partitions(ahead_days integer, kept_days integer)
+returns table (made integer, dropped integer)
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  cut record;
+  day date;
+  today date := (postern.now() at time zone 'UTC')::date;
+  part record;
+  beginning uuid;
+begin
+  -- `is not true` also refuses nulls: compared with null, every partition would be dropped.
+  if (ahead_days between 1 and 60 and kept_days between 1 and 3660) is not true then
+    raise exception 'between 1 and 60 days ahead, and kept for 1 to 3660 days';
+  end if;
+  made := 0;
+  dropped := 0;
+  -- One at a time: two calls would both find that a partition is missing.
+  perform pg_advisory_xact_lock(hashtextextended('mail.keep_partitions', 0));
+  for cut in select * from mail.cut_tables() loop
+    -- Yesterday too, in case the clock is set back a little.
+    for day in select generate_series(today - 1, today + ahead_days, interval '1 day')::date loop
+      continue when to_regclass(format('mail.%I', cut.name || to_char(day, '_YYYYMMDD'))) is not null;
+      execute format(
+        'create table mail.%I partition of mail.%I for values from (%L) to (%L)',
+        cut.name || to_char(day, '_YYYYMMDD'), cut.name,
+        postern.uuid7_floor(day::timestamp at time zone 'UTC'),
+        postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC'));
+      made := made + 1;
+    end loop;
+    for part in
+      select child.relname, to_date(right(child.relname, 8), 'YYYYMMDD') as day
+      from pg_inherits
+      join pg_class child on child.oid = inhrelid
+      where inhparent = format('mail.%I', cut.name)::regclass and child.relname ~ '_[0-9]{8}$'
+    loop
+      continue when part.day >= today - kept_days - cut.longer_days;
+      beginning := postern.uuid7_floor(part.day::timestamp at time zone 'UTC');
+      continue when cut.holds_mail and exists (
+        select from mail.dispatch
+        where message_id >= beginning
+          and message_id < postern.uuid7_floor((part.day + 1)::timestamp at time zone 'UTC'));
+      execute format('drop table mail.%I', part.relname);
+      dropped := dropped + 1;
+    end loop;
+  end loop;
+  return next;
+end
+$$;
+revoke execute on function mail.keep_partitions from public;
+grant execute on function mail.keep_partitions to postern_mail;
+
+-- One step of deleting the bodies of mail that was handed over or given up. Takes the oldest partition of bodies whose day
+-- ended more than `kept_hours` ago, scans the mail that is still queued, by its key, and moves the bodies of that mail out
+-- of the partition: up to `rows_at_most` mails and about `bytes_at_most` in a step. `after_*` is what the previous step
+-- returned, where this step continues. When the scan is complete, the partition is dropped: no row of mail.dispatch is ever
+-- added for an old message. Returns no row when there is nothing to do. `dropped` is null when a reader holds the partition,
+-- and the drop has to wait.
+create function mail.drop_bodies(
+  kept_hours integer, rows_at_most integer, bytes_at_most bigint, after_part text, after_shard smallint, after_message uuid)
+returns table (part text, moved integer, dropped boolean, last_shard smallint, last_message uuid)
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  today date := (postern.now() at time zone 'UTC')::date;
+  is_waiting boolean;
+  part_day date;
+  first_id uuid;
+  end_id uuid;
+  shards smallint[] := '{}';
+  ids uuid[] := '{}';
+  dues timestamptz[] := '{}';
+  found_ids uuid[];
+  found_dues timestamptz[];
+  seen integer;
+  is_all boolean := true;
+  moved_shards smallint[];
+  moved_ids uuid[];
+  days date[];
+  day date;
+begin
+  -- `is not true` also refuses nulls.
+  if (kept_hours between 24 and 87840 and rows_at_most > 0 and bytes_at_most > 0) is not true then
+    raise exception 'bodies are kept for 24 to 87840 hours, and a step has a size';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('mail.keep_partitions', 0));
+  select child.relname, inhparent = 'mail.waiting_bodies'::regclass, to_date(right(child.relname, 8), 'YYYYMMDD')
+    into part, is_waiting, part_day
+    from pg_inherits
+    join pg_class as child on child.oid = inhrelid
+   where inhparent in ('mail.bodies'::regclass, 'mail.waiting_bodies'::regclass) and child.relname ~ '_[0-9]{8}$'
+     and (to_date(right(child.relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC'
+           + make_interval(hours => kept_hours) <= postern.now()
+   order by 3, 1
+   limit 1;
+  if not found then return; end if;
+  if part is distinct from after_part then
+    after_shard := 0;
+    after_message := '00000000-0000-0000-0000-000000000000';
+  end if;
+
+  if is_waiting then
+    execute format(
+      'select array_agg(shard), array_agg(message_id), array_agg(due_at)
+         from (select bodies.shard, bodies.message_id,
+                      (select max(dispatch.due_at) from mail.dispatch as dispatch
+                        where dispatch.shard = bodies.shard and dispatch.message_id = bodies.message_id) as due_at
+                 from mail.%I as bodies
+                where (bodies.shard, bodies.message_id) > ($1, $2)
+                order by bodies.shard, bodies.message_id limit $3) as step', part)
+      into shards, ids, dues using after_shard, after_message, rows_at_most;
+    is_all := coalesce(cardinality(ids), 0) < rows_at_most;
+  else
+    -- Shard by shard, in the order of the key of mail.dispatch: a day may have millions of bodies, and few are still queued.
+    first_id := postern.uuid7_floor(part_day::timestamp at time zone 'UTC');
+    end_id := postern.uuid7_floor((part_day + 1)::timestamp at time zone 'UTC');
+    for shard_no in after_shard..1023 loop
+      if cardinality(ids) >= rows_at_most then
+        is_all := false;
+        exit;
+      end if;
+      select array_agg(step.message_id order by step.message_id), array_agg(step.due_at order by step.message_id)
+        into found_ids, found_dues
+        from (select dispatch.message_id, max(dispatch.due_at) as due_at
+                from mail.dispatch as dispatch
+               where dispatch.shard = shard_no and dispatch.message_id >= first_id and dispatch.message_id < end_id
+                 and (shard_no > after_shard or dispatch.message_id > after_message)
+               group by dispatch.message_id
+               order by dispatch.message_id limit rows_at_most - cardinality(ids)) as step;
+      continue when found_ids is null;
+      shards := shards || array_fill(shard_no::smallint, array[cardinality(found_ids)]);
+      ids := ids || found_ids;
+      dues := dues || found_dues;
+    end loop;
+    -- A shard that was cut short may have more.
+    is_all := is_all and cardinality(ids) < rows_at_most;
+  end if;
+
+  -- Queued mail whose body is here, up to the limit of bytes. `seen` is the position of the last one.
+  execute format(
+    'select array_agg(shard) filter (where is_moved), array_agg(id) filter (where is_moved),
+            array_agg(greatest((due at time zone ''UTC'')::date, $5)) filter (where is_moved), max(place)
+       from (select wanted.*, due is not null and bodies.message_id is not null as is_moved,
+                    coalesce(sum(octet_length(bodies.content)) filter (where due is not null)
+                               over (order by place rows between unbounded preceding and 1 preceding), 0) as bytes_before
+               from unnest($1, $2, $3) with ordinality as wanted (shard, id, due, place)
+               left join mail.%I as bodies on bodies.shard = wanted.shard and bodies.message_id = wanted.id) as step
+      where bytes_before < $4', part)
+    into moved_shards, moved_ids, days, seen using shards, ids, dues, bytes_at_most, today;
+  moved := coalesce(cardinality(moved_ids), 0);
+  if moved > 0 then
+    for day in select distinct unnest(days) loop
+      continue when to_regclass(format('mail.%I', 'waiting_bodies_' || to_char(day, 'YYYYMMDD'))) is not null;
+      execute format(
+        'create table mail.%I partition of mail.waiting_bodies for values from (%L) to (%L)',
+        'waiting_bodies_' || to_char(day, 'YYYYMMDD'), day, day + 1);
+    end loop;
+    execute format(
+      'with gone as (
+         delete from mail.%I as bodies using unnest($1, $2, $3) as wanted (shard, message_id, until)
+          where bodies.shard = wanted.shard and bodies.message_id = wanted.message_id
+         returning bodies.message_id, bodies.project_id, bodies.format, bodies.content, wanted.until)
+       insert into mail.waiting_bodies (message_id, project_id, format, content, kept_until)
+       select * from gone', part)
+      using moved_shards, moved_ids, days;
+  end if;
+
+  dropped := false;
+  if is_all and seen is not distinct from nullif(cardinality(ids), 0) then
+    -- Without a limit, everyone who accepts or claims mail would wait behind this lock while a reader holds the partition.
+    perform set_config('lock_timeout', '200ms', true);
+    begin
+      execute format('drop table mail.%I', part);
+      dropped := true;
+    exception when lock_not_available then
+      dropped := null;
+    end;
+  end if;
+  last_shard := shards[seen];
+  last_message := ids[seen];
+  return next;
+end
+$$;
+revoke execute on function mail.drop_bodies from public;
+grant execute on function mail.drop_bodies to postern_mail;
+
+-- So that mail can be accepted before a worker has run.
+select mail.keep_partitions(14, 3660);
