@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type { MasterKey } from '../core/control/secrets/master-keys.ts'
 import { Vault } from '../core/control/secrets/vault.ts'
+import { insertPlans } from '../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, callPostern, type Outcome } from '../testing/harness/postern-process.ts'
 
@@ -16,9 +17,7 @@ const next: MasterKey = { id: '2026-b', key: randomBytes(32) }
 
 const projects = await database.query<{ id: string }>(
   `with person as (insert into control.users (email, name) values ('owner@example.com', 'Owner') returning id),
-        plan as (insert into control.plans (name, description, support_level, max_domains, max_users,
-                                            max_mails_per_day, max_mails_per_month, price)
-                 values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id)
+        plan as (${insertPlans()} returning id)
    insert into control.projects (user_id, name, plan_id)
    select person.id, 'Project ' || n, plan.id from person, plan, generate_series(1, 4) n returning id`,
 )

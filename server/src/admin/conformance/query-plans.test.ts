@@ -13,6 +13,7 @@ import { listMessageEvents, listMessages, type MessageFilter } from '../../core/
 import { listSuppressions } from '../../core/mail/suppressions/suppressions.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { planner } from '../../testing/expectations/query-plans.ts'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 
 /**
@@ -29,9 +30,7 @@ await database.query(`
   insert into control.users (email, name, role, is_active)
   select 'person' || n || '@example.org', 'Person ' || md5(n::text), case when n % 5000 = 0 then 'admin' else 'user' end,
          n % 100 <> 0 from generate_series(1, ${count}) as n;
-  insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                             max_mails_per_month, price)
-  select 'Plan ' || n, '', 'email', n, n, 1, 1, 1 from generate_series(1, 20) as n;
+  ${insertPlans({ name: `'Plan ' || n`, max_domains: 'n', max_users: 'n' }, 'from generate_series(1, 20) as n')};
   insert into control.projects (user_id, name, is_locked, plan_id)
   select 1 + n % 1000, 'Project ' || md5(n::text), n % 100 = 0, 1 + floor(20 * power((n % 997) / 997.0, 3))
     from generate_series(1, ${count}) as n;

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { assertEachRowOnce, assertStrictPaging, readAllPages } from '../../testing/expectations/pages.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
@@ -15,9 +16,7 @@ const { makePlan } = fixtures(database, admin)
 /** So many that going through the API would take most of the test's time. */
 async function addMany(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
-    `insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                                max_mails_per_month, price)
-     select 'Bulk ' || n, '', 'email', 1, 1, 1, 1, 0 from generate_series(1, $1) as n returning id`,
+    `${insertPlans({ name: `'Bulk ' || n` }, 'from generate_series(1, $1) as n')} returning id`,
     [count],
   )
   return rows.map(({ id }) => Number(id))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { hasTrigram, partOf } from './bounded-scan.ts'
 
@@ -27,8 +28,7 @@ async function given(tx: ReadTx, q: string): Promise<number> {
 test('an index of trigrams is asked only for what has one', async () => {
   await database.query(`
     insert into control.users (email, name) values ('owner@example.com', 'Olive');
-    insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                               max_mails_per_month, price) values ('Plan', '', 'email', 1, 1, 1, 1, 1);
+    ${insertPlans()};
     insert into control.projects (user_id, name, plan_id) select 1, 'Any ' || n, 1 from generate_series(1, ${projects}) as n`)
   await db.read(async (tx) => {
     await sql`set local enable_seqscan = off; set local enable_indexscan = off`.execute(tx)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/harness/database.ts'
 import { type Cell, Cells, cellIn, shardCount, shardOf } from './cells.ts'
 import { type DatabaseKind, publicationName, publishedTables } from './database-kind.ts'
@@ -101,9 +102,7 @@ describe('a database that is a part', () => {
     await cell.query(`insert into control.users (email, name) values ('ada@example.com', 'Ada')`)
     await cell.query(
       `with plan as (
-         insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                                    max_mails_per_month, price)
-         values ('Small', '', 'email', 1, 1, 1, 1, 1) returning id)
+         ${insertPlans()} returning id)
        insert into control.projects (user_id, name, plan_id) select users.id, 'Shop', plan.id from control.users, plan`,
     )
     await assert.rejects(asPart(cell, 'cell'), /This database has projects of its own/)

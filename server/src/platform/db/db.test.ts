@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { PosternError } from '../errors.ts'
@@ -96,8 +97,7 @@ test('an effect that fails is told to the operator, not to the caller', async ()
 })
 
 test('a real deadlock is retried, and only the attempt that committed has effects', async () => {
-  await database.query(`insert into control.plans (name, description, support_level, max_domains, max_users,
-    max_mails_per_day, max_mails_per_month, price) values ('dead', '', 'email', 0, 0, 0, 0, 0), ('lock', '', 'email', 0, 0, 0, 0, 0)`)
+  await database.query(insertPlans({ name: 'name', max_domains: '0' }, `from unnest(array['dead', 'lock']) as name`))
   let attempts = 0
   const effects: number[] = []
   let holders = 0

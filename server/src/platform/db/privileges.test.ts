@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
+import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { customerQueues, type QueueName, queues } from '../jobs/queues.ts'
 
@@ -202,9 +203,7 @@ const asCustomer = (projectId: number, statement: string) =>
 async function madeProject(name: string): Promise<number> {
   const [row] = await database.query<{ id: string }>(
     `with plan as (
-       insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                                  max_mails_per_month, price)
-       values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id
+       ${insertPlans()} returning id
      ), owner as (
        insert into control.users (email, name) values (lower($1) || '@example.net', $1) returning id
      )

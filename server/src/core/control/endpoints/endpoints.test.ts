@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, test } from 'node:test'
 import { PosternError } from '../../../platform/errors.ts'
 import { createNetGuard } from '../../../platform/net/net-guard.ts'
+import { insertPlans } from '../../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { resolverAt } from '../../../testing/peers/dns.ts'
 import { eventTypes } from '../../shared/events.ts'
@@ -42,9 +43,7 @@ beforeEach(async () => {
   const rows = await database.query<{ id: string }>(
     `with person as (insert into control.users (email, name)
                      values (gen_random_uuid() || '@example.com', 'Owner') returning id),
-          plan as (insert into control.plans (name, description, support_level, max_domains, max_users,
-                                              max_mails_per_day, max_mails_per_month, price)
-                   values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id)
+          plan as (${insertPlans()} returning id)
      insert into control.projects (user_id, name, plan_id)
      select person.id, 'Project ' || n, plan.id from person, plan, generate_series(1, 2) n returning id`,
   )

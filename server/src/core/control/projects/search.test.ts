@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { insertPlans } from '../../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
 import { searchToEnd } from '../../../testing/harness/search.ts'
@@ -27,10 +28,9 @@ const projects = await readProjects()
 /** By SQL, with names, scores and counts that many share. The database is told by tables alone, not by the listing. */
 async function makeProjects(count: number): Promise<void> {
   await database.query(`insert into control.users (email, name) values ('owner@example.com', 'Olive')`)
-  await database.query(`
-    insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                               max_mails_per_month, price)
-    select 'Plan', '', 'email', n - 1, n, 1, 1, 1 from generate_series(1, 4) as n`)
+  await database.query(
+    insertPlans({ max_domains: 'n - 1', max_users: 'n' }, 'from generate_series(1, 4) as n'),
+  )
   for (let n = 0; n < count; n++) {
     const name = [
       chance.pick(words),

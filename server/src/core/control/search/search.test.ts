@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { insertPlans } from '../../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
 import { searchBounds, searchEverything } from './search.ts'
@@ -40,9 +41,7 @@ await makeThings(150)
 const things = await readThings()
 
 async function makeThings(count: number): Promise<void> {
-  await database.query(`
-    insert into control.plans (name, description, support_level, max_domains, max_users, max_mails_per_day,
-                               max_mails_per_month, price) values ('Plan', '', 'email', 1, 1, 1, 1, 1)`)
+  await database.query(insertPlans())
   for (let n = 1; n <= count; n++) {
     const [user] = await database.query<{ id: string }>(
       'insert into control.users (email, name) values ($1, $2) returning id',

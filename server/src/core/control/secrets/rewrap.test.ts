@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import type { Db, Tx } from '../../../platform/db/db.ts'
+import { insertPlans } from '../../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { shell } from '../audit/record.ts'
 import type { MasterKey, MasterKeys } from './master-keys.ts'
@@ -28,9 +29,7 @@ async function makeSecrets(count: number, masterKeys: MasterKeys = [old]): Promi
   const projects = await database.query<{ id: string }>(
     `with person as (insert into control.users (email, name)
                      values (gen_random_uuid() || '@example.com', 'Owner') returning id),
-          plan as (insert into control.plans (name, description, support_level, max_domains, max_users,
-                                              max_mails_per_day, max_mails_per_month, price)
-                   values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id)
+          plan as (${insertPlans()} returning id)
      insert into control.projects (user_id, name, plan_id)
      select person.id, 'Project ' || n, plan.id from person, plan, generate_series(1, $1) n returning id`,
     [count],

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
+import { insertPlans } from '../../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
 import type { MasterKey } from './master-keys.ts'
@@ -29,9 +30,7 @@ async function makeProjects(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `with person as (insert into control.users (email, name)
                      values (gen_random_uuid() || '@example.com', 'Owner') returning id),
-          plan as (insert into control.plans (name, description, support_level, max_domains, max_users,
-                                              max_mails_per_day, max_mails_per_month, price)
-                   values ('Plan', '', 'email', 1, 1, 1, 1, 0) returning id)
+          plan as (${insertPlans()} returning id)
      insert into control.projects (user_id, name, plan_id)
      select person.id, 'Project ' || n, plan.id from person, plan, generate_series(1, $1) n returning id`,
     [count],
