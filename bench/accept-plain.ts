@@ -11,9 +11,9 @@ import type { Sender } from './senders.ts'
 export async function plainAcceptance(
   postern: Postern,
   sender: Sender,
-  letter: object,
+  sampleMessage: object,
 ): Promise<PgbenchScript> {
-  const id = await acceptOne(postern, sender, letter)
+  const id = await acceptOne(postern, sender, sampleMessage)
   const constants: Record<string, string> = {}
   const inserts: string[] = []
   for (const [table, idColumn] of Object.entries(tables)) {
@@ -71,7 +71,7 @@ const today = (period: string): string =>
   `(period = '${period}' and starts_on = date_trunc('${period}', postern.now() at time zone 'UTC')::date)`
 const quotaRows = `shard = postern.shard_of(:project) and project_id = :project and (${today('day')} or ${today('month')})`
 
-/** The columns that somebody wrote, as PostgreSQL spells their values. */
+/** The columns that were written, with their values as PostgreSQL literals. */
 async function rowOf(
   { superuser }: Postern,
   table: string,

@@ -11,21 +11,21 @@ import { captureStatements, type Statement } from './statements.ts'
 export async function captureAcceptance(
   postern: Postern,
   senders: Sender[],
-  letter: object,
+  sampleMessage: object,
   mails: number,
 ): Promise<PgbenchScript> {
   const captures: Statement[][] = []
   const sent: Record<'project' | 'identity' | 'key' | 'ids' | 'to' | 'from', string>[] = []
   const [first, second = first] = senders
-  if (!first || !second) throw new Error('nobody sends')
-  // Not captured: what is asked once, such as quota rows that are not there yet.
-  await send(postern, first, letter, ['first@example.net'])
-  await send(postern, second, letter, ['first@example.net'])
+  if (!first || !second) throw new Error('there is no sender')
+  // Not captured: one-time statements, such as the creation of quota rows.
+  await send(postern, first, sampleMessage, ['first@example.net'])
+  await send(postern, second, sampleMessage, ['first@example.net'])
   for (const [capture, sender] of [first, first, second].entries()) {
     const recipients = Array.from({ length: mails }, (_, place) => `ada${capture}-${place}@example.net`)
     let ids: string[] = []
     const statements = await captureStatements(postern, async () => {
-      ids = await send(postern, sender, letter, recipients)
+      ids = await send(postern, sender, sampleMessage, recipients)
     })
     captures.push(statements.filter(isWriting))
     const { projectId, identityId, apiKeyId, domain } = sender
@@ -77,10 +77,10 @@ const listOf = (mails: number, value: number | string): string =>
 async function send(
   { url }: Postern,
   { secret, domain }: Sender,
-  letter: object,
+  sampleMessage: object,
   recipients: string[],
 ): Promise<string[]> {
-  const messages = recipients.map((to) => ({ ...letter, from: `Shop <shop@${domain}>`, to: [to] }))
+  const messages = recipients.map((to) => ({ ...sampleMessage, from: `Shop <shop@${domain}>`, to: [to] }))
   const response = await fetch(`${url}/v1/messages/batch`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },

@@ -3,17 +3,17 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { plainAcceptance } from './accept-plain.ts'
 import { captureAcceptance } from './accept-script.ts'
-import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
+import { circumstances, median, spread, table, waitForIdleMachine } from './figures.ts'
 import { type LoadResult, runPgbench, runWrk } from './load.ts'
 import { type Measured, measured, type Turn } from './measured-run.ts'
 import type { PgbenchScript } from './pgbench-script.ts'
 import { startPostern } from './postern.ts'
-import { makeLetter } from './sample-message.ts'
+import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 
 /**
  * `npm run bench:accept`: how many mails the API accepts per second, against pgbench writing the same rows to the same
- * PostgreSQL in the same run. README.md beside this file says what the figures mean.
+ * PostgreSQL in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -21,14 +21,14 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '10' },
     only: { type: 'string' },
     protocol: { type: 'string', default: 'prepared' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
     'api-alone': { type: 'boolean', default: false },
   },
 })
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
-const strangersAtMost = Number(options['strangers-at-most'])
+const otherLoadAtMost = Number(options['other-load-at-most'])
 
 // As the API's own connections.
 const sessionOptions = Object.entries({
@@ -68,23 +68,27 @@ const postern = await startPostern({
   nodeOptions: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [],
 })
 const lua = path.join(import.meta.dirname, 'send-messages.lua')
-const letterFile = path.join(postern.directory, 'letter.json')
+const messageFile = path.join(postern.directory, 'message.json')
 const sendersFile = path.join(postern.directory, 'senders')
 let runs = 0
 try {
   const senders = await makeSenders(postern, Math.max(...scenarios.map((scenario) => scenario.senders)))
-  const letter = { from: 'Shop <shop@sender.invalid>', to: ['ada000000000000@example.net'], ...makeLetter() }
-  await writeFile(letterFile, JSON.stringify(letter))
+  const sampleMessage = {
+    from: 'Shop <shop@sender.invalid>',
+    to: ['ada000000000000@example.net'],
+    ...makeSampleMessage(),
+  }
+  await writeFile(messageFile, JSON.stringify(sampleMessage))
   await writeFile(sendersFile, senders.map(({ secret, domain }) => `${secret} ${domain}\n`).join(''))
-  say(`A mail is ${JSON.stringify(letter).length} bytes of JSON.`)
+  say(`A mail is ${JSON.stringify(sampleMessage).length} bytes of JSON.`)
 
   const rows: string[][] = []
   for (const scenario of scenarios) {
-    const script = await prepare(scenario, senders, letter)
+    const script = await prepare(scenario, senders, sampleMessage)
     // The first seconds of a process are spent compiling.
     await measureApi(scenario, 4)
     if (options['api-alone']) {
-      // For a profile. There is nothing to compare with, so there is no ratio and no row in the table.
+      // For a profile: without a comparison there is no ratio and no row in the table.
       for (let round = 0; round < rounds; round++) {
         const { perSecond } = await measureApi(scenario, seconds)
         say(`${scenario.id}: API ${Math.round(perSecond)}/s, alone`)
@@ -93,33 +97,33 @@ try {
     }
     const turns: Turn[] = []
     while (turns.length < rounds) {
-      await machineAtRest(strangersAtMost)
+      await waitForIdleMachine(otherLoadAtMost)
       const turn = {
         api: await measureApi(scenario, seconds),
         pgbench: await measurePgbench(scenario, senders, script),
       }
-      const isDisturbed = Object.values(turn).some(({ strangersCores }) => strangersCores > strangersAtMost)
+      const isDisturbed = Object.values(turn).some(({ otherCores }) => otherCores > otherLoadAtMost)
       if (!isDisturbed) turns.push(turn)
-      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed, does not count' : ''}`)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, does not count' : ''}`)
     }
     rows.push(tableRow(scenario, turns))
   }
   say(`\n${await circumstances(postern.superuser)};`)
-  say(`${rounds} rounds of ${seconds} s; medians (least–most); processor time in ms per mail,`)
-  say(`and in cores for whatever else ran on the machine.\n`)
+  say(`${rounds} rounds of ${seconds} s; medians (min–max); processor time in ms per mail,`)
+  say(`and in cores for other load on the machine.\n`)
   const head = ['', 'what', 'API mails/s', 'pgbench mails/s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
-  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'strangers'], rows))
+  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'other load'], rows))
 } finally {
   await postern.stop()
 }
 
-async function prepare(scenario: Scenario, senders: Sender[], letter: object): Promise<PgbenchScript> {
+async function prepare(scenario: Scenario, senders: Sender[], sampleMessage: object): Promise<PgbenchScript> {
   const [sender] = senders
-  if (!sender) throw new Error('nobody sends')
+  if (!sender) throw new Error('there is no sender')
   const script =
     scenario.mails === 0
-      ? await plainAcceptance(postern, sender, letter)
-      : await captureAcceptance(postern, senders, letter, scenario.mails)
+      ? await plainAcceptance(postern, sender, sampleMessage)
+      : await captureAcceptance(postern, senders, sampleMessage, scenario.mails)
   await writeFile(scriptFileOf(scenario), script.text)
   say(`\n${scenario.id}, as pgbench sends it in the mode "${options.protocol}":\n\n${script.text}`)
   return script
@@ -131,8 +135,8 @@ function scriptFileOf({ id }: Scenario): string {
 
 function measureApi(scenario: Scenario, forSeconds: number): Promise<Measured> {
   const { connections, mails } = scenario
-  const args = [letterFile, sendersFile, String(scenario.senders), String(mails)]
-  // wrk hangs up on what is under way at its end: written, but not heard by anybody.
+  const args = [messageFile, sendersFile, String(scenario.senders), String(mails)]
+  // wrk aborts the requests in progress at its end: written, but not counted.
   return accounted('The API', scenario, connections, () =>
     runWrk({ seconds: forSeconds, connections }, postern.url, lua, args),
   )
@@ -141,7 +145,7 @@ function measureApi(scenario: Scenario, forSeconds: number): Promise<Measured> {
 function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchScript): Promise<Measured> {
   const { connections } = scenario
   const [sender] = senders
-  if (!sender) throw new Error('nobody sends')
+  if (!sender) throw new Error('there is no sender')
   const variables = {
     n: 0,
     first: sender.projectId,
@@ -161,7 +165,7 @@ function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchSc
   )
 }
 
-/** Every success must be the rows of its mails, and there must be no others. Counts requests, tells mails. */
+/** Every success must match the rows of its mails, and there must be no others. Counts requests, returns mails. */
 async function accounted(
   who: string,
   { mails }: Scenario,
@@ -208,8 +212,8 @@ async function tally(): Promise<number[]> {
 }
 
 function summary(turn: Turn): string {
-  const figures = ({ perSecond, succeeded, strangersCores }: Measured): string =>
-    `${perSecond.toFixed(0)}/s (${succeeded} answers, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+  const figures = ({ perSecond, succeeded, otherCores }: Measured): string =>
+    `${perSecond.toFixed(0)}/s (${succeeded} answers, all accounted for; other load: ${otherCores.toFixed(1)} cores)`
   const ratio = (turn.api.perSecond / turn.pgbench.perSecond).toFixed(2)
   return `API ${figures(turn.api)}, pgbench ${figures(turn.pgbench)}: ${ratio}`
 }
@@ -231,6 +235,6 @@ function tableRow({ id, what, goal }: Scenario, turns: Turn[]): string[] {
     of(api, ({ cpuMs }) => cpuMs.api, 3),
     of(api, ({ cpuMs }) => cpuMs.postgres, 3),
     of(pgbench, ({ cpuMs }) => cpuMs.postgres, 3),
-    of([...api, ...pgbench], ({ strangersCores }) => strangersCores, 1),
+    of([...api, ...pgbench], ({ otherCores }) => otherCores, 1),
   ]
 }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { circumstances, machineAtRest, median, spread, table } from './figures.ts'
+import { circumstances, median, spread, table, waitForIdleMachine } from './figures.ts'
 import { type Load, type LoadResult, runPgbench, runWrk } from './load.ts'
 import { type Measured, measured, type Turn } from './measured-run.ts'
 import { type PgbenchScript, pgbenchScript } from './pgbench-script.ts'
@@ -10,8 +10,7 @@ import { captureStatements, type Statement } from './statements.ts'
 
 /**
  * `npm run bench:admin-patch`: how many administrative edits with audit the API makes per second, against
- * pgbench sending the same statements to the same PostgreSQL in the same run. README.md beside this file
- * says what the figures mean.
+ * pgbench sending the same statements to the same PostgreSQL in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -21,20 +20,20 @@ const { values: options } = parseArgs({
     'pool-size': { type: 'string' },
     only: { type: 'string' },
     protocol: { type: 'string', default: 'extended' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
   },
 })
 const rounds = Number(options.rounds)
-const strangersAtMost = Number(options['strangers-at-most'])
+const otherLoadAtMost = Number(options['other-load-at-most'])
 const load: Load = { seconds: Number(options.seconds), connections: Number(options.connections) }
 
 // A whole number of projects for each connection, so that pgbench's clients never meet.
 const projectCount = 64 * load.connections
 const firstProject = 700_001
 const lua = path.join(import.meta.dirname, 'patch-projects.lua')
-// As the API's own connections, but for the role: its look-up of the user runs as postern_identity on a
-// connection of its own, and a client of pgbench has only one.
+// Like the API's connections, except for the role: the API looks up the user as postern_identity on another
+// connection, and a client of pgbench has only one.
 const sessionOptions = '-c role=postern_admin -c search_path=pg_catalog -c TimeZone=UTC'
 
 interface Scenario {
@@ -74,29 +73,29 @@ try {
   for (const scenario of scenarios) {
     const turns: Turn[] = []
     while (turns.length < rounds) {
-      await machineAtRest(strangersAtMost)
+      await waitForIdleMachine(otherLoadAtMost)
       const turn = {
         api: await measureApi(load, scenario.projects),
         pgbench: await measurePgbench(load, scenario.projects, script),
       }
-      const isDisturbed = Object.values(turn).some(({ strangersCores }) => strangersCores > strangersAtMost)
+      const isDisturbed = Object.values(turn).some(({ otherCores }) => otherCores > otherLoadAtMost)
       if (!isDisturbed) turns.push(turn)
-      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed, does not count' : ''}`)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, does not count' : ''}`)
     }
     rows.push(tableRow(scenario, turns))
   }
   say(`\n${await circumstances(postern.superuser)}; ${load.connections} connections;`)
-  say(`${rounds} rounds of ${load.seconds} s; medians (least–most); processor time in ms per edit,`)
-  say(`and in cores for whatever else ran on the machine.\n`)
+  say(`${rounds} rounds of ${load.seconds} s; medians (min–max); processor time in ms per edit,`)
+  say(`and in cores for other load on the machine.\n`)
   const head = ['', 'what', 'API /s', 'pgbench /s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
-  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'strangers'], rows))
+  say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'other load'], rows))
 } finally {
   await postern.stop()
 }
 
 function summary(turn: Turn): string {
-  const figures = ({ perSecond, succeeded, strangersCores }: Measured): string =>
-    `${perSecond.toFixed(0)}/s (${succeeded} edits, all accounted for; strangers: ${strangersCores.toFixed(1)} cores)`
+  const figures = ({ perSecond, succeeded, otherCores }: Measured): string =>
+    `${perSecond.toFixed(0)}/s (${succeeded} edits, all accounted for; other load: ${otherCores.toFixed(1)} cores)`
   return `API ${figures(turn.api)}, pgbench ${figures(turn.pgbench)}`
 }
 
@@ -117,11 +116,11 @@ function tableRow({ id, what, goal }: Scenario, turns: Turn[]): string[] {
     of(api, ({ cpuMs }) => cpuMs.api, 2),
     of(api, ({ cpuMs }) => cpuMs.postgres, 2),
     of(pgbench, ({ cpuMs }) => cpuMs.postgres, 2),
-    of([...api, ...pgbench], ({ strangersCores }) => strangersCores, 1),
+    of([...api, ...pgbench], ({ otherCores }) => otherCores, 1),
   ]
 }
 
-/** By SQL, because nobody wants to wait for so many requests; the rows are those that the API would make. */
+/** By SQL, because so many requests would take too long; the rows equal those of the API. */
 async function makeProjects({ superuser }: Postern): Promise<void> {
   const ids = `generate_series(${firstProject}, ${firstProject + projectCount - 1}) as id`
   await superuser.query(`
@@ -143,13 +142,13 @@ async function makeProjects({ superuser }: Postern): Promise<void> {
 
 /**
  * Three edits, two of them of one project: what the API sent for each, and what it wrote. A parameter that
- * equals a written value in all three is that value; `answers` says where the API had it from.
+ * equals a written value in all three is that value; `answers` says which response it came from.
  */
 async function captureScript(postern: Postern): Promise<PgbenchScript> {
   const token = await postern.token()
   const captures: Statement[][] = []
   const written: Record<string, string>[] = []
-  // Not captured: what a fresh process asks once, such as the keys of tokens.
+  // Not captured: one-time statements of a new process, such as the lookup of token keys.
   await edit(postern, token, firstProject, 'Capture 0')
   await edit(postern, token, firstProject + 1, 'Capture 0')
   for (const [index, project] of [firstProject, firstProject, firstProject + 1].entries()) {
@@ -169,7 +168,7 @@ async function captureScript(postern: Postern): Promise<PgbenchScript> {
       head_hash: was('prev_hash'),
     },
     preamble: [
-      // Each client goes through projects that no other touches; with one project, all meet there.
+      // Each client uses its own projects; with one project, all clients use it.
       '\\set n :n + 1',
       '\\set project :first + mod(:client_id + :clients * :n, :projects)',
       '\\set name 1000000000 * (1 + :client_id) + :n',
@@ -202,7 +201,7 @@ async function measureApi(load: Load, projects: number): Promise<Measured> {
   const token = await postern.token()
   // A name that was there before would change nothing, and cost little.
   const args = [token, firstProject, projects, ++wrkRuns].map(String)
-  // wrk hangs up on what is under way at its end: written, but not heard by anybody.
+  // wrk aborts the requests in progress at its end: written, but not counted.
   return accounted('The API', load.connections, () => runWrk(load, postern.url, lua, args))
 }
 
@@ -235,7 +234,7 @@ async function accounted(
     if (result.failed > 0 || versions !== rows || unheard < 0 || unheard > unheardAtMost) {
       throw new Error(
         `${who}'s figures do not agree: ${result.succeeded} successes, ${result.failed} failures, ` +
-          `${rows} audit rows, ${versions} versions moved.`,
+          `${rows} audit rows, ${versions} versions changed.`,
       )
     }
     return rows

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuSeconds, machineAtRest, machineCpuSeconds, median, spread, table } from './figures.ts'
+import { cpuSeconds, machineCpuSeconds, median, spread, table, waitForIdleMachine } from './figures.ts'
 import type { Postern } from './postern.ts'
 
-/** `postern worker` against somebody else who does the same with the same things, in turns, on one machine. */
-export interface Contest {
+/** Compares `postern worker` with another program that does the same work, alternating, on one machine. */
+export interface Comparison {
   /** The row of bench/RESULTS.md. */
   no: string
   what: string
@@ -14,8 +14,8 @@ export interface Contest {
   goal: number
   rounds: number
   /** A turn with more of others' cores than this does not count. */
-  strangersAtMost: number
-  /** For a profile: there is nothing to compare with, so there is no ratio and no row in the table. */
+  otherLoadAtMost: number
+  /** For a profile: without a comparison there is no ratio and no row in the table. */
   isWorkerAlone: boolean
   measureWorker(): Promise<Measured>
   measureRival(): Promise<Measured>
@@ -23,10 +23,10 @@ export interface Contest {
 
 export interface Measured {
   perSecond: number
-  /** Of whoever sends, for each of what was sent. */
+  /** Processor time of the sender per item. */
   cpuMs: number
   postgresCpuMs: number
-  strangersCores: number
+  otherCores: number
 }
 
 interface Turn {
@@ -36,19 +36,19 @@ interface Turn {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-export async function compete(contest: Contest): Promise<Turn[]> {
-  const { rounds, rival: name, strangersAtMost, isWorkerAlone } = contest
+export async function compete(comparison: Comparison): Promise<Turn[]> {
+  const { rounds, rival: name, otherLoadAtMost, isWorkerAlone } = comparison
   const turns: Turn[] = []
   for (let round = 0; turns.length < rounds && round < 10 * rounds; round++) {
-    await machineAtRest(strangersAtMost)
-    const worker = await contest.measureWorker()
+    await waitForIdleMachine(otherLoadAtMost)
+    const worker = await comparison.measureWorker()
     if (isWorkerAlone) {
       say(`worker ${figures(worker)}, alone`)
       if (round + 1 === rounds) break
       continue
     }
-    const rival = await contest.measureRival()
-    const isDisturbed = [worker, rival].some(({ strangersCores }) => strangersCores > strangersAtMost)
+    const rival = await comparison.measureRival()
+    const isDisturbed = [worker, rival].some(({ otherCores }) => otherCores > otherLoadAtMost)
     if (!isDisturbed) turns.push({ worker, rival })
     say(`worker ${figures(worker)}, ${name} ${figures(rival)}: ${ratioOf({ worker, rival }).toFixed(2)}`)
   }
@@ -56,7 +56,10 @@ export async function compete(contest: Contest): Promise<Turn[]> {
 }
 
 /** Its table, with what the figures in it are. */
-export function outcomeOf({ no, what, things, rival: name, goal }: Contest, turns: readonly Turn[]): string {
+export function outcomeOf(
+  { no, what, things, rival: name, goal }: Comparison,
+  turns: readonly Turn[],
+): string {
   const thing = things.replace(/s$/, '')
   const [worker, rival] = [turns.map((turn) => turn.worker), turns.map((turn) => turn.rival)]
   const of = (halves: Measured[], pick: (half: Measured) => number, digits: number): string =>
@@ -72,18 +75,18 @@ export function outcomeOf({ no, what, things, rival: name, goal }: Contest, turn
     of(worker, ({ cpuMs }) => cpuMs, 2),
     of(worker, ({ postgresCpuMs }) => postgresCpuMs, 2),
     of(rival, ({ cpuMs }) => cpuMs, 2),
-    of([...worker, ...rival], ({ strangersCores }) => strangersCores, 1),
+    of([...worker, ...rival], ({ otherCores }) => otherCores, 1),
   ]
   const head = ['', 'what', `worker ${things}/s`, `${name} ${things}/s`, 'ratio', 'goal']
   return [
-    `medians (least–most); processor time in ms per ${thing}, and in cores for whatever else ran on the machine.\n`,
-    table([...head, 'CPU: worker', 'PostgreSQL', name, 'strangers'], turns.length > 0 ? [row()] : []),
+    `medians (min–max); processor time in ms per ${thing}, and in cores for other load on the machine.\n`,
+    table([...head, 'CPU: worker', 'PostgreSQL', name, 'other load'], turns.length > 0 ? [row()] : []),
   ].join('\n')
 }
 
 export interface Arena {
   postern: Postern
-  /** Of whoever receives, in a process of its own. */
+  /** The receiver's, in a separate process. */
   receiverPid: number
   /** So many of the first do not count: the first seconds of a process are spent compiling. */
   warmUp: number
@@ -91,7 +94,7 @@ export interface Arena {
   times(): Promise<number[]>
 }
 
-/** Whoever measures starts when the sender is there, and stops when it has nothing more to do. */
+/** The measurement starts when the sender is ready and stops when it has finished. */
 export async function measured(arena: Arena, pid: number, work: () => Promise<void>): Promise<Measured> {
   const { postern, receiverPid, warmUp } = arena
   const used = async () => ({
@@ -113,20 +116,20 @@ export async function measured(arena: Arena, pid: number, work: () => Promise<vo
     perSecond: (times.length - warmUp) / ((last - first) / 1000),
     cpuMs: (by('sender') * 1000) / times.length,
     postgresCpuMs: (by('postgres') * 1000) / times.length,
-    strangersCores: Math.max(0, (by('machine') - by('sender') - by('postgres') - by('others')) / seconds),
+    otherCores: Math.max(0, (by('machine') - by('sender') - by('postgres') - by('others')) / seconds),
   }
 }
 
-/** Whoever receives has a thing before the worker has written down that it was sent. */
+/** The receiver has an item before the worker has recorded that it was sent. */
 export async function untilEmpty({ superuser }: Postern, queue: string): Promise<void> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(50)) {
     const { rowCount } = await superuser.query(`select from ${queue} limit 1`)
     if (rowCount === 0) return
   }
-  throw new Error(`Everything was received, and some of it is still in ${queue}.`)
+  throw new Error(`Everything was received, but ${queue} is not empty.`)
 }
 
-const figures = ({ perSecond, cpuMs, postgresCpuMs, strangersCores }: Measured): string =>
-  `${perSecond.toFixed(0)}/s (CPU ${cpuMs.toFixed(2)} ms, PostgreSQL ${postgresCpuMs.toFixed(2)}, strangers ${strangersCores.toFixed(1)} cores)`
+const figures = ({ perSecond, cpuMs, postgresCpuMs, otherCores }: Measured): string =>
+  `${perSecond.toFixed(0)}/s (CPU ${cpuMs.toFixed(2)} ms, PostgreSQL ${postgresCpuMs.toFixed(2)}, other load ${otherCores.toFixed(1)} cores)`
 
 const ratioOf = ({ worker, rival }: Turn): number => worker.perSecond / rival.perSecond

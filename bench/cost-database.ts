@@ -24,12 +24,12 @@ interface Rows {
   dead: number
 }
 
-/** A session that has nothing to do tells what it counted of tables after ten seconds. */
+/** An idle session flushes its table statistics after ten seconds. */
 const untilCountedMs = 11_000
 
 export async function readyToCost({ superuser }: Postern): Promise<void> {
   await superuser.query('create extension if not exists pg_stat_statements with schema public')
-  // Whoever clears up meanwhile would be counted.
+  // Autovacuum would be counted.
   await superuser.query('alter system set autovacuum = off')
   await superuser.query('select pg_reload_conf()')
 }
@@ -117,6 +117,6 @@ async function sizeOfLog(
   const { stdout } = await exec(program, ['--stats', '--path', log, '--start', from, '--end', to])
   // Total  count  record size [%]  image size [%]  combined size [%]
   const [, walBytes, walImageBytes] = /^Total\s+\d+\s+(\d+)\s+\[[^\]]*\]\s+(\d+)/m.exec(stdout) ?? []
-  if (walBytes === undefined) throw new Error(`pg_waldump said something unexpected:\n${stdout}`)
+  if (walBytes === undefined) throw new Error(`unexpected output of pg_waldump:\n${stdout}`)
   return { walBytes: Number(walBytes), walImageBytes: Number(walImageBytes) }
 }

@@ -9,13 +9,13 @@ import { readCost, readyToCost, type Spent } from './cost-database.ts'
 import { circumstances, cpuSeconds, table } from './figures.ts'
 import { type Part, startPostern } from './postern.ts'
 import { acceptOne, queueMails } from './queue.ts'
-import { makeLetter } from './sample-message.ts'
+import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
  * `npm run bench:cost`: what one mail costs, stage by stage: statements, log of the database, rows, dead rows and processor
- * time. README.md beside this file says what the figures mean, docs/operations/cost-of-a-mail.md what follows from them.
+ * time. bench/README.md explains the figures, docs/operations/cost-of-a-mail.md what follows from them.
  */
 const { values: options } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 interface Stage {
   what: string
-  /** Of what the figures are told: mails, or seconds. */
+  /** The unit of the figures: mails, or seconds. */
   per: number
   spent: Spent
   cpuMs: Record<'api' | 'worker' | 'composing' | 'intake' | 'postgres', number>
@@ -43,7 +43,7 @@ interface Stage {
 
 const postern = await startPostern({ settings: { shared_preload_libraries: 'pg_stat_statements' } })
 const sink = await startSink(path.join(postern.directory, 'received'))
-const letter = makeLetter(Number(options.bytes))
+const sampleMessage = makeSampleMessage(Number(options.bytes))
 const parts: Partial<Record<'worker' | 'intake', Part>> = {}
 try {
   await readyToCost(postern)
@@ -69,7 +69,7 @@ try {
   stages.splice(1, 0, await stage('accepted in batches of 100', mails, () => acceptInBatches(senders, mails)))
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${mails} mails of ${letter.text.length + letter.html.length} bytes by ${senders.length} projects; for each mail, or`,
+    `${mails} mails of ${sampleMessage.text.length + sampleMessage.html.length} bytes by ${senders.length} projects; for each mail, or`,
   )
   say(`second; load average ${loadavg()[0]?.toFixed(1)}.\n`)
   const head = [
@@ -98,14 +98,14 @@ async function acceptOneByOne(senders: Sender[], count: number): Promise<void> {
   let next = 0
   const sendOn = async (): Promise<void> => {
     for (let place = next++; place < count; place = next++) {
-      await acceptOne(postern, senders[place % senders.length] as Sender, letter)
+      await acceptOne(postern, senders[place % senders.length] as Sender, sampleMessage)
     }
   }
   await Promise.all(Array.from({ length: requestsAtOnce }, sendOn))
 }
 
 async function acceptInBatches(senders: Sender[], count: number): Promise<void> {
-  for (const sender of senders) await queueMails(postern, sender, letter, count / senders.length)
+  for (const sender of senders) await queueMails(postern, sender, sampleMessage, count / senders.length)
 }
 
 async function startWorker(): Promise<void> {
@@ -119,7 +119,7 @@ async function untilSent(): Promise<void> {
     const { rowCount } = await postern.superuser.query('select from mail.dispatch limit 1')
     if (rowCount === 0) return
   }
-  throw new Error('What waited was not sent within five minutes.')
+  throw new Error('The queue was not empty after five minutes.')
 }
 
 /** For every mail in the sink a report of success, which the sink then forgets. */
@@ -127,7 +127,8 @@ async function report(): Promise<void> {
   const count = sink.count()
   const reporter = startReporter(path.join(postern.directory, 'received'), intakePort)
   for (const deadline = Date.now() + 300_000; reporter.taken() < count; await sleep(50)) {
-    if (Date.now() > deadline || reporter.refused.length > 0) throw new Error('Not every report was taken.')
+    if (Date.now() > deadline || reporter.refused.length > 0)
+      throw new Error('Not every report was accepted.')
   }
   await reporter.stop()
   await sink.empty()
@@ -210,7 +211,7 @@ function tellStatements(what: string, per: number, { statements, tables }: Spent
       (walBytes / per).toFixed(0),
       (walRecords / per).toFixed(1),
     ])
-  say(table(['statement', 'calls', 'ms', 'log bytes', 'log records'], rows))
+  say(table(['statement', 'calls', 'ms', 'WAL bytes', 'WAL records'], rows))
   say(
     `\n${table(
       ['table', 'rows in', 'updated', 'in place', 'deleted', 'dead'],

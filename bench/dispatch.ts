@@ -6,7 +6,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import {
   type Arena,
-  type Contest,
+  type Comparison,
   compete,
   type Measured,
   measured,
@@ -16,14 +16,13 @@ import {
 import { circumstances } from './figures.ts'
 import { startPostern } from './postern.ts'
 import { forgetMail, queueMails } from './queue.ts'
-import { makeLetter } from './sample-message.ts'
+import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
  * `npm run bench:dispatch`: how many mails `postern worker` signs and hands over per second, against nodemailer's own
- * pooled transport doing so with the same mails, to the same sink in the same run. README.md beside this file says what
- * the figures mean.
+ * pooled transport doing so with the same mails, to the same sink in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -31,7 +30,7 @@ const { values: options } = parseArgs({
     mails: { type: 'string', default: '5000' },
     'warm-up': { type: 'string', default: '1500' },
     senders: { type: 'string', default: '1' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
     'worker-alone': { type: 'boolean', default: false },
   },
@@ -40,7 +39,7 @@ const rounds = Number(options.rounds)
 const mails = Number(options.mails)
 const warmUp = Number(options['warm-up'])
 const total = warmUp + mails
-/** What Postern opens to one MTA, and how often it goes on in the same session. */
+/** Postern's sessions to one MTA, and mails per session. */
 const pool = { sessions: 20, mailsPerSession: 200 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -51,23 +50,23 @@ const arena: Arena = {
   ...{ postern, receiverPid: sink.pid, warmUp },
   times: async () => (await sink.read()).map(({ at }) => at),
 }
-const letter = makeLetter()
+const sampleMessage = makeSampleMessage()
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 try {
   const senders = await makeSenders(postern, Number(options.senders))
-  const contest: Contest = {
+  const comparison: Comparison = {
     ...{ no: 'S6', what: 'hand-over to a local sink', things: 'mails', rival: 'nodemailer', goal: 0.7 },
     ...{ rounds, isWorkerAlone: options['worker-alone'] },
-    strangersAtMost: Number(options['strangers-at-most']),
+    otherLoadAtMost: Number(options['other-load-at-most']),
     measureWorker: () => measureWorker(senders),
     measureRival: measureNodemailer,
   }
-  const turns = await compete(contest)
+  const turns = await compete(comparison)
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${mails} mails of ${letter.text.length + letter.html.length} bytes each, behind ${warmUp} to warm up;`,
+    `${rounds} rounds of ${mails} mails of ${sampleMessage.text.length + sampleMessage.html.length} bytes each, after a warm-up of ${warmUp};`,
   )
-  say(outcomeOf(contest, turns))
+  say(outcomeOf(comparison, turns))
 } finally {
   sink.stop()
   await postern.stop()
@@ -78,7 +77,8 @@ async function measureWorker(senders: Sender[]): Promise<Measured> {
   await sink.empty()
   const ids = new Set<string>()
   for (const sender of senders) {
-    for (const id of await queueMails(postern, sender, letter, Math.ceil(total / senders.length))) ids.add(id)
+    for (const id of await queueMails(postern, sender, sampleMessage, Math.ceil(total / senders.length)))
+      ids.add(id)
   }
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
@@ -109,7 +109,7 @@ async function measureNodemailer(): Promise<Measured> {
   const domain = 'sender1.example.com'
   await writeFile(
     file,
-    JSON.stringify({ port: sink.port, ...pool, count: total, domain, privateKey: pem, letter }),
+    JSON.stringify({ port: sink.port, ...pool, count: total, domain, privateKey: pem, sampleMessage }),
   )
   const child = fork(path.join(import.meta.dirname, 'nodemailer-process.ts'), [file])
   const ended = once(child, 'exit')

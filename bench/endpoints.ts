@@ -10,7 +10,7 @@ const requestsAtOnce = 8
 const event = 'message.delivered'
 
 /**
- * Made through the API, which seals a secret for each; then pointed at where the API would let nobody point. In the order
+ * Made through the API, which seals a secret for each; then pointed at an address that the API would refuse. In the order
  * of the question.
  */
 export async function makeEndpoints(
@@ -47,7 +47,7 @@ export async function makeEndpoints(
 }
 
 /**
- * So many events for each of these, about a message each, as whoever moves mail writes them but for who wants them.
+ * So many events for each of these, about a message each, as the service writes them, except for the fan-out.
  * Returns their ids.
  */
 export async function writeEvents(
@@ -90,6 +90,6 @@ export async function forgetWebhooks({ superuser }: Postern): Promise<void> {
     `truncate mail.events, mail.messages, mail.deliveries, mail.wakes, mail.delivery_attempts, mail.outbox`,
   )
   await superuser.query(
-    'update mail.endpoint_queues set due_at = null, leased_until = null, rests_until = null',
+    'update mail.endpoint_queues set due_at = null, leased_until = null, backoff_until = null',
   )
 }

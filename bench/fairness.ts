@@ -4,13 +4,13 @@ import { parseArgs } from 'node:util'
 import { circumstances, median, percentile, table } from './figures.ts'
 import { startPostern } from './postern.ts'
 import { acceptOne, forgetMail, writeMails } from './queue.ts'
-import { makeLetter } from './sample-message.ts'
+import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
  * `npm run bench:fairness`: how long a mail takes from its acceptance to the MTA for a project that sends one mail a
- * second, alone, and beside another that has 200,000 waiting. README.md beside this file says what the figures mean.
+ * second, alone, and beside another that has 200,000 waiting. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -36,13 +36,13 @@ const postern = await startPostern()
 const sink = await startSink(path.join(postern.directory, 'received'))
 try {
   const [large, small] = await makeSenders(postern, 2)
-  if (!large || !small) throw new Error('nobody sends')
+  if (!large || !small) throw new Error('there is no sender')
   const turns: { alone: number[]; beside: number[] }[] = []
   for (let round = 1; round <= rounds; round++) {
     const alone = await measure(small)
     const beside = await measure(small, large)
     turns.push({ alone, beside })
-    say(`round ${round}: alone ${told(alone)}; beside ${told(beside)}`)
+    say(`round ${round}: alone ${summarize(alone)}; beside ${summarize(beside)}`)
   }
   const all = (of: 'alone' | 'beside'): number[] => turns.flatMap((turn) => turn[of])
   const ratio = percentile(all('beside'), 0.99) / percentile(all('alone'), 0.99)
@@ -63,15 +63,15 @@ try {
   await postern.stop()
 }
 
-function told(values: number[]): string {
+function summarize(values: number[]): string {
   return `p50 ${median(values).toFixed(0)} ms, p99 ${percentile(values, 0.99).toFixed(0)} ms`
 }
 
 /** From the moment in which the API has said yes. */
-async function measure(sender: Sender, crowd?: Sender): Promise<number[]> {
+async function measure(sender: Sender, backlogged?: Sender): Promise<number[]> {
   await forgetMail(postern)
   await sink.empty()
-  if (crowd) await fill(crowd, queued)
+  if (backlogged) await fill(backlogged, queued)
   const worker = await postern.start('worker', {
     environment: { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` },
   })
@@ -82,7 +82,8 @@ async function measure(sender: Sender, crowd?: Sender): Promise<number[]> {
     const { id, at } = await send(sender, pauseMs)
     accepted.set(id, at)
   }
-  if (crowd && (await isGone(crowd))) throw new Error('The crowd was gone before the end: have more of it.')
+  if (backlogged && (await isGone(backlogged)))
+    throw new Error('The backlog was empty before the end: increase --queued.')
   const waited = await waitsOf(accepted)
   await worker.kill()
   if (waited.length !== mails) throw new Error(`${mails} mails were accepted, and ${waited.length} received`)
@@ -110,14 +111,14 @@ async function isGone({ projectId }: Sender): Promise<boolean> {
 
 async function send(sender: Sender, pause: number): Promise<{ id: string; at: number }> {
   const next = performance.now() + pause
-  const id = await acceptOne(postern, sender, makeLetter())
+  const id = await acceptOne(postern, sender, makeSampleMessage())
   const at = performance.timeOrigin + performance.now()
   await sleep(Math.max(0, next - performance.now()))
   return { id, at }
 }
 
-async function fill(crowd: Sender, count: number): Promise<void> {
-  await writeMails(postern.superuser, crowd, 'service', count)
+async function fill(backlogged: Sender, count: number): Promise<void> {
+  await writeMails(postern.superuser, backlogged, 'service', count)
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
 }

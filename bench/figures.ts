@@ -26,7 +26,7 @@ export function spread(values: number[], digits = 0): string {
   return `${middle} (${least}–${most})`
 }
 
-/** A table as Markdown has it. */
+/** A Markdown table. */
 export function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
@@ -81,18 +81,18 @@ export async function cpuSeconds(pid: number, family = false): Promise<number> {
 /** Seconds of processor time that the whole machine has used since it started. */
 export async function machineCpuSeconds(): Promise<number> {
   const [total = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
-  // user, nice, system; then idle and iowait, which are no work; then irq, softirq, steal.
+  // user, nice, system; then idle and iowait, which are not work; then irq, softirq, steal.
   const [user = 0, nice = 0, system = 0, , , ...interrupts] = total.split(/ +/).slice(1, 9).map(Number)
   return (user + nice + system + interrupts.reduce((sum, ticks) => sum + ticks, 0)) / ticksPerSecond
 }
 
 /** Waits until less than so many cores were busy for three seconds on end. */
-export async function machineAtRest(coresAtMost: number): Promise<void> {
+export async function waitForIdleMachine(coresAtMost: number): Promise<void> {
   if (coresAtMost >= availableParallelism()) return
   for (const deadline = Date.now() + 30 * 60_000; Date.now() < deadline; ) {
     const before = await machineCpuSeconds()
     await sleep(3000)
     if ((await machineCpuSeconds()) - before <= 3 * coresAtMost) return
   }
-  throw new Error('The machine does not come to rest; try again later.')
+  throw new Error('The machine does not become idle; try again later.')
 }

@@ -43,7 +43,7 @@ export async function fillMail(url: string, stored: Stored, say: Say): Promise<v
     await client.query('vacuum analyze')
     await client.query('reset role; checkpoint')
   })
-  say(`  full after ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+  say(`  filled after ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
 }
 
 async function onClients(
@@ -66,9 +66,9 @@ async function onClients(
 }
 
 async function forget(client: pg.Client): Promise<void> {
-  await client.query(`truncate mail.dispatch, mail.usage, mail.daily, mail.suppressions, mail.feedback_seen, mail.outbox,
+  await client.query(`truncate mail.dispatch, mail.usage, mail.daily_counters, mail.suppressions, mail.feedback_seen, mail.outbox,
                                mail.idempotency`)
-  // Not day by day: whoever does so keeps the others from their table until it commits.
+  // Not day by day: attaching a partition locks the table until the commit.
   await client.query(`do $$ declare part regclass; begin
     for part in select inhrelid::regclass from pg_inherits
                  where inhparent in (${tables.map((table) => `'mail.${table}'::regclass`).join(', ')})
@@ -109,9 +109,9 @@ async function fillDay(client: pg.Client, stored: Stored, before: number): Promi
     await client.query(`insert into mail.feedback_seen (project_id, digest, seen_at)
       select project_id, sha256(uuid_send(id)), at + interval '5 seconds' from made`)
   }
-  await client.query(`insert into mail.daily (project_id, day, sent, delivered)
+  await client.query(`insert into mail.daily_counters (project_id, day, sent, delivered)
     select project_id, ${dayOf(before)}, count(*), count(*) from made group by project_id`)
-  // Last: from here to the commit nobody else can do so.
+  // Last: it locks the table until the commit.
   for (const table of tables) {
     await client.query(
       `alter table mail.${table} attach partition mail.${table}${name} for values from ('${first}') to ('${end}')`,
@@ -151,7 +151,7 @@ async function countAndIndex(client: pg.Client): Promise<void> {
   await client.query(`insert into mail.usage (project_id, period, starts_on, accepted)
     select project_id, period, date_trunc(period, postern.now() at time zone 'UTC')::date,
            coalesce(sum(sent) filter (where day >= date_trunc(period, postern.now() at time zone 'UTC')::date), 0)
-      from mail.daily, unnest(array['day', 'month']) as period group by project_id, period`)
+      from mail.daily_counters, unnest(array['day', 'month']) as period group by project_id, period`)
   await client.query(`insert into mail.suppressions (project_id, address, reason)
     select id, 'gone' || n || '@example.net', 'bounce' from control.projects, generate_series(1, 3) as n`)
 }
@@ -162,7 +162,7 @@ const content = `convert_to('{"from":{"name":"Shop","address":"shop@sender' || p
   || '"address":"' || address || '"}],"cc":[],"reply_to":[],"subject":"Your order is on its way","text":"'
   || repeat(tail || ' word ', 8) || '","html":null,"headers":[],"attachments":[]}', 'UTF8')`
 
-/** Columns that are generated have no place in the list. */
+/** Without generated columns. */
 const rowsOf: Record<string, string> = {
   messages: `(id, project_id, identity_id, api_key_id, from_address, subject, recipient_count, size_bytes, created_at)
     select id, project_id, project_id, project_id, 'shop@sender' || project_id || '.example.com',

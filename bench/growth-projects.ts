@@ -30,7 +30,7 @@ export async function fillProjects(client: pg.Client, count: number, openable: n
       .update(secretOf(first + place))
       .digest('hex'),
   )
-  // Nobody checks references and keeps listings row by row; what triggers would have written is written at the end.
+  // Triggers are off: references are not checked row by row, and what triggers would write is written at the end.
   await client.query('set session_replication_role = replica')
   await client.query('set synchronous_commit = off')
   for (const statement of statements(first, count)) await client.query(statement)
@@ -67,7 +67,7 @@ const statements = (first: number, last: number): string[] => {
                                   last_checked_at, next_check_at, failing_since) overriding system value
      select n, n, 'sender' || n || '.example.com', 'service', 'verified', md5(n::text), postern.now(), postern.now(),
             postern.now() + interval '1 day', null from ${each}`,
-    `insert into control.identities (id, project_id, domain_id, name, provider, state, settle_at, registered_at)
+    `insert into control.identities (id, project_id, domain_id, name, provider, state, reconcile_at, registered_at)
             overriding system value
      select n, n, n, 'sender' || n || '.example.com', 'service', 'registered', null, postern.now() from ${each}`,
     // As large as a key; nothing is signed with it.

@@ -8,13 +8,12 @@ import { fillMail, type Stored } from './growth-mail.ts'
 import { fillProjects, memberOf } from './growth-projects.ts'
 import { runWrk } from './load.ts'
 import { type Postern, startPostern } from './postern.ts'
-import { makeLetter } from './sample-message.ts'
+import { makeSampleMessage } from './sample-message.ts'
 import { type Timed, timeStatements } from './timings.ts'
 
 /**
  * `npm run bench:growth`: whether accepting and claiming mail becomes slower as mail and projects become many. Two
- * installations side by side, a new one and one that grows, take turns. README.md beside this file says what the figures
- * mean.
+ * installations side by side, a new one and one that grows, take turns. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -90,10 +89,8 @@ try {
     rows.push(await compare(small, large))
   }
   say(`\n${await circumstances(small.postern.superuser)};`)
-  say(
-    `${rounds} rounds of ${seconds} s and of ${waiting} mails waiting, taking turns with an installation of`,
-  )
-  say(`${told(smallest)}; medians (least–most of the rounds); load average ${loadavg()[0]?.toFixed(1)}.\n`)
+  say(`${rounds} rounds of ${seconds} s and of ${waiting} mails queued, alternating with an installation of`)
+  say(`${describe(smallest)}; medians (min–max of the rounds); load average ${loadavg()[0]?.toFixed(1)}.\n`)
   const head = ['stored', 'S1 mails/s', 'smallest', 'slower by', 'claim ms', 'smallest', 'slower by']
   say(table([...head, 'finish ms', 'smallest', 'look ms', 'smallest', 'GB'], rows))
 } finally {
@@ -105,7 +102,7 @@ function isAskedFor({ messages, projects }: Stored): boolean {
   return messages <= Number(options['up-to'])
 }
 
-function told({ messages, projects, days }: Stored): string {
+function describe({ messages, projects, days }: Stored): string {
   const [mails, owners] = [messages, projects].map((count) => count.toLocaleString('en-GB'))
   return `${mails} messages of ${owners} projects in ${days === 1 ? 'one day' : `${days} days`}`
 }
@@ -124,7 +121,7 @@ async function grow(side: Side, stored: Stored): Promise<void> {
     `select (select count(*) from mail.bodies) as messages, (select count(*) from control.projects) as projects`,
   )
   if (Number(rows[0]?.messages) === stored.messages && Number(rows[0]?.projects) === stored.projects) return
-  say(`Filling in ${told(stored)}:`)
+  say(`Generating ${describe(stored)}:`)
   await fillProjects(superuser, stored.projects, sendersAtMost)
   for (const name of ['fsync', 'autovacuum']) await setting(side, name, 'off')
   await fillMail(databaseUrl.replace(/\/\/[^@]+@/, '//postgres@'), stored, say)
@@ -146,7 +143,7 @@ async function compare(small: Side, large: Side): Promise<string[]> {
     const turn = { small: await measure(small), large: await measure(large) }
     turns.push(turn)
     say(
-      `${told(large.stored)}, round ${round}: ${summary(turn.large)}; smallest: ${summary(turn.small)}; load ${loadavg()[0]?.toFixed(1)}`,
+      `${describe(large.stored)}, round ${round}: ${summary(turn.large)}; smallest: ${summary(turn.small)}; load ${loadavg()[0]?.toFixed(1)}`,
     )
   }
   return tableRow(large, turns)
@@ -175,16 +172,20 @@ function timesOf(statements: Timed[], kind: RegExp): number[] {
 /** S1: POST /v1/messages over 64 connections, each mail of another project. */
 async function accept(side: Side, forSeconds: number): Promise<{ perSecond: number; p50Ms: number }> {
   const { postern, stored } = side
-  const letterFile = path.join(postern.directory, 'letter.json')
+  const messageFile = path.join(postern.directory, 'message.json')
   const sendersFile = path.join(postern.directory, 'senders')
-  const letter = { from: 'Shop <shop@sender.invalid>', to: ['ada000000000000@example.net'], ...makeLetter() }
+  const sampleMessage = {
+    from: 'Shop <shop@sender.invalid>',
+    to: ['ada000000000000@example.net'],
+    ...makeSampleMessage(),
+  }
   const senders = Array.from({ length: Math.min(stored.projects, sendersAtMost) }, (_, place) =>
     memberOf(place + 1),
   )
-  await writeFile(letterFile, JSON.stringify(letter))
+  await writeFile(messageFile, JSON.stringify(sampleMessage))
   await writeFile(sendersFile, senders.map(({ secret, domain }) => `${secret} ${domain}\n`).join(''))
   const since = await beginning(side)
-  const args = [letterFile, sendersFile, String(senders.length), '0']
+  const args = [messageFile, sendersFile, String(senders.length), '0']
   const {
     succeeded,
     failed,
@@ -194,13 +195,13 @@ async function accept(side: Side, forSeconds: number): Promise<{ perSecond: numb
   const accepted = await acceptedInTheEnd(side)
   const unheard = accepted - succeeded
   if (failed > 0 || unheard < 0 || unheard > connections) {
-    throw new Error(`${succeeded} mails were accepted, ${failed} were not, and there are ${accepted}.`)
+    throw new Error(`${succeeded} mails were accepted, ${failed} were not, and ${accepted} are stored.`)
   }
   await forgetSince(side, since)
   return { perSecond, p50Ms }
 }
 
-/** wrk hangs up on what is under way at its end; that is written all the same, a little later. */
+/** wrk aborts the requests in progress at its end; they are still written, a little later. */
 async function acceptedInTheEnd({ postern }: Side): Promise<number> {
   for (let before = -1; ; await sleep(1000)) {
     const { rows } = await postern.superuser.query<{ count: string }>('select count(*) from mail.dispatch')
@@ -210,7 +211,7 @@ async function acceptedInTheEnd({ postern }: Side): Promise<number> {
   }
 }
 
-/** A worker takes what waits; mail of test keys, which is claimed like any other and handed to nobody. */
+/** A worker processes the queued mail of test keys, which is claimed like any other and not handed over. */
 async function claim(side: Side): Promise<Timed[]> {
   const { postern, stored } = side
   const since = await beginning(side)
@@ -250,7 +251,7 @@ async function untilSent({ postern }: Side): Promise<void> {
     const { rowCount } = await postern.superuser.query('select from mail.dispatch limit 1')
     if (rowCount === 0) return
   }
-  throw new Error('What waited was not sent within two minutes.')
+  throw new Error('The queue was not empty after two minutes.')
 }
 
 async function beginning({ postern }: Side): Promise<string> {
@@ -271,7 +272,7 @@ async function forgetSince({ postern: { superuser } }: Side, since: string): Pro
        from unnest($1::text[]) as name`,
     [Object.keys(idColumns)],
   )
-  await superuser.query(`vacuum analyze ${rows[0]?.names}, mail.usage, mail.daily, mail.dispatch`)
+  await superuser.query(`vacuum analyze ${rows[0]?.names}, mail.usage, mail.daily_counters, mail.dispatch`)
 }
 
 function summary({ accepted, claimMs, lookMs, finishMs, mailsPerClaim }: Measured): string {
@@ -299,7 +300,7 @@ async function tableRow(
     `select round(pg_database_size('postern') / 1e9, 1) as gb`,
   )
   return [
-    told(stored),
+    describe(stored),
     of('large', ({ accepted }) => accepted, 0),
     of('small', ({ accepted }) => accepted, 0),
     ratio(({ small, large }) => small.accepted / large.accepted),

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
-import { circumstances, machineAtRest, percentile, table } from './figures.ts'
+import { circumstances, percentile, table, waitForIdleMachine } from './figures.ts'
 import { fillOnce } from './lists-fill.ts'
 import { startPostern } from './postern.ts'
 
@@ -14,11 +14,11 @@ const { values: options } = parseArgs({
     projects: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '5' },
     data: { type: 'string' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
   },
 })
 const goalMs = 300
-/** Names as they are there, parts of such, and what nothing is called. */
+/** Existing names, parts of names, and names that do not exist. */
 const words = ['acme', 'post', 'shop 4711', 'north', 'zzzz', 'o-7', 'in']
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -26,7 +26,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const postern = await startPostern({ data: options.data })
 try {
   await fillOnce(postern.superuser, { projects: Number(options.projects), audit: 0 }, say)
-  await machineAtRest(Number(options['strangers-at-most']))
+  await waitForIdleMachine(Number(options['other-load-at-most']))
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -36,7 +36,7 @@ try {
   const tookMs: number[] = []
   const slowest: [word: string, ms: number][] = []
   for (let round = 0; round < Number(options.rounds); round++) {
-    // Anew: a page remembers what it was told.
+    // A new page: a page caches its results.
     await page.goto('/console/projects')
     await page.getByRole('table').waitFor()
     for (const word of words) tookMs.push(...(await typed(page, word, slowest)))

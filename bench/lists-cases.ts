@@ -63,7 +63,7 @@ export const userCases = (): Case[] =>
     is_active: [null, 'true', 'false'],
   }).map((query) => ({ group: 'users', path: `/users?${new URLSearchParams(query)}` }))
 
-/** Each keystroke of somebody on their way to something; then what is common, rare or nowhere, and what has no letters. */
+/** Each keystroke of a search; then common, rare and missing terms, and terms without letters. */
 export function searchCases(): Case[] {
   const typed = [
     'Imported Quixotic',

@@ -10,7 +10,7 @@ async function send(client: pg.Client, text: string, values: (string | null)[]):
   try {
     await (values.length > 0 ? client.query(text, values) : client.query(text))
   } catch (error) {
-    // What the API gives up when it takes too long, and goes on without.
+    // The API aborts this statement on a timeout and continues without it.
     if ((error as { code?: unknown }).code !== '57014') throw error
   }
 }
@@ -23,12 +23,12 @@ export interface Plan {
 
 const small = ['plans']
 
-/** How PostgreSQL goes about each of them, under the settings that stand between them. */
+/** The query plan of each statement, under the settings between them. */
 export async function planOf(client: pg.Client, statements: Statement[]): Promise<Plan[]> {
   const plans: Plan[] = []
   for (const { text, values } of statements) {
     if (!/^[\s(]*(select|with)/i.test(text)) {
-      // Whoever asks for a plan has time.
+      // EXPLAIN needs no timeout.
       await send(client, text.replace(/statement_timeout = \d+/, 'statement_timeout = 0'), values)
       continue
     }

@@ -4,11 +4,11 @@ import pg from 'pg'
 import {
   circumstances,
   cpuSeconds,
-  machineAtRest,
   machineCpuSeconds,
   median,
   percentile,
   table,
+  waitForIdleMachine,
 } from './figures.ts'
 import { auditCases, type Case, projectCases, searchCases, userCases } from './lists-cases.ts'
 import { fillOnce } from './lists-fill.ts'
@@ -18,7 +18,7 @@ import { captureEach, type Statement } from './statements.ts'
 
 /**
  * `npm run bench:lists`: how long every list takes under every filter and order, against the same statements sent
- * straight to the same PostgreSQL in the same run. README.md beside this file says what the figures mean.
+ * straight to the same PostgreSQL in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     data: { type: 'string' },
     json: { type: 'string' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
   },
 })
 const sizes = { projects: Number(options.projects), audit: Number(options.audit) }
@@ -48,7 +48,7 @@ interface Page extends Case {
 }
 
 let token = { text: '', drawnAt: 0 }
-const strangers: number[] = []
+const otherLoad: number[] = []
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -66,9 +66,7 @@ try {
   const cases = everyCase.filter(
     ({ group }, index) => index % Number(options.every) === 0 && group.startsWith(options.only ?? ''),
   )
-  say(
-    `${cases.length} combinations of filters and orders; each with the page behind its first, if there is one.`,
-  )
+  say(`${cases.length} combinations of filters and orders; each with its second page, if there is one.`)
   const pages = await capture(cases)
   for (const page of pages) page.plans = await planOf(sql, page.statements)
   for (let round = 1; round <= rounds; round++) await measure(pages, round)
@@ -77,13 +75,13 @@ try {
   )
   say(`\n${await circumstances(postern.superuser)};`)
   say(`${sizes.projects} projects, ${sizes.audit} audit rows; ${rounds} rounds; times in ms;`)
-  say(`cores busy with something else, by round: ${strangers.map((cores) => cores.toFixed(1)).join(', ')}.\n`)
+  say(`other load in cores, by round: ${otherLoad.map((cores) => cores.toFixed(1)).join(', ')}.\n`)
   say(report(groups))
   for (const { group, slowest } of groups)
     say(`\nSlowest of ${group}:\n${slowest.map((line) => `  ${line}`).join('\n')}`)
   for (const line of scans(pages)) say(line)
   if (options.json)
-    await writeFile(options.json, JSON.stringify({ sizes, rounds, strangers, groups }, null, 2))
+    await writeFile(options.json, JSON.stringify({ sizes, rounds, otherLoad, groups }, null, 2))
 } finally {
   await sql.end()
   await postern.stop()
@@ -139,7 +137,7 @@ async function capture(cases: Case[]): Promise<Page[]> {
   })
 }
 
-/** The list's own: what the API sends between BEGIN and COMMIT. The look-up of the user stands before. */
+/** The statements of the list: between BEGIN and COMMIT. The lookup of the user comes before. */
 function listStatements(statements: Statement[], path: string): Statement[] {
   const begin = statements.findIndex(({ text }) => /^(begin|start transaction)/i.test(text))
   const commit = statements.findIndex(({ text }) => /^commit/i.test(text))
@@ -149,8 +147,8 @@ function listStatements(statements: Statement[], path: string): Statement[] {
 
 /** The API and PostgreSQL take turns at each page, and take turns at being first. */
 async function measure(pages: Page[], round: number): Promise<void> {
-  await machineAtRest(Number(options['strangers-at-most']))
-  const [startedAt, cpuBefore] = [performance.now(), await strangersCpu()]
+  await waitForIdleMachine(Number(options['other-load-at-most']))
+  const [startedAt, cpuBefore] = [performance.now(), await otherCpu()]
   for (const [index, page] of pages.entries()) {
     const turns = [
       async () => page.apiMs.push(await timed(() => get(page.path))),
@@ -159,13 +157,13 @@ async function measure(pages: Page[], round: number): Promise<void> {
     for (const turn of (index + round) % 2 ? turns : turns.toReversed()) await turn()
   }
   const seconds = (performance.now() - startedAt) / 1000
-  const cores = Math.max(0, ((await strangersCpu()) - cpuBefore) / seconds)
-  strangers.push(cores)
-  say(`Round ${round}: ${seconds.toFixed(0)} s; strangers: ${cores.toFixed(1)} cores`)
+  const cores = Math.max(0, ((await otherCpu()) - cpuBefore) / seconds)
+  otherLoad.push(cores)
+  say(`Round ${round}: ${seconds.toFixed(0)} s; other load: ${cores.toFixed(1)} cores`)
 }
 
 /** Processor time that others used. */
-async function strangersCpu(): Promise<number> {
+async function otherCpu(): Promise<number> {
   const { api, postgres } = postern.pids
   const ours = (await cpuSeconds(api)) + (await cpuSeconds(postgres, true)) + (await cpuSeconds(process.pid))
   return (await machineCpuSeconds()) - ours

@@ -12,7 +12,7 @@ export interface LoadResult {
   failed: number
   /** Successes alone. */
   perSecond: number
-  /** pgbench does not tell these two. */
+  /** pgbench does not report these two. */
   p50Ms?: number
   p99Ms?: number
 }
@@ -36,7 +36,7 @@ export async function runWrk(
   ])
   const found = /^result (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output)?.slice(1).map(Number)
   const [answers = 0, failed = 0, microseconds = 1, p50 = 0, p99 = 0] = found ?? []
-  if (!found) throw new Error(`wrk said something unexpected:\n${output}`)
+  if (!found) throw new Error(`unexpected output of wrk:\n${output}`)
   const succeeded = answers - failed
   return {
     succeeded,
@@ -71,7 +71,7 @@ export async function runPgbench(
     perSecond: number(/^tps = ([\d.]+)/m),
   }
   if (Object.values(result).some(Number.isNaN)) {
-    throw new Error(`pgbench said something unexpected:\n${output}`)
+    throw new Error(`unexpected output of pgbench:\n${output}`)
   }
   return result
 }
@@ -83,8 +83,9 @@ async function outputOf(program: string, args: string[], env = process.env): Pro
     return (await exec(program, args, { env })).stdout
   } catch (error) {
     const { code, stderr, message } = error as ExecFileException & { stderr?: string }
-    if (code === 'ENOENT') throw new Error(`${program} is not installed; README.md says what is needed.`)
-    // Each client complains alike; the first one says it all.
+    if (code === 'ENOENT')
+      throw new Error(`${program} is not installed; bench/README.md lists the requirements.`)
+    // Every client reports the same error; the first one is enough.
     throw new Error(`${program} failed: ${(stderr || message).slice(0, 1000)}`)
   }
 }

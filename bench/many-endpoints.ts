@@ -12,7 +12,7 @@ import { creator, makeProjects } from './senders.ts'
 
 /**
  * `npm run bench:many-endpoints`: how long an event takes from its commit to an endpoint that answers, beside as many that
- * are dead, and without them. README.md beside this file says what the figures mean.
+ * are dead, and without them. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -40,8 +40,8 @@ const tickMs = 100
 /** Longer than a lease: what a worker lost comes again. */
 const patienceMs = 90_000
 
-const crowds = ['alone', 'just died', 'dead for an hour'] as const
-type Crowd = (typeof crowds)[number]
+const scenarios = ['alone', 'just died', 'dead for an hour'] as const
+type Scenario = (typeof scenarios)[number]
 
 interface Measured {
   /** In ms, of each event. */
@@ -49,7 +49,7 @@ interface Measured {
   /** Requests to the dead that have ended, per second. */
   failed: number
   workerCores: number
-  strangersCores: number
+  otherCores: number
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -57,10 +57,10 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const postern = await startPostern()
 const { files } = writeCertificate(postern.directory)
 const receiver = await startReceiver(postern.directory, files)
-// A process of its own: what the dead ones do is no burden on the one whose time is taken.
+// A separate process: the dead receivers do not slow down the measured one.
 const graveyard = await startReceiver(postern.directory, files)
 const nobody = await closedPort()
-// Whoever writes for the dead does not keep those waiting who write for the living.
+// The writer for the dead endpoints does not delay the writer for the healthy ones.
 const other = new pg.Client({ connectionString: postern.ownerUrl })
 await other.connect()
 const environment = {
@@ -75,29 +75,29 @@ const deaths = [
 ]
 try {
   const [living, dead] = await makeBoth()
-  say(`${living.length} endpoints that answer and ${dead.length} that do not, of ${projects} projects`)
-  const turns: Record<Crowd, Measured>[] = []
+  say(`${living.length} healthy endpoints and ${dead.length} dead ones, of ${projects} projects`)
+  const turns: Record<Scenario, Measured>[] = []
   for (let round = 1; round <= rounds; round++) {
-    const turn: Partial<Record<Crowd, Measured>> = {}
-    for (const crowd of crowds) {
-      turn[crowd] = await measure(crowd, living, dead)
-      say(`round ${round}, ${crowd}: ${told(turn[crowd])}`)
+    const turn: Partial<Record<Scenario, Measured>> = {}
+    for (const scenario of scenarios) {
+      turn[scenario] = await measure(scenario, living, dead)
+      say(`round ${round}, ${scenario}: ${summarize(turn[scenario])}`)
     }
-    turns.push(turn as Record<Crowd, Measured>)
+    turns.push(turn as Record<Scenario, Measured>)
   }
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${seconds} s, ${rate} events a second to each half; ms from the commit to the arrival, medians (least–most).\n`,
+    `${rounds} rounds of ${seconds} s, ${rate} events a second to each half; ms from the commit to the arrival, medians (min–max).\n`,
   )
-  const head = ['', 'p50', 'p99', 'ratio of p50', 'ratio of p99', 'failed/s', 'worker', 'strangers']
+  const head = ['', 'p50', 'p99', 'ratio of p50', 'ratio of p99', 'failed/s', 'worker', 'other load']
   say(
     table(
       head,
-      crowds.map((crowd) => tableRow(turns, crowd)),
+      scenarios.map((scenario) => tableRow(turns, scenario)),
     ),
   )
   const worst = Math.max(
-    ...crowds.slice(1).flatMap((crowd) => [0.5, 0.99].map((at) => median(ratios(turns, crowd, at)))),
+    ...scenarios.slice(1).flatMap((scenario) => [0.5, 0.99].map((at) => median(ratios(turns, scenario, at)))),
   )
   say(`\nThe worst ratio is ${worst.toFixed(2)}; goal: at most ${goal}.`)
   if (worst > goal) process.exitCode = 1
@@ -119,14 +119,14 @@ async function makeBoth(): Promise<[living: Endpoint[], dead: Endpoint[]]> {
   const answering = wanted(() => `https://127.0.0.1:${receiver.port}/hook`)
   const all = await makeEndpoints(postern, [
     ...answering,
-    // By the round of projects, or each project would have but one kind of death.
+    // By rounds over the projects; otherwise each project would have only one kind of failure.
     ...wanted((index) => deaths[Math.floor(index / ids.length) % deaths.length] ?? ''),
   ])
   return [all.slice(0, half), all.slice(half)]
 }
 
 async function measure(
-  crowd: Crowd,
+  scenario: Scenario,
   living: readonly Endpoint[],
   dead: readonly Endpoint[],
 ): Promise<Measured> {
@@ -134,8 +134,8 @@ async function measure(
   await receiver.empty()
   await graveyard.empty()
   await postern.superuser.query('truncate mail.endpoint_queues')
-  await answeredSoFar(crowd === 'alone' ? living : [...living, ...dead])
-  if (crowd === 'dead for an hour') await deadForAnHour(dead)
+  await answeredSoFar(scenario === 'alone' ? living : [...living, ...dead])
+  if (scenario === 'dead for an hour') await deadForAnHour(dead)
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
   const worker = await postern.start('worker', { environment })
@@ -144,7 +144,7 @@ async function measure(
   const skip = warmUpSeconds * rate
   const [committed] = await Promise.all([
     write(postern.superuser, living, skip, seconds),
-    crowd === 'alone' ? undefined : write(other, dead, skip, seconds),
+    scenario === 'alone' ? undefined : write(other, dead, skip, seconds),
   ])
   const after = await used(worker.pid)
   const waits = await waitsOf(committed)
@@ -158,14 +158,14 @@ async function measure(
     waits,
     failed: (rows[0]?.failed ?? 0) / elapsed,
     workerCores: (after.worker - before.worker) / elapsed,
-    strangersCores: Math.max(0, after.machine - after.ours - (before.machine - before.ours)) / elapsed,
+    otherCores: Math.max(0, after.machine - after.ours - (before.machine - before.ours)) / elapsed,
   }
 }
 
 /** Each has taken something before, and is known to a worker. */
 async function answeredSoFar(endpoints: readonly Endpoint[]): Promise<void> {
   await postern.superuser.query(
-    `insert into mail.endpoint_queues (endpoint_id, project_id, last_success_at, told_at)
+    `insert into mail.endpoint_queues (endpoint_id, project_id, last_success_at, published_at)
      select *, postern.now() - interval '2 hours', postern.now() from unnest($1::bigint[], $2::bigint[])`,
     [endpoints.map(({ id }) => id), endpoints.map(({ projectId }) => projectId)],
   )
@@ -177,7 +177,7 @@ async function deadForAnHour(dead: readonly Endpoint[]): Promise<void> {
   await postern.superuser.query('truncate mail.wakes')
   await postern.superuser.query(
     `update mail.endpoint_queues as queues
-        set failures = 4, failing_since = postern.now() - interval '1 hour', rests_until = rest.until, due_at = rest.until
+        set failures = 4, failing_since = postern.now() - interval '1 hour', backoff_until = rest.until, due_at = rest.until
        from (select endpoint_id, postern.now() + interval '2 hours' * row_number() over (order by endpoint_id * 7919 % 10007)
                     / count(*) over () as until
                from unnest($1::bigint[]) as endpoint_id) as rest
@@ -236,7 +236,7 @@ async function used(workerPid: number) {
   return { worker, ours, machine: await machineCpuSeconds(), at: performance.now() }
 }
 
-/** Where nobody listens. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -246,28 +246,28 @@ async function closedPort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-function told({ waits, failed, strangersCores }: Measured): string {
-  return `p50 ${median(waits).toFixed(0)} ms, p99 ${percentile(waits, 0.99).toFixed(0)} ms, failed ${failed.toFixed(1)}/s (strangers: ${strangersCores.toFixed(1)} cores)`
+function summarize({ waits, failed, otherCores }: Measured): string {
+  return `p50 ${median(waits).toFixed(0)} ms, p99 ${percentile(waits, 0.99).toFixed(0)} ms, failed ${failed.toFixed(1)}/s (other load: ${otherCores.toFixed(1)} cores)`
 }
 
-function ratios(turns: Record<Crowd, Measured>[], crowd: Crowd, at: number): number[] {
-  return turns.map((turn) => percentile(turn[crowd].waits, at) / percentile(turn.alone.waits, at))
+function ratios(turns: Record<Scenario, Measured>[], scenario: Scenario, at: number): number[] {
+  return turns.map((turn) => percentile(turn[scenario].waits, at) / percentile(turn.alone.waits, at))
 }
 
-function tableRow(turns: Record<Crowd, Measured>[], crowd: Crowd): string[] {
+function tableRow(turns: Record<Scenario, Measured>[], scenario: Scenario): string[] {
   const of = (pick: (measured: Measured) => number, digits: number): string =>
     spread(
-      turns.map((turn) => pick(turn[crowd])),
+      turns.map((turn) => pick(turn[scenario])),
       digits,
     )
-  const ratioAt = (at: number): string => (crowd === 'alone' ? '' : spread(ratios(turns, crowd, at), 2))
+  const ratioAt = (at: number): string => (scenario === 'alone' ? '' : spread(ratios(turns, scenario, at), 2))
   return [
-    crowd,
+    scenario,
     of(({ waits }) => percentile(waits, 0.5), 0),
     of(({ waits }) => percentile(waits, 0.99), 0),
     ...[ratioAt(0.5), ratioAt(0.99)],
     of(({ failed }) => failed, 1),
     of(({ workerCores }) => workerCores, 2),
-    of(({ strangersCores }) => strangersCores, 1),
+    of(({ otherCores }) => otherCores, 1),
   ]
 }

@@ -8,7 +8,7 @@ export interface Measured extends LoadResult {
   /** Processor time for each of what was counted. */
   cpuMs: { api: number; postgres: number }
   /** Cores that were busy with something else: the more, the less the figures are worth. */
-  strangersCores: number
+  otherCores: number
 }
 
 export interface Turn {
@@ -16,7 +16,7 @@ export interface Turn {
   pgbench: Measured
 }
 
-/** `count` is how many there were, by whoever does not believe the load generator. */
+/** `count` counts independently of the load generator. */
 export async function measured(
   postern: Postern,
   run: () => Promise<LoadResult>,
@@ -29,8 +29,8 @@ export async function measured(
   const counted = await count(result)
   const used = (who: keyof CpuUsed): number => after[who] - before[who]
   const cpuMs = { api: (used('api') * 1000) / counted, postgres: (used('postgres') * 1000) / counted }
-  const strangers = used('machine') - used('api') - used('postgres') - used('bench')
-  return { ...result, cpuMs, strangersCores: Math.max(0, strangers / seconds) }
+  const otherLoad = used('machine') - used('api') - used('postgres') - used('bench')
+  return { ...result, cpuMs, otherCores: Math.max(0, otherLoad / seconds) }
 }
 
 interface CpuUsed {

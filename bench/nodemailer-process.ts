@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import nodemailer from 'nodemailer'
 
 /** The other side of bench:dispatch, started by it: nodemailer alone composes, signs and sends so many mails. */
-const { port, sessions, mailsPerSession, count, domain, privateKey, letter } = JSON.parse(
+const { port, sessions, mailsPerSession, count, domain, privateKey, sampleMessage } = JSON.parse(
   readFileSync(process.argv[2] ?? '', 'utf8'),
 ) as {
   port: number
@@ -11,7 +11,7 @@ const { port, sessions, mailsPerSession, count, domain, privateKey, letter } = J
   count: number
   domain: string
   privateKey: string
-  letter: { subject: string; text: string; html: string }
+  sampleMessage: { subject: string; text: string; html: string }
 }
 
 const transport = nodemailer.createTransport({
@@ -28,11 +28,11 @@ let next = 0
 const sendOn = async (): Promise<void> => {
   while (next < count) {
     const to = `ada${next++}@example.net`
-    await transport.sendMail({ from: `Shop <shop@${domain}>`, to, ...letter })
+    await transport.sendMail({ from: `Shop <shop@${domain}>`, to, ...sampleMessage })
   }
 }
 await Promise.all(Array.from({ length: 2 * sessions }, sendOn))
 transport.close()
-// Stays until it has been looked at, and the one who started it takes leave.
+// Runs until its parent has read the results and disconnects.
 process.channel?.ref()
 process.on('disconnect', () => process.exit())

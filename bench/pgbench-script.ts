@@ -39,7 +39,7 @@ export function pgbenchScript(captures: Statement[][], meanings: Meanings): Pgbe
     const expressed = meanings.expressions?.find(({ was }) => isEqual(was))
     if (expressed) return expressed.sql
     const constant = values.at(-1) ?? null
-    // pgbench has no null of its own to send.
+    // pgbench cannot send null.
     if (constant === null) return 'null'
     const name = `constant_${statement + 1}_${parameter + 1}`
     constants[name] = constant

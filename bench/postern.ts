@@ -11,8 +11,8 @@ import pg from 'pg'
 import { type Cluster, type ClusterPlaces, startCluster } from '../server/src/testing/peers/postgres.ts'
 
 /**
- * A Postern to measure: a PostgreSQL of its own that waits for the disk as in production, and `postern api`
- * as a process of its own. The application's login is neither superuser nor owner.
+ * A Postern to measure: a private PostgreSQL that waits for the disk as in production, and `postern api`
+ * as a separate process. The application's login is neither superuser nor owner.
  */
 export interface Postern {
   /** Where the API listens. */
@@ -68,7 +68,7 @@ export interface PartOptions {
 
 /** Of the API and, as far as settings go, of every other process. */
 export interface PosternOptions extends PartOptions {
-  /** A PostgreSQL of another kind than one by itself; what it has made is gone when it is stopped. */
+  /** Another kind of PostgreSQL than a single server; stopping it deletes its data. */
   cluster?: ((home: string) => Promise<Cluster>) | undefined
   /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
   data?: string | undefined
@@ -80,7 +80,7 @@ export interface PosternOptions extends PartOptions {
 
 // As it was built, where a run of many did that (scripts/run-tests.ts).
 const usualProgram =
-  process.env['POSTERN_TEST_PROGRAM'] ?? path.resolve(import.meta.dirname, '../server/src/bin/postern.ts')
+  process.env['POSTERN_TEST_PROGRAM'] ?? path.resolve(import.meta.dirname, '../server/src/bin/postern.js')
 const appUser = 'postern_app'
 const email = 'bench@example.com'
 const exec = promisify(execFile)
@@ -214,7 +214,7 @@ const environment = (databaseUrl: string, ownerUrl: string): Record<string, stri
   POSTERN_DATABASE_OWNER_URL: ownerUrl,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_HTTP_PORT: '0',
-  // The limits are there to be met, but not by whoever measures what lies behind them.
+  // Raised limits: the measurement must not hit them.
   POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000000',
@@ -232,15 +232,17 @@ async function secretsOf(data: string | undefined): Promise<Record<string, strin
   return JSON.parse(await readFile(file, 'utf8'))
 }
 
-/** What each says in its log when it is ready. An intake that takes in mail says so last. */
+/** The log message with which each process reports that it is ready. An intake for inbound mail logs it last. */
 function readyWord(name: PartName | 'all', env: Record<string, string>): string {
   const takesMail = env['POSTERN_SUBMISSIONS_PORT'] !== undefined
   // The intake is the last of its parts to start.
   if (name === 'all')
-    return env['POSTERN_INBOUND_PORT'] ? "taking in mail for customers' domains" : readyWord('intake', env)
-  return { api: 'serving', worker: 'working', intake: takesMail ? 'taking in mail' : 'taking in reports' }[
-    name
-  ]
+    return env['POSTERN_INBOUND_PORT'] ? 'listening for inbound mail' : readyWord('intake', env)
+  return {
+    api: 'serving',
+    worker: 'working',
+    intake: takesMail ? 'listening for submissions' : 'listening for bounces',
+  }[name]
 }
 let started = 0
 /** On a machine that does much else. */
@@ -259,7 +261,8 @@ async function startPart(
   closeSync(log)
   let isEnded = false
   child.once('exit', (code, signal) => {
-    if (!isEnded) process.stdout.write(`postern ${name} ended by itself: ${signal ?? `exit code ${code}`}\n`)
+    if (!isEnded)
+      process.stdout.write(`postern ${name} ended unexpectedly: ${signal ?? `exit code ${code}`}\n`)
   })
   const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return
@@ -276,7 +279,7 @@ async function startPart(
     if (child.exitCode !== null) throw new Error(`postern ${name} ended:\n${lines.join('\n')}`)
   }
   await end('SIGKILL')()
-  throw new Error(`postern ${name} does not say that it is ready:\n${await readFile(logFile, 'utf8')}`)
+  throw new Error(`postern ${name} did not become ready:\n${await readFile(logFile, 'utf8')}`)
 }
 
 function portOf({ ready }: Part): number {

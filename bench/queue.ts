@@ -1,16 +1,16 @@
 import type pg from 'pg'
 import type { Postern } from './postern.ts'
-import { type Letter, makeLetter } from './sample-message.ts'
+import { makeSampleMessage, type SampleMessage } from './sample-message.ts'
 import type { Sender } from './senders.ts'
 
 const batch = 100
 const requestsAtOnce = 4
 
-/** Has so many mails accepted through the API, each to somebody else, and tells their ids. */
+/** Sends mails through the API, each to another recipient, and returns their ids. */
 export async function queueMails(
   { url }: Postern,
   { secret, domain }: Sender,
-  letter: Letter,
+  sampleMessage: SampleMessage,
   count: number,
 ): Promise<string[]> {
   const ids: string[] = []
@@ -22,7 +22,7 @@ export async function queueMails(
       const messages = Array.from({ length: next - first }, (_, place) => ({
         from: `Shop <shop@${domain}>`,
         to: [`ada${first + place}@example.net`],
-        ...letter,
+        ...sampleMessage,
       }))
       const response = await fetch(`${url}/v1/messages/batch`, {
         method: 'POST',
@@ -44,12 +44,12 @@ export async function queueMails(
 export async function acceptOne(
   { url }: Postern,
   { secret, domain }: Sender,
-  letter: object,
+  sampleMessage: object,
 ): Promise<string> {
   const response = await fetch(`${url}/v1/messages`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ ...letter, from: `Shop <shop@${domain}>`, to: ['ada@example.net'] }),
+    body: JSON.stringify({ ...sampleMessage, from: `Shop <shop@${domain}>`, to: ['ada@example.net'] }),
   })
   const answer = (await response.json()) as { id?: string }
   if (answer.id === undefined) throw new Error(`not accepted: ${JSON.stringify(answer)}`)
@@ -60,13 +60,13 @@ export async function acceptOne(
 export async function forgetMail({ superuser }: Postern): Promise<void> {
   await superuser.query(
     `truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.attempts, mail.events, mail.usage,
-              mail.daily, mail.outbox, mail.suppressions, mail.feedback_seen`,
+              mail.daily_counters, mail.outbox, mail.suppressions, mail.feedback_seen`,
   )
   await superuser.query('vacuum analyze')
   await superuser.query('checkpoint')
 }
 
-/** As the API writes them, by SQL: nobody wants to wait for so many requests. `none` is for mail of a test key. */
+/** As the API writes them, by SQL: so many requests would take too long. `none` is for mail of a test key. */
 export async function writeMails(
   client: pg.ClientBase,
   { projectId, identityId, apiKeyId, domain }: Sender,
@@ -76,13 +76,13 @@ export async function writeMails(
   const from = `shop@${domain}`
   const content = JSON.stringify({
     from: { name: null, address: from },
-    to: [{ name: null, address: 'crowd@example.net' }],
+    to: [{ name: null, address: 'backlog@example.net' }],
     ...{ cc: [], reply_to: [], headers: [], attachments: [] },
-    ...makeLetter(1000),
+    ...makeSampleMessage(1000),
   })
   await client.query(
     `with made as materialized (
-       select postern.uuid7(postern.now()) as id, 'crowd' || no || '@example.net' as address
+       select postern.uuid7(postern.now()) as id, 'backlog' || no || '@example.net' as address
          from generate_series(1, $1::int) as no
      ), message as (
        insert into mail.messages (id, project_id, identity_id, api_key_id, is_test, from_address, subject,

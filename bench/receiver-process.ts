@@ -3,8 +3,8 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 /**
- * A customer's receiver as a process of its own, started by receiver.ts: takes whatever is posted to it, says 204, and
- * remembers when (ms) which id arrived. What is posted to /hang it never answers, and to /fail it says 500.
+ * A customer's receiver as a separate process, started by receiver.ts: answers every POST with 204
+ * and records the time (ms) of each id. It never answers a POST to /hang, and answers 500 to /fail.
  */
 const [certificate = '', key = ''] = process.argv.slice(2)
 let times: number[] = []

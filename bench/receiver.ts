@@ -7,7 +7,7 @@ import { writeCertificate } from '../server/src/testing/peers/certificate.ts'
 export interface Receiver {
   port: number
   pid: number
-  /** Of its certificate, for whoever is to trust it. */
+  /** CA of its certificate. */
   caFile: string
   count(): number
   /** Waits until there are so many; rejects when for so long there was no other. */
@@ -25,7 +25,7 @@ export interface Arrivals {
   body: string
 }
 
-/** With a certificate of its own in that directory, unless it is given one. */
+/** With its own certificate in that directory, unless it is given one. */
 export async function startReceiver(
   directory: string,
   files = writeCertificate(directory).files,
@@ -57,7 +57,7 @@ export async function startReceiver(
       for (let last = { count, at: performance.now() }; count < wanted; await sleep(20)) {
         if (count !== last.count) last = { count, at: performance.now() }
         if (performance.now() - last.at > silenceMs) {
-          throw new Error(`The receiver has ${count} of ${wanted}, and no other came for ${silenceMs} ms.`)
+          throw new Error(`The receiver has ${count} of ${wanted}, and nothing arrived for ${silenceMs} ms.`)
         }
       }
     },

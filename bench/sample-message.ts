@@ -2,7 +2,7 @@
  * The mail that is sent in measurements: 6 KB of words, a third of them as text and the rest as HTML. Words of a
  * language, because PostgreSQL compresses what it stores.
  */
-export interface Letter {
+export interface SampleMessage {
   subject: string
   text: string
   html: string
@@ -17,7 +17,7 @@ const words =
     /\s+/,
   )
 
-export function makeLetter(bytes = 6000): Letter {
+export function makeSampleMessage(bytes = 6000): SampleMessage {
   const subject = 'Your order is on its way'
   const text = prose(bytes / 3, '\n')
   const html = `<!doctype html><html><body style="font-family: sans-serif">${prose((bytes * 2) / 3 - 120, '</p>\n<p>')}</body></html>`

@@ -1,6 +1,6 @@
 import type { Postern } from './postern.ts'
 
-/** A project that may send as much as it likes from a domain of its own, and a key to do so. */
+/** A project without limits, with its domain and an API key. */
 export interface Sender {
   projectId: number
   identityId: number
@@ -9,7 +9,7 @@ export interface Sender {
   secret: string
 }
 
-/** Far apart, so that no two numbers in a capture are equal by chance. */
+/** Far apart, so that no two numbers in a capture are equal accidentally. */
 const first = { projects: 710_001, identities: 720_001, api_keys: 730_001, domains: 740_001 }
 
 type Create = <T>(path: string, body: object) => Promise<T>
@@ -42,7 +42,7 @@ export async function makeProjects({ superuser }: Postern, create: Create, count
   return ids
 }
 
-/** As an operator makes them, through the API; but nobody asks the DNS whether the domains are theirs. */
+/** Created through the API, as an operator does; but the domains are verified without DNS. */
 export async function makeSenders(postern: Postern, count: number): Promise<Sender[]> {
   const { superuser } = postern
   const create = await creator(postern)

@@ -3,8 +3,8 @@ import type { SinkOrder, SinkState } from './sink.ts'
 import { startSmtpSink } from './smtp-sink.ts'
 
 /**
- * The sink as a process of its own, started by sink.ts: writes down what it received, a line for each mail, before it
- * says so: when (ms), Message-ID, recipient, return path. For recipients of one domain it takes as long as it is told, or
+ * The sink as a separate process, started by sink.ts: records a line for each mail before it
+ * acknowledges it: time (ms), Message-ID, recipient, return path. For recipients of one domain it waits for a set time, or
  * acknowledges nothing until they are released.
  */
 const ledger = openSync(process.argv[2] ?? '', 'a')

@@ -14,9 +14,9 @@ export interface Sink {
   until(count: number, silenceMs: number): Promise<void>
   read(): Promise<Delivery[]>
   empty(): Promise<void>
-  /** From now on it takes so long from having a mail for somebody there to saying so. */
+  /** From now on it delays the acknowledgement of mail to this domain. */
   slowDown(domain: string, ms: number): void
-  /** From now on it acknowledges no mail for somebody there; what it has of another domain's is released. */
+  /** From now on it acknowledges no mail to this domain; held mail of another domain is released. */
   hold(domain: string): void
   /** All mail is acknowledged. */
   release(): void
@@ -25,7 +25,7 @@ export interface Sink {
   stop(): void
 }
 
-/** What its process tells. */
+/** Messages from its process. */
 export interface SinkState {
   count: number
   pending: number
@@ -68,7 +68,7 @@ export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
         if (count() !== last.count) last = { count: count(), at: performance.now() }
         if (performance.now() - last.at > silenceMs) {
           throw new Error(
-            `The sink has ${count()} mails of ${wanted}, and no other came for ${silenceMs} ms.`,
+            `The sink has ${count()} mails of ${wanted}, and nothing arrived for ${silenceMs} ms.`,
           )
         }
         await sleep(20)
@@ -82,7 +82,7 @@ export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
       })
     },
     async empty() {
-      // What came last may not have been told yet.
+      // The last lines may not have arrived yet.
       await sleep(100)
       emptiedAt = state.count
       await truncate(ledger)

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /**
  * An MTA that takes every mail at once and keeps nothing: as little of SMTP (RFC 5321) as a well-behaved client needs,
- * so that whoever sends is the slower one.
+ * so that the sender is the bottleneck.
  */
 export interface Received {
   from: string
@@ -20,8 +20,8 @@ export interface SmtpSink {
 }
 
 /**
- * `onMail` is called before the mail is acknowledged. `paceOf` says how long that takes: so many ms, or until a promise is
- * fulfilled; `closed` is fulfilled when the client is gone. `refuse` says what a recipient is answered instead of yes, if
+ * `onMail` is called before the mail is acknowledged. `paceOf` returns the delay: a number of ms, or a promise to
+ * wait for; `closed` is fulfilled when the client disconnects. `refuse` returns the reply for a refused recipient, if
  * anything.
  */
 export async function startSmtpSink(
@@ -33,7 +33,7 @@ export async function startSmtpSink(
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    // Whoever goes away in the middle of a mail has not handed it over.
+    // A client that disconnects in the middle of a mail has not handed it over.
     socket.on('error', () => socket.destroy())
     const session = new Session(socket, onMail, paceOf, refuse)
     socket.on('data', (chunk) => session.read(chunk))

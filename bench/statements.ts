@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Postern } from './postern.ts'
 
-/** What the API sends to PostgreSQL, read from PostgreSQL's own log: nobody's idea of it. */
+/** The API's statements, read from PostgreSQL's log. */
 export interface Statement {
   text: string
   /** Values of $1, $2, … as they were sent. */

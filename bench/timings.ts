@@ -8,7 +8,7 @@ export interface Timed {
   ms: number
 }
 
-/** What the processes of this name (`postern worker`) send while `work` runs, as PostgreSQL's own log has it. */
+/** The statements of processes with this name (`postern worker`) while `work` runs, from PostgreSQL's log. */
 export async function timeStatements(
   { superuser, postgresLog }: Postern,
   application: string,

@@ -24,6 +24,6 @@ const postOn = async (): Promise<void> => {
 }
 await Promise.all(Array.from({ length: atOnce }, postOn))
 await agent.close()
-// Stays until it has been looked at, and the one who started it takes leave.
+// Runs until its parent has read the results and disconnects.
 process.channel?.ref()
 process.on('disconnect', () => process.exit())

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import {
   type Arena,
-  type Contest,
+  type Comparison,
   compete,
   type Measured,
   measured,
@@ -20,7 +20,7 @@ import { makeSenders } from './senders.ts'
 
 /**
  * `npm run bench:webhooks`: how many events `postern worker` delivers per second, against undici alone posting the same
- * bodies, to the same receiver in the same run. README.md beside this file says what the figures mean.
+ * bodies, to the same receiver in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
     events: { type: 'string', default: '20000' },
     'warm-up': { type: 'string', default: '4000' },
     receivers: { type: 'string', default: '10' },
-    'strangers-at-most': { type: 'string', default: 'Infinity' },
+    'other-load-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
     'worker-alone': { type: 'boolean', default: false },
   },
@@ -59,19 +59,19 @@ try {
   const target = `https://127.0.0.1:${receiver.port}/hook`
   const wanted = Array(receivers).fill({ projectId: sender?.projectId ?? 0, target })
   const endpoints = await makeEndpoints(postern, wanted)
-  const contest: Contest = {
+  const comparison: Comparison = {
     ...{ no: 'S7', what: 'webhooks to a local receiver', things: 'events', rival: 'undici', goal: 0.5 },
     ...{ rounds, isWorkerAlone: options['worker-alone'] },
-    strangersAtMost: Number(options['strangers-at-most']),
+    otherLoadAtMost: Number(options['other-load-at-most']),
     measureWorker: () => measureWorker(endpoints),
     measureRival: measureUndici,
   }
-  const turns = await compete(contest)
+  const turns = await compete(comparison)
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${total - warmUp} events of ${body.length} bytes each, behind ${warmUp} to warm up, to ${receivers} endpoints, ${receivers * atOnceEach} at once;`,
+    `${rounds} rounds of ${total - warmUp} events of ${body.length} bytes each, after a warm-up of ${warmUp}, to ${receivers} endpoints, ${receivers * atOnceEach} at once;`,
   )
-  say(outcomeOf(contest, turns))
+  say(outcomeOf(comparison, turns))
 } finally {
   receiver.stop()
   await postern.stop()

@@ -2,16 +2,16 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
 export default defineConfig({
-  // The server puts a fresh nonce in its place, in every answer: see server/src/http/console-files.ts.
+  // The server replaces it with a fresh nonce in every response: see server/src/http/console-files.ts.
   html: { cspNonce: '__CSP_NONCE__' },
   base: '/console/',
   plugins: [react()],
   build: {
-    // Beside the server's source, which reads it from there.
+    // Next to the server's source, which reads it from there.
     outDir: '../server/console',
     emptyOutDir: true,
     target: 'es2024',
-    // As a data address, an image would be the one thing that the content security policy must allow beside 'self'.
+    // A data: URL would have to be allowed by the content security policy in addition to 'self'.
     assetsInlineLimit: 0,
     license: { fileName: 'THIRD-PARTY.md' },
   },

@@ -14,7 +14,7 @@ describe('an address that does not exist', () => {
 
     const first = await stage.send({ to: ['nobody@example.net'] })
     const bounced = await stage.settled(first, 'bounced')
-    assert.match(bounced.recipients[0]?.reply ?? '', /5\.1\.1/)
+    assert.match(bounced.recipients[0]?.diagnostic ?? '', /5\.1\.1/)
     const events = await stage.events(first)
     assert.ok(events.some(({ type }) => type === 'message.bounced'))
 

@@ -14,7 +14,7 @@ describe('a mail that is not taken at once', () => {
 
     const id = await stage.send({ to: ['busy@example.net'] })
     const deferred = await stage.settled(id, 'deferred')
-    assert.match(deferred.recipients[0]?.reply ?? '', /4\.2\.1/)
+    assert.match(deferred.recipients[0]?.diagnostic ?? '', /4\.2\.1/)
     await stage.eventually('Postfix has tried three times', () => stage.sink.refused.length >= 3)
 
     stage.sink.treat('busy@example.net', { at: 'rcpt', answer: '451 4.2.1 Come back later', times: 0 })

@@ -17,7 +17,7 @@ describe('a mail that is never taken', () => {
     await stage.settled(id, 'deferred')
     await stage.postfix.expire()
     const failed = await stage.settled(id, 'failed')
-    assert.match(failed.recipients[0]?.reply ?? '', /4\.3\.2/)
+    assert.match(failed.recipients[0]?.diagnostic ?? '', /4\.3\.2/)
     assert.deepEqual((await stage.events(id)).map(({ type }) => type).sort(), [
       'message.accepted',
       'message.deferred',

@@ -121,7 +121,7 @@ describe('a program that speaks SMTP', () => {
   it('is told to come again when the plan has no room, and finds some when it has', async () => {
     const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'None', max_mails_per_day: 0 })
     await body(200, stage.admin.patch(project, { admin_plan_id, reason: 'Unpaid' }))
-    assert.match((await swaks()).reply, /^452 4\.7\.1 The plan allows 0 mails a day/)
+    assert.match((await swaks()).reply, /^452 4\.7\.1 The plan allows 0 mails per day/)
     await body(200, stage.admin.patch(project, { admin_plan_id: null, reason: 'Paid' }))
     idIn(await swaks('--to', 'emil@example.net'))
     await delivered('emil@example.net')

@@ -72,7 +72,7 @@ describe('a domain of SES', () => {
     await told(await oneTaken(gone), 'Bounce')
     await told(await oneTaken(angry), 'Delivery')
     await told(await oneTaken(angry), 'Complaint')
-    assert.match((await stage.settled(bounced, 'bounced')).recipients[0]?.reply ?? '', /user unknown/)
+    assert.match((await stage.settled(bounced, 'bounced')).recipients[0]?.diagnostic ?? '', /user unknown/)
     await stage.settled(complained, 'complained')
     const { data } = await body<{ data: { address: string; reason: string }[] }>(
       200,
@@ -96,7 +96,7 @@ describe('SES that will not take a mail now', () => {
     await stage.settled(id, 'sent')
     assert.equal(takenFor(to).length, 1)
     assert.deepEqual(await typesOf(id), ['message.accepted', 'message.sent'])
-    assert.ok(stage.processes.worker.lines.some((line) => line.includes('SES takes no mail')))
+    assert.ok(stage.processes.worker.lines.some((line) => line.includes('SES unavailable')))
   })
 })
 
@@ -123,7 +123,7 @@ describe('mail of which nobody knows whether SES has it', () => {
     await isAwaited(1)
     await stage.replaceWorker(61)
     const failed = await stage.settled(id, 'failed')
-    assert.match(failed.recipients[0]?.reply ?? '', /may have been sent/)
+    assert.match(failed.recipients[0]?.diagnostic ?? '', /may have been sent/)
     assert.equal(takenFor(to).length, 1)
   })
 })
@@ -156,7 +156,7 @@ describe('a worker that dies in the middle of a call', () => {
     await isAwaited(1)
     await stage.replaceWorker(61)
     const failed = await stage.settled(id, 'failed')
-    assert.match(failed.recipients[0]?.reply ?? '', /may have been sent/)
+    assert.match(failed.recipients[0]?.diagnostic ?? '', /may have been sent/)
     assert.equal(takenFor(to).length, 0)
   })
 

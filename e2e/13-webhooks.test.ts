@@ -53,7 +53,7 @@ const idOf = ({ headers }: Received): string => String(headers['webhook-id'])
 /** The rests of all endpoints are over, as if a day had passed. */
 const endRests = async (): Promise<void> => {
   for (const statement of [
-    `update mail.endpoint_queues set rests_until = rests_until - interval '1 day', due_at = due_at - interval '1 day'
+    `update mail.endpoint_queues set backoff_until = backoff_until - interval '1 day', due_at = due_at - interval '1 day'
       where leased_until is null and due_at > postern.now()`,
     `update mail.deliveries set due_at = due_at - interval '1 day' where due_at > postern.now()`,
   ])

@@ -135,7 +135,7 @@ describe('secrets', () => {
     const [, token = ''] = /(inv_[\w-]{20,})/.exec(raw) ?? []
     assert.ok(token !== '', raw)
     const password = secretOf('guest')
-    const joined = await fetch(`${stage.apiUrl}/v1/auth/join`, {
+    const joined = await fetch(`${stage.apiUrl}/v1/auth/register`, {
       method: 'POST',
       headers: { origin, 'content-type': 'application/json' },
       body: JSON.stringify({ token, name: 'Guest', password }),
@@ -354,7 +354,7 @@ const rawRequest = (text: string): Promise<string> =>
   })
 
 async function metricsOf(lines: readonly string[]): Promise<string> {
-  const { port } = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'showing metrics')
+  const { port } = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'serving metrics')
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 }
 

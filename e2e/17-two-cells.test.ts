@@ -61,7 +61,7 @@ function keepSending(shop: Caller, whose: Shop, everyMs: number) {
 
 describe('two cells and one control', () => {
   it('are joined by commands, and a project made in control is known in its cell', async () => {
-    assert.match(stage.said.join(''), /Cell "a" has a copy of control, and follows it\.\nCell "b" has/)
+    assert.match(stage.said.join(''), /Cell "a" now replicates control\.\nCell "b" now/)
     for (const { query } of [a, b]) {
       const projects = await query<{ id: string }>('select id from control.projects order by id')
       assert.ok(projects.length >= 2)
@@ -132,7 +132,7 @@ describe('while the server of cell a is dead', () => {
       200,
       admin.patch(`${projectPath(shopA)}?dry_run=true`, locked),
     )
-    assert.match(preview.effects.join('\n'), /Mails that wait: not known at this moment/)
+    assert.match(preview.effects.join('\n'), /Mails that wait: unknown at the moment/)
     await body(200, admin.patch(projectPath(shopA), locked))
     await body(200, admin.patch(projectPath(shopB), { name: 'Shop of b', reason: 'Called so from now on' }))
     await eventually('cell b has taken another 60 mails', () => load.sent.length >= sentBefore + 60)
@@ -209,7 +209,7 @@ describe('while cell a has an old copy of control, because its subscription is s
   }
 
   it('mail of a project that was locked meanwhile is accepted for no longer than the limit', async () => {
-    url = await stage.restartA({ POSTERN_CONTROL_COPY_MAX_AGE_SECONDS: String(limitSeconds) })
+    url = await stage.restartA({ POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS: String(limitSeconds) })
     there = new Caller(url, shopA.secret)
     await eventually('the copy is fresh', async () => !(await isCopyStale()))
     const to = nextAddress('a')

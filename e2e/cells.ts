@@ -109,8 +109,8 @@ export async function openCellStage(): Promise<CellStage> {
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   const inControl = queries(control)
-  await inControl('create role postern_supply nologin')
-  await inControl('create role postern_source login replication bypassrls in role postern_supply')
+  await inControl('create role postern_replication nologin')
+  await inControl('create role postern_source login replication bypassrls in role postern_replication')
   await postern('migrate')
   const said = [await postern('cell', 'join', '--name', 'a'), await postern('cell', 'join', '--name', 'b')]
   const inCell = (name: string, port: number, settings: Record<string, string> = {}) =>

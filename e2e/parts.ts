@@ -156,7 +156,7 @@ async function startClockAt(timeOfDay: string, database: TestDatabase): Promise<
   }
 }
 
-const intakeIsUp = ['taking in reports', 'taking in mail', "taking in mail for customers' domains"]
+const intakeIsUp = ['listening for bounces', 'listening for submissions', 'listening for inbound mail']
 
 /** All names there are, in one zone; of the operator's own, the one that bounces come home to. */
 export async function openDns(): Promise<Dns> {

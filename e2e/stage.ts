@@ -61,7 +61,7 @@ export interface Mail {
 export interface Message {
   id: string
   status: string
-  recipients: { address: string; kind: string; status: string; reply: string | null }[]
+  recipients: { address: string; kind: string; status: string; diagnostic: string | null }[]
 }
 
 export interface MessageEvent {

@@ -1,6 +1,6 @@
 /**
- * Holds what was promised against what was received and what the database says, after everything has come to rest.
- * Knows nothing of the service but the names of statuses.
+ * Compares what was promised with what was received and what the database contains, after the queue has drained.
+ * Knows nothing of the service except the names of statuses.
  */
 export interface Promised {
   /** Of the message. */
@@ -13,7 +13,7 @@ export interface Stored {
   id: string
   recipient: string
   status: string
-  /** Events by type: how often each was told. */
+  /** Number of events by type. */
   events: Record<string, number>
 }
 
@@ -21,29 +21,29 @@ export interface Stored {
 export interface Answer {
   status: number
   error: string
-  /** It says when to come again. */
+  /** It has `Retry-After`. */
   hasRetryAfter: boolean
 }
 
 export interface Evidence {
   promised: readonly Promised[]
-  /** Every answer that was no yes. */
+  /** Every unsuccessful response. */
   answers: readonly Answer[]
-  /** Recipients of requests that were not answered: whether their mail is sent is nobody's fault. */
-  unheard: readonly string[]
-  /** What the MTA has said yes to, once for each time. */
+  /** Recipients of requests without a response: their mail may be sent or not. */
+  unanswered: readonly string[]
+  /** What the MTA has acknowledged, once for each time. */
   received: readonly Promised[]
   stored: readonly Stored[]
-  /** Mails that were between two hands in the moment when something went wrong: a list for each time. */
+  /** Mails in flight at each fault: one list per fault. */
   inFlight: readonly (readonly Promised[])[]
-  /** In which a recipient may be in the end. */
+  /** Allowed final statuses of a recipient. */
   finalStatuses: readonly string[]
-  /** How often an event of a type is to be told of each recipient: at least, and at most. Others do not matter. */
+  /** Minimum and maximum number of events of a type for each recipient. Other types do not matter. */
   told: Readonly<Record<string, readonly [least: number, most: number]>>
 }
 
-/** What is to be told of mail that was delivered. */
-export const toldOfDelivered: Evidence['told'] = { 'message.sent': [1, 1], 'message.delivered': [1, 1] }
+/** Expected events of delivered mail. */
+export const eventsOfDelivered: Evidence['told'] = { 'message.sent': [1, 1], 'message.delivered': [1, 1] }
 
 export interface Verdict {
   promised: number
@@ -56,27 +56,27 @@ export interface Verdict {
   strange: Promised[]
   /** Received more than once. */
   duplicates: number
-  /** More often than it was in flight when something went wrong. */
+  /** More often than it was in flight at a fault. */
   unexplainedDuplicates: Promised[]
   /** Stored, and not in a final status. */
   unfinished: Stored[]
-  /** Told more often than it may be, or less often than it must be. */
-  wronglyTold: Stored[]
-  /** Received though the answer was lost: allowed. */
-  sentUnheard: number
-  /** Neither "not now, come again" nor "the first of these requests is still under way". */
-  wrongAnswers: Answer[]
+  /** With more or fewer events than allowed. */
+  wrongEventCounts: Stored[]
+  /** Received although the response was lost: allowed. */
+  sentUnanswered: number
+  /** Neither 503 with Retry-After nor 409 request_in_progress. */
+  wrongResponses: Answer[]
 }
 
 const keyOf = ({ id, recipient }: Promised): string => `${id} ${recipient}`
 
 export function check(evidence: Evidence): Verdict {
-  const { promised, answers, unheard, received, stored, inFlight, finalStatuses, told } = evidence
+  const { promised, answers, unanswered, received, stored, inFlight, finalStatuses, told } = evidence
   const timesReceived = counts(received)
   const timesInFlight = counts(inFlight.flat())
   const promisedKeys = new Set(promised.map(keyOf))
   const promisedRecipients = new Set(promised.map(({ recipient }) => recipient))
-  const unheardRecipients = new Set(unheard)
+  const unansweredRecipients = new Set(unanswered)
   const storedKeys = new Set(stored.map(keyOf))
   const distinct = [...new Map(received.map((mail) => [keyOf(mail), mail])).values()]
   const timesMore = (mail: Promised): number => (timesReceived.get(keyOf(mail)) ?? 0) - 1
@@ -88,28 +88,28 @@ export function check(evidence: Evidence): Verdict {
     strange: distinct.filter(
       (mail) =>
         !promisedKeys.has(keyOf(mail)) &&
-        (promisedRecipients.has(mail.recipient) || !unheardRecipients.has(mail.recipient)),
+        (promisedRecipients.has(mail.recipient) || !unansweredRecipients.has(mail.recipient)),
     ),
     duplicates: distinct.reduce((sum, mail) => sum + timesMore(mail), 0),
     unexplainedDuplicates: distinct.filter((mail) => timesMore(mail) > (timesInFlight.get(keyOf(mail)) ?? 0)),
     unfinished: stored.filter(({ status }) => !finalStatuses.includes(status)),
-    wronglyTold: stored.filter(({ events }) =>
+    wrongEventCounts: stored.filter(({ events }) =>
       Object.entries(told).some(([type, [least, most]]) => {
         const times = events[type] ?? 0
         return times < least || times > most
       }),
     ),
-    sentUnheard: distinct.filter(
-      (mail) => !promisedKeys.has(keyOf(mail)) && unheardRecipients.has(mail.recipient),
+    sentUnanswered: distinct.filter(
+      (mail) => !promisedKeys.has(keyOf(mail)) && unansweredRecipients.has(mail.recipient),
     ).length,
-    wrongAnswers: answers.filter(
+    wrongResponses: answers.filter(
       ({ status, error, hasRetryAfter }) =>
         !(status === 503 && hasRetryAfter) && !(status === 409 && error === 'request_in_progress'),
     ),
   }
 }
 
-/** What must not be, in words; nothing when all is well. */
+/** The faults as sentences; empty if there are none. */
 export function faultsOf(verdict: Verdict): string[] {
   const of = (what: string, found: readonly object[]): string[] =>
     found.length === 0 ? [] : [`${found.length} ${what}, such as ${JSON.stringify(found[0])}`]
@@ -117,11 +117,11 @@ export function faultsOf(verdict: Verdict): string[] {
     ...(verdict.promised === 0 ? ['nothing was promised, so nothing was proved'] : []),
     ...of('promised and lost', verdict.lost),
     ...of('promised and not stored', verdict.forgotten),
-    ...of('received and never asked for', verdict.strange),
+    ...of('received without a request', verdict.strange),
     ...of('received more often than explained', verdict.unexplainedDuplicates),
     ...of('not in a final status', verdict.unfinished),
-    ...of('told of too often or too seldom', verdict.wronglyTold),
-    ...of('answered wrongly', verdict.wrongAnswers),
+    ...of('with a wrong number of events', verdict.wrongEventCounts),
+    ...of('unexpected responses', verdict.wrongResponses),
   ]
 }
 

@@ -6,12 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Part } from '../bench/postern.ts'
 import { Chance } from './random.ts'
-import { countsOnlyOption, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+import { countsOnlyOption, type FaultReport, prove, type Stage, say, seedOf, waitMs } from './run.ts'
 
 /**
- * `npm run prove:clock`: workers whose clocks are up to 20 minutes apart and jump while mail goes through them, beside an
- * API and an intake with such a clock of their own (libfaketime). Nobody is killed, so no mail may come twice. README.md
- * in the folder above says what is checked.
+ * `npm run prove:clock`: workers whose clocks are up to 20 minutes apart and jump while mail flows, beside an
+ * API and an intake with such clocks (libfaketime). No process is killed, so no mail may arrive twice. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -81,14 +80,14 @@ try {
     parts: ['api', 'intake'],
     isCountsOnly,
     environment: shared.environment,
-    goWrong: jumpAbout,
+    injectFaults: jumpAbout,
     findFaults: doubleClaims,
   })
 } finally {
   await rm(directory, { recursive: true, force: true })
 }
 
-async function jumpAbout(stage: Stage): Promise<Wrongs> {
+async function jumpAbout(stage: Stage): Promise<FaultReport> {
   const faults: string[] = []
   const clocks = Array.from(
     { length: Number(options.workers) },
@@ -171,5 +170,5 @@ async function doubleClaims({ query }: Stage): Promise<string[]> {
   say(`recipients ${recipients}, sent ${sent}, second attempts ${again}, of them unexplained ${unexplained}`)
   return sent === recipients && unexplained === 0
     ? []
-    : [`${sent} were sent to ${recipients} recipients, ${unexplained} second attempts have no reason`]
+    : [`${sent} were sent to ${recipients} recipients, ${unexplained} second attempts have no recorded cause`]
 }

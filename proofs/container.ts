@@ -7,17 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'yaml'
 import { buildImage, type Image } from './container/image.ts'
 import { type Container, healthy, postgresImage, type Service, startService } from './container/service.ts'
+import { openWorld } from './install/internet.ts'
 import { extractDebian, makeImage } from './install/machine.ts'
-import { openWorld } from './install/world.ts'
 
 /**
- * `npm run prove:container`: builds the images of deploy/ by doing what their Dockerfiles say, starts the services of
- * compose.yaml in the order of their dependence, under the restrictions that it asks for, and sends a mail through them. No
- * container engine is needed: systemd-nspawn does it, as root.
+ * `npm run prove:container`: builds the images of deploy/ from their Dockerfiles, starts the services of compose.yaml
+ * in dependency order, under its restrictions, and sends a mail through them. It needs no container engine: it uses
+ * systemd-nspawn, as root.
  *
- * Different from an engine: every base is Debian 12; the image of PostgreSQL is Debian's PostgreSQL with an entry point
- * after its documentation; all services share one network, which has no way out, so that Postfix listens at its own
- * address instead of all.
+ * Differences from an engine: every base is Debian 12; the image of PostgreSQL is Debian's PostgreSQL with the documented
+ * entry point; all services share one network without a route outside, so that Postfix listens on its own address instead
+ * of all.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const addresses: Record<string, string> = {
@@ -133,7 +133,7 @@ async function prove(images: Images): Promise<void> {
   // The key is the signer's alone, and what it signed can be read and not changed.
   const signed = postern.exec('postern', 'audit', 'checkpoint', '--json')
   assert.ok(JSON.parse(signed).made > 0, signed)
-  assert.match(postern.exec('postern', 'audit', 'verify'), /^The audit is as it was written/)
+  assert.match(postern.exec('postern', 'audit', 'verify'), /^The audit log is intact/)
   assert.throws(() => postern.exec('cat', '/run/secrets/signer-key'))
   assert.throws(() => postern.exec('touch', '/var/lib/postern-signer/checkpoints'))
   for (const name of ['postern', 'signer', 'postfix', 'postgres'])
@@ -155,9 +155,9 @@ async function sendAndWait(key: string): Promise<void> {
       if (seen !== false) return seen
       await sleep(1000)
     }
-    throw new Error(`It did not come true that ${what}`)
+    throw new Error(`Timed out waiting: ${what}`)
   }
-  const id = await until('the mail is taken', async () => {
+  const id = await until('the mail is accepted', async () => {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(mail) })
     return response.status === 202 && ((await response.json()) as { id: string }).id
   })
@@ -176,6 +176,6 @@ if (process.argv[2] === undefined) {
   for (const { files } of new Set(Object.values(images))) rmSync(files, { recursive: true, force: true })
 } else {
   await prove(JSON.parse(process.argv[2]))
-  process.stdout.write('A mail went through the containers.\n')
+  process.stdout.write('The containers delivered a mail.\n')
   process.exit()
 }

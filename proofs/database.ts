@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { spread } from '../bench/figures.ts'
 import type { Promised } from './check.ts'
-import { type Comeback, comebacks, isBack } from './comeback.ts'
 import { Chance } from './random.ts'
-import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { hasRecovered, type Recovery, waitForRecovery } from './recovery.ts'
+import { countsOnlyOption, type FaultReport, leaseReader, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:database`: PostgreSQL is killed in moments of chance while mail goes through, and started again.
- * README.md in the folder above says what is checked.
+ * `npm run prove:database`: PostgreSQL is killed at random moments while mail flows, and restarted.
+ * proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     programs: { type: 'string', default: '8' },
     'pause-ms': { type: 'string', default: '150' },
-    hasty: { type: 'boolean', default: false },
+    'skip-waits': { type: 'boolean', default: false },
     ...countsOnlyOption,
   },
 })
@@ -29,41 +29,43 @@ await prove({
   title: `${kills} kills of PostgreSQL`,
   seed,
   load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
-  isHasty: options.hasty,
+  skipsWaits: options['skip-waits'],
   isCountsOnly,
-  goWrong: killAgainAndAgain,
+  injectFaults: killAgainAndAgain,
 })
 
-async function killAgainAndAgain(stage: Stage): Promise<Wrongs> {
+async function killAgainAndAgain(stage: Stage): Promise<FaultReport> {
   const { postgres } = stage.postern
   const chance = new Chance(seed)
-  const leased = leaseBook(stage)
-  const comeback = comebacks(stage, isCountsOnly)
+  const leased = leaseReader(stage)
+  const recovery = waitForRecovery(stage, isCountsOnly)
   const inFlight: Promised[][] = []
-  const back: Comeback[] = []
+  const back: Recovery[] = []
   for (let kill = 1; kill <= kills; kill++) {
     await sleep(chance.between(100, 2000))
     const before = await leased()
     await postgres.kill()
-    // Somebody has to see that it is gone, and be told so.
+    // Somebody has to see that it is gone, and be spreadOf so.
     await sleep(chance.between(0, 1500))
     await postgres.start()
     const answersAt = Date.now()
     inFlight.push([...before, ...(await leased())])
-    back.push(await comeback(answersAt))
+    back.push(await recovery(answersAt))
     if (kill % 10 === 0) say(`${kill} kills`)
   }
-  const told = (of: 'acceptedMs' | 'dispatchedMs'): string => spread(back.map((one) => one[of]))
+  const spreadOf = (of: 'acceptedMs' | 'dispatchedMs'): string => spread(back.map((one) => one[of]))
   return {
     lines: [
       `PostgreSQL killed ${kills} times; ms from its answering again: ` +
-        `first mail accepted ${told('acceptedMs')}, first of these with the MTA ${told('dispatchedMs')}`,
+        `first mail accepted ${spreadOf('acceptedMs')}, first of these with the MTA ${spreadOf('dispatchedMs')}`,
     ],
     inFlight,
-    faults: back.flatMap((one, kill) => (isBack(one) ? [] : [`kill ${kill + 1}: it did not come back`])),
+    faults: back.flatMap((one, kill) =>
+      hasRecovered(one) ? [] : [`kill ${kill + 1}: it did not come back`],
+    ),
     late: back.flatMap((one, kill) => {
       const { acceptedMs, dispatchedMs } = one
-      return !isBack(one) || Math.max(acceptedMs, dispatchedMs) <= backWithinMs
+      return !hasRecovered(one) || Math.max(acceptedMs, dispatchedMs) <= backWithinMs
         ? []
         : [`kill ${kill + 1}: back after ${acceptedMs.toFixed(0)} and ${dispatchedMs.toFixed(0)} ms`]
     }),

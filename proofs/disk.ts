@@ -3,15 +3,24 @@ import { parseArgs } from 'node:util'
 import { spread } from '../bench/figures.ts'
 import { Postfix } from '../server/src/testing/peers/postfix.ts'
 import type { Promised } from './check.ts'
-import { type Comeback, comebacks, isBack } from './comeback.ts'
 import { mailsInQueue, postfixAsReporter } from './postfix-queue.ts'
 import { Chance } from './random.ts'
-import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+import { hasRecovered, type Recovery, waitForRecovery } from './recovery.ts'
+import {
+  countsOnlyOption,
+  type FaultReport,
+  leaseReader,
+  prove,
+  type Stage,
+  say,
+  seedOf,
+  waitMs,
+} from './run.ts'
 import { SmallDisk } from './small-disk.ts'
 
 /**
- * `npm run prove:disk`: PostgreSQL's data, its write-ahead log and Postfix's queue lie on small disks of their own, which
- * are full now and then while mail goes through. README.md in the folder above says what is checked.
+ * `npm run prove:disk`: PostgreSQL's data, its WAL and Postfix's queue are on separate small disks, which become full
+ * while mail flows. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -21,7 +30,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     programs: { type: 'string', default: '6' },
     'pause-ms': { type: 'string', default: '200' },
-    hasty: { type: 'boolean', default: false },
+    'skip-waits': { type: 'boolean', default: false },
     ...countsOnlyOption,
   },
 })
@@ -31,23 +40,23 @@ const fullForMs = Number(options['full-for-ms'])
 const backWithinMs = Number(options['back-within-ms'])
 const isCountsOnly = options['counts-only']
 const bitesWithinMs = waitMs(60_000, isCountsOnly)
-const lookEveryMs = 100
+const pollEveryMs = 100
 
 const places = ['data', 'wal', 'queue'] as const
 type Place = (typeof places)[number]
 
-const told = ({ acceptedMs, dispatchedMs }: Comeback): string =>
+const describe = ({ acceptedMs, dispatchedMs }: Recovery): string =>
   `${acceptedMs.toFixed(0)} ms after there was room a mail was accepted, ${dispatchedMs.toFixed(0)} ms after it was received`
 
-const summaryOf = (back: Comeback[]): string =>
+const summaryOf = (back: Recovery[]): string =>
   `ms from room to the first mail accepted ${spread(back.map(({ acceptedMs }) => acceptedMs))}, ` +
   `received ${spread(back.map(({ dispatchedMs }) => dispatchedMs))}`
 
 /** Ends when the full disk is felt; false if that takes too long. */
 const bites: Record<Place, (stage: Stage) => Promise<boolean>> = {
-  data: ({ spoken }) => {
-    const before = spoken.answers.length
-    return within(async () => spoken.answers.length > before)
+  data: ({ loadResults }) => {
+    const before = loadResults.answers.length
+    return within(async () => loadResults.answers.length > before)
   },
   // Each switch takes a new file of 16 MB. PostgreSQL does not survive having none, or answers no more.
   wal: ({ query }) =>
@@ -68,12 +77,12 @@ const disks = await makeDisks()
 let postfix: Postfix | undefined
 try {
   await prove({
-    title: `${rounds} times each: no room for PostgreSQL's data, for its log, for Postfix's queue`,
+    title: `${rounds} times each: full disk of PostgreSQL's data, of its WAL, of Postfix's queue`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
     data: disks.data.directory,
     wal: disks.wal.directory,
-    isHasty: options.hasty,
+    skipsWaits: options['skip-waits'],
     isCountsOnly,
     drainMs: 300_000,
     async lay({ sink, intakePort }) {
@@ -86,7 +95,7 @@ try {
       return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${postfix.port}` }
     },
     reports: ({ sink }) => postfixAsReporter(theMta(), sink),
-    async goWrong(stage) {
+    async injectFaults(stage) {
       const supervisor = supervise(stage)
       try {
         return await fillInTurn(stage)
@@ -109,8 +118,8 @@ async function makeDisks(): Promise<Record<Place, SmallDisk>> {
       queue: await SmallDisk.make(256),
     }
   } catch (error) {
-    say(`NOT PROVED: no small disks can be made here (${(error as Error).message.trim()}).`)
-    say('It takes root, and a kernel that mounts files; a container may do without either.')
+    say(`NOT PROVED: small file systems cannot be created here (${(error as Error).message.trim()}).`)
+    say('This needs root and loop mounts, which a container may lack.')
     process.exit(1)
   }
 }
@@ -120,11 +129,11 @@ function theMta(): Postfix {
   return postfix
 }
 
-async function fillInTurn(stage: Stage): Promise<Wrongs> {
+async function fillInTurn(stage: Stage): Promise<FaultReport> {
   const chance = new Chance(seed)
-  const leased = leaseBook(stage)
+  const leased = leaseReader(stage)
   const inFlight: Promised[][] = []
-  const back: Record<Place, Comeback[]> = { data: [], wal: [], queue: [] }
+  const back: Record<Place, Recovery[]> = { data: [], wal: [], queue: [] }
   const faults: string[] = []
   const late: string[] = []
   for (let round = 1; round <= rounds; round++) {
@@ -132,16 +141,16 @@ async function fillInTurn(stage: Stage): Promise<Wrongs> {
       await sleep(chance.between(500, 2000))
       const watch = watchFlight(stage, leased)
       await disks[place].fill()
-      if (!(await bites[place](stage))) faults.push(`round ${round}: nobody noticed that ${place} was full`)
+      if (!(await bites[place](stage))) faults.push(`round ${round}: the full disk of ${place} had no effect`)
       await sleep(chance.between(fullForMs / 4, fullForMs))
       await disks[place].free()
-      const comeback = await comebacks(stage, isCountsOnly)(Date.now())
+      const recovery = await waitForRecovery(stage, isCountsOnly)(Date.now())
       inFlight.push(await watch.stop())
-      back[place].push(comeback)
-      say(`round ${round}: ${place} was full; ${told(comeback)}`)
-      if (!isBack(comeback)) faults.push(`round ${round}, ${place}: it did not come back`)
-      else if (Math.max(comeback.acceptedMs, comeback.dispatchedMs) > backWithinMs)
-        late.push(`round ${round}, ${place}: ${told(comeback)}`)
+      back[place].push(recovery)
+      say(`round ${round}: ${place} was full; ${describe(recovery)}`)
+      if (!hasRecovered(recovery)) faults.push(`round ${round}, ${place}: it did not recover`)
+      else if (Math.max(recovery.acceptedMs, recovery.dispatchedMs) > backWithinMs)
+        late.push(`round ${round}, ${place}: ${describe(recovery)}`)
     }
   }
   return {
@@ -159,20 +168,20 @@ async function fillInTurn(stage: Stage): Promise<Wrongs> {
 function watchFlight(stage: Stage, leased: () => Promise<Promised[]>): { stop(): Promise<Promised[]> } {
   const leases: Promised[] = []
   const queued = new Map<string, Promised>()
-  const look = async (): Promise<void> => {
+  const readState = async (): Promise<void> => {
     leases.push(...(await leased()))
     for (const mail of await mailsInQueue(theMta(), stage)) queued.set(`${mail.id} ${mail.recipient}`, mail)
   }
   let isStopping = false
-  const looking = (async () => {
+  const polling = (async () => {
     // PostgreSQL does not answer when it has no room for its log.
-    for (; !isStopping; await sleep(lookEveryMs)) await look().catch(() => {})
-    await look()
+    for (; !isStopping; await sleep(pollEveryMs)) await readState().catch(() => {})
+    await readState()
   })()
   return {
     async stop() {
       isStopping = true
-      await looking
+      await polling
       return [...leases, ...queued.values()]
     },
   }

@@ -3,18 +3,18 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
 import { type Block, blocksOf, pagesWithBlocks } from './docs/blocks.ts'
-import { openPlace, type Place } from './docs/place.ts'
+import { openPlace, type Place } from './docs/dev-installation.ts'
 import { before, brought, inPlaceOf } from './docs/reader.ts'
 import { tryReceivers } from './docs/receivers.ts'
 
 /**
- * `npm run prove:docs`: what is marked to be run in the documentation (proofs/docs/blocks.ts), on a Postern as `npm run
- * dev` starts it. Each page is followed from its beginning to its end in one shell. A block fails when one of its commands
- * does, or when one does not that the page says is refused. `npm run prove:docs -- 'sending|domains'` follows the pages that
- * this regular expression finds.
+ * `npm run prove:docs`: runs the marked code blocks of the documentation (proofs/docs/blocks.ts), on a Postern as
+ * `npm run dev` starts it. Each page runs from its beginning to its end in one shell. A block fails when one of its commands
+ * fails, or when one succeeds that the page says is refused. `npm run prove:docs -- 'sending|domains'` runs the pages that
+ * match this regular expression.
  *
- * What is not run as it stands there: what a reader has to put in place of an example (proofs/docs/reader.ts); `postern` is
- * that of the working copy; and for `sudo -u postgres` stands whoever may do everything in a private PostgreSQL.
+ * Differences from the page: placeholders are replaced (proofs/docs/reader.ts); `postern` is that of the working copy; and
+ * `sudo -u postgres` is the superuser of a private PostgreSQL.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -39,7 +39,7 @@ refused() {
 trap 'refused $? "$BASH_COMMAND"' ERR
 curl() { command curl --max-time 30 --fail-with-body --write-out '%{stderr}%{http_code}\\n' "$@" 2>>"$PROVE_PAGE/statuses"; }
 npm() { POSTERN_DEV_FOLDER=$PROVE_DEV_FOLDER command npm "$@"; }
-postern() { node "$PROVE_ROOT/server/src/bin/postern.ts" "$@"; }
+postern() { node "$PROVE_ROOT/server/src/bin/postern.js" "$@"; }
 sudo() { shift 2; "$@"; }
 told() { sed -n "s/^ *$1 *//p" "$PROVE_SAID" | tail -n 1; }
 finished() {

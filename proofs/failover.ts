@@ -4,17 +4,25 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { spread } from '../bench/figures.ts'
 import type { Promised } from './check.ts'
-import { comebacks } from './comeback.ts'
+import { isWell, startTrio, type Trio } from './failover/cluster.ts'
 import { type DatabaseNode, until } from './failover/node.ts'
-import { isWell, startTrio, type Trio } from './failover/trio.ts'
-import { longestGap, missing, splitBrains, startWatch, type Watch } from './failover/watch.ts'
+import { longestGap, missing, splitBrains, startWatch, type Watch } from './failover/split-brain.ts'
 import { Chance } from './random.ts'
-import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+import { waitForRecovery } from './recovery.ts'
+import {
+  countsOnlyOption,
+  type FaultReport,
+  leaseReader,
+  prove,
+  type Stage,
+  say,
+  seedOf,
+  waitMs,
+} from './run.ts'
 
 /**
- * `npm run prove:failover`: three PostgreSQL under Patroni and etcd behind HAProxy (deploy/patroni). While mail goes
- * through, the primary is killed, its Patroni alone is, and the synchronous standby is paused. README.md in the folder
- * above says what is checked.
+ * `npm run prove:failover`: three PostgreSQL under Patroni and etcd behind HAProxy (deploy/patroni). While mail flows,
+ * the primary is killed, only its Patroni is killed, and the synchronous standby is paused. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -24,7 +32,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     programs: { type: 'string', default: '6' },
     'pause-ms': { type: 'string', default: '200' },
-    hasty: { type: 'boolean', default: false },
+    'skip-waits': { type: 'boolean', default: false },
     ...countsOnlyOption,
   },
 })
@@ -92,13 +100,13 @@ try {
     title: `Failover: ${mishaps.map(({ name, times }) => `${name} × ${times}`).join(', ')}`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
-    isHasty: options.hasty,
+    skipsWaits: options['skip-waits'],
     isCountsOnly,
     cluster: async (home) => {
       trio = await startTrio(home)
       return trio
     },
-    goWrong,
+    injectFaults,
     findFaults,
   })
 } finally {
@@ -106,14 +114,14 @@ try {
 }
 
 function known<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('it was never started')
+  if (value === undefined) throw new Error('it was not started')
   return value
 }
 
-async function goWrong(stage: Stage): Promise<Wrongs> {
+async function injectFaults(stage: Stage): Promise<FaultReport> {
   const { url, nodes } = known(trio)
   watch = await startWatch(url, nodes)
-  const leased = leaseBook(stage)
+  const leased = leaseReader(stage)
   const inFlight: Promised[][] = []
   const struck: Struck[] = []
   for (const mishap of mishaps) {
@@ -147,7 +155,7 @@ function allWell(): Promise<void> {
   return until(() => isSo().catch(() => false), 'all three nodes are in their places', rejoinWithinMs)
 }
 
-async function strike({ spoken, sink }: Stage, mishap: Mishap, node: DatabaseNode): Promise<Struck> {
+async function strike({ loadResults, sink }: Stage, mishap: Mishap, node: DatabaseNode): Promise<Struck> {
   const { size: said } = await stat(node.log)
   const startedAt = Date.now()
   await mishap.strike(node)
@@ -155,12 +163,12 @@ async function strike({ spoken, sink }: Stage, mishap: Mishap, node: DatabaseNod
     const found = await known(trio).find(mishap.victim)
     return found !== undefined && found !== node
   }, `another node becomes the ${mishap.victim}`)
-  await comebacks({ spoken, sink }, isCountsOnly)(Date.now())
+  await waitForRecovery({ loadResults, sink }, isCountsOnly)(Date.now())
   const endedAt = Date.now()
   await mishap.undo(node)
   await allWell()
   const log = (await readFile(node.log)).subarray(said).toString()
-  const promised = spoken.promised.map(({ at }) => at)
+  const promised = loadResults.promised.map(({ at }) => at)
   return {
     mishap,
     node,
@@ -216,7 +224,7 @@ async function findFaults(stage: Stage): Promise<string[]> {
       `lost ${lost.length}; all nodes on timeline ${last?.timeline}`,
   )
   say(
-    `answers: ${JSON.stringify(countsOf(stage.spoken.answers.map(({ status, error }) => `${status} ${error}`)))}`,
+    `answers: ${JSON.stringify(countsOf(stage.loadResults.answers.map(({ status, error }) => `${status} ${error}`)))}`,
   )
   return [
     ...splitBrains(acknowledged),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { patienceMs } from '../server/src/testing/harness/waiting.ts'
 import { type Isolation, proveIsolation } from './isolation.ts'
 
-/** A peer that holds everything back, and others of which so many more have arrived at each look. */
+/** A peer that holds back all responses, and a number of other arrivals at each poll. */
 function scene({ arrivalsPerLook, givenUpIn = 0 }: { arrivalsPerLook: number; givenUpIn?: number }) {
   const calls: string[] = []
   let looks = 0
@@ -41,12 +41,12 @@ describe('isolation', () => {
   test('is not there when nothing of others arrives', async () => {
     const { isolation } = scene({ arrivalsPerLook: 0 })
     const [fault] = await proveIsolation({ ...isolation, patienceMs: 500 })
-    assert.match(fault ?? '', /20 of others never arrived/)
+    assert.match(fault ?? '', /20 others never arrived/)
   })
 
   test('counts nothing that arrived before the peer had all that it may hold back', async () => {
     const { isolation } = scene({ arrivalsPerLook: 100 })
     const [fault] = await proveIsolation({ ...isolation, isFull: async () => false, patienceMs: 500 })
-    assert.match(fault ?? '', /20 of others never arrived/)
+    assert.match(fault ?? '', /20 others never arrived/)
   })
 })

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { say } from './run.ts'
 
 /**
- * Shows by counts, not by times, that what waits for a slow peer leaves the others alone: the peer answers nothing
- * until the run releases it, and meanwhile so many things of the others arrive. They arrive while nobody has given up
- * waiting, so they have not arrived because somebody had.
+ * Shows by counts, not by times, that a slow peer does not delay others: the peer does not answer until the run releases
+ * it, and meanwhile a number of other items must arrive. They arrive while no request to the peer has timed out, so a
+ * timeout is not the reason.
  *
- *   held → as much waits for the peer as is wanted → `enough` of the others arrive → released
+ *   held → enough requests wait for the peer → `enough` others arrive → released
  *
- * On a slow machine somebody may give up before that. Then the peer is released, and it begins again.
+ * On a slow machine a request may time out before that. Then the peer is released, and the test starts over.
  */
 export interface Isolation {
   /** What has to be there before; given up at the deadline. */
@@ -25,7 +25,7 @@ export interface Isolation {
   patienceMs: number
 }
 
-const lookEveryMs = 100
+const pollEveryMs = 100
 
 /** What is wrong, if anything. */
 export async function proveIsolation(isolation: Isolation): Promise<string[]> {
@@ -36,13 +36,13 @@ export async function proveIsolation(isolation: Isolation): Promise<string[]> {
       await isolation.hold()
       const found = await tryOnce(isolation, deadline)
       if (!found) continue
-      say(`while ${found.pending} requests waited for an answer, ${found.arrived} of others arrived`)
+      say(`${found.arrived} others arrived while ${found.pending} requests waited for a response`)
       return []
     } finally {
       isolation.release()
     }
   }
-  return [`in ${tries} tries, ${isolation.enough} of others never arrived while a peer held back its answers`]
+  return [`in ${tries} tries, ${isolation.enough} others never arrived while a peer held back its responses`]
 }
 
 /** Undefined when somebody gave up. */
@@ -52,7 +52,7 @@ async function tryOnce(
 ): Promise<{ pending: number; arrived: number } | undefined> {
   const { givenUp } = held()
   let before = await arrived()
-  for (; Date.now() < deadline; await sleep(lookEveryMs)) {
+  for (; Date.now() < deadline; await sleep(pollEveryMs)) {
     const count = await arrived()
     const { pending, givenUp: now } = held()
     if (now !== givenUp) return undefined

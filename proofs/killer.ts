@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Part, PartName } from '../bench/postern.ts'
 import { Chance } from './random.ts'
 
-/** Kills a part again and again, in moments that chance chooses, and starts it again each time. */
+/** Kills a process repeatedly, at random moments, and restarts it each time. */
 export interface KillerOptions {
   name: PartName
   start(): Promise<Part>
@@ -15,7 +15,7 @@ export interface KillerOptions {
   onDeath(): Promise<void>
 }
 
-export async function killOnAndOn(first: Part, options: KillerOptions): Promise<Part> {
+export async function killRepeatedly(first: Part, options: KillerOptions): Promise<Part> {
   const { start, seed, livesMs, takeKill, onDeath } = options
   const chance = new Chance(seed)
   let part = first

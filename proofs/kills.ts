@@ -1,13 +1,12 @@
 import { parseArgs } from 'node:util'
 import type { PartName } from '../bench/postern.ts'
 import type { Promised } from './check.ts'
-import { killOnAndOn } from './killer.ts'
-import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { killRepeatedly } from './killer.ts'
+import { countsOnlyOption, type FaultReport, leaseReader, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed in moments of chance while mail goes through
- * them, and started again. In the end everything that was promised must have arrived. README.md in the folder above
- * says what is checked.
+ * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed at random moments while mail flows, and
+ * restarted. At the end everything that was promised must have arrived. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -27,19 +26,19 @@ await prove({
   seed,
   load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
   isCountsOnly: options['counts-only'],
-  goWrong: killAll,
+  injectFaults: killAll,
 })
 
-async function killAll(stage: Stage): Promise<Wrongs> {
+async function killAll(stage: Stage): Promise<FaultReport> {
   let left = kills
   const deaths: Record<PartName, number> = { api: 0, worker: 0, intake: 0 }
   const inFlight: Promised[][] = []
-  const leased = leaseBook(stage)
+  const leased = leaseReader(stage)
   await Promise.all(
     partNames.map((name, place) => {
       const first = stage.parts[name]
       if (!first) throw new Error(`no ${name}`)
-      return killOnAndOn(first, {
+      return killRepeatedly(first, {
         name,
         seed: seed + place,
         livesMs: { least: 100, most: 3000 },

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 
-/** What somebody was told, on the disk before they go on. What is written at once shares a flush. */
+/** A log of responses, flushed to disk before the client continues. Concurrent writes share a flush. */
 export class Ledger {
   readonly #file: FileHandle
   #waiting: { line: string; done: () => void; fail: (error: unknown) => void }[] = []

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Letter, makeLetter } from '../bench/sample-message.ts'
+import { makeSampleMessage, type SampleMessage } from '../bench/sample-message.ts'
 import type { Sender } from '../bench/senders.ts'
 import type { Answer, Promised } from './check.ts'
 import type { Ledger } from './ledger.ts'
 import { Chance } from './random.ts'
 
 /**
- * Programs that send mail and write down what they were promised. A recipient is named once in all the run, so an
- * address tells which request a mail comes from.
+ * Programs that send mail and record what they were promised. A recipient is used once in a run, so an address identifies
+ * the request of a mail.
  *
  *   promised   answered 202, with the id
  *   refused    answered otherwise: nothing was promised
- *   unheard    no answer: it may be sent, or not
+ *   unanswered no response: it may be sent, or not
  *
- * Some requests are made under an Idempotency-Key, and again until there is an answer; the others once.
+ * Some requests have an Idempotency-Key and are repeated until there is a response; the others are sent once.
  */
 export interface LoadOptions {
   url: string
@@ -28,11 +28,11 @@ export interface LoadOptions {
   recipientsOf?: ((sender: Sender) => string) | undefined
 }
 
-export interface Spoken {
+export interface LoadResults {
   /** And when, by the clock of this machine, in ms. */
   promised: (Promised & { at: number })[]
   /** Recipients of requests that nobody answered. */
-  unheard: string[]
+  unanswered: string[]
   refused: { status: number; error: string }[]
   /** Every answer that was no yes, of requests that were made again, too. */
   answers: Answer[]
@@ -41,7 +41,7 @@ export interface Spoken {
 }
 
 export interface RunningLoad {
-  spoken: Spoken
+  loadResults: LoadResults
   stop(): Promise<void>
 }
 
@@ -51,13 +51,20 @@ const betweenTriesMs = 200
 const lastTriesMs = 60_000
 
 export function startLoad(options: LoadOptions): RunningLoad {
-  const spoken: Spoken = { promised: [], unheard: [], refused: [], answers: [], requests: 0, repetitions: 0 }
+  const loadResults: LoadResults = {
+    promised: [],
+    unanswered: [],
+    refused: [],
+    answers: [],
+    requests: 0,
+    repetitions: 0,
+  }
   const stopping = new AbortController()
   const running = Array.from({ length: options.programs }, (_, number) =>
-    new Program(options, number, spoken, stopping.signal).run(),
+    new Program(options, number, loadResults, stopping.signal).run(),
   )
   return {
-    spoken,
+    loadResults,
     async stop() {
       stopping.abort()
       await Promise.all(running)
@@ -68,27 +75,27 @@ export function startLoad(options: LoadOptions): RunningLoad {
 class Program {
   readonly #options: LoadOptions
   readonly #number: number
-  readonly #spoken: Spoken
+  readonly #loadResults: LoadResults
   readonly #stopping: AbortSignal
   readonly #chance: Chance
-  readonly #letter: Letter
+  readonly #sampleMessage: SampleMessage
   #requests = 0
   #stoppedAt: number | undefined
 
-  constructor(options: LoadOptions, number: number, spoken: Spoken, stopping: AbortSignal) {
+  constructor(options: LoadOptions, number: number, loadResults: LoadResults, stopping: AbortSignal) {
     this.#options = options
     this.#number = number
-    this.#spoken = spoken
+    this.#loadResults = loadResults
     this.#stopping = stopping
     this.#chance = new Chance(options.seed + 1000 + number)
-    this.#letter = makeLetter(options.bytes ?? 1500)
+    this.#sampleMessage = makeSampleMessage(options.bytes ?? 1500)
   }
 
   async run(): Promise<void> {
     const { senders, pauseMs } = this.#options
     while (!this.#stopping.aborted) {
       const sender = senders[this.#chance.between(0, senders.length - 1)]
-      if (!sender) throw new Error('nobody sends')
+      if (!sender) throw new Error('there is no sender')
       await this.#request(sender)
       await sleep(this.#chance.between(0, 2 * pauseMs))
     }
@@ -111,17 +118,17 @@ class Program {
       ),
     )
     const key = this.#chance.next() < 0.5 ? `program-${this.#number}-${request}` : undefined
-    this.#spoken.requests++
+    this.#loadResults.requests++
     for (;;) {
       const answer = await this.#ask(sender, recipients, key)
       if (answer) return this.#hear(recipients, answer)
       // Under a key it is asked again for as long as it takes, and so known in the end.
       if (key === undefined || this.#hasStopped(lastTriesMs)) break
-      this.#spoken.repetitions++
+      this.#loadResults.repetitions++
       await sleep(betweenTriesMs)
     }
-    await this.#options.ledger.write({ unheard: recipients.flat() })
-    this.#spoken.unheard.push(...recipients.flat())
+    await this.#options.ledger.write({ unanswered: recipients.flat() })
+    this.#loadResults.unanswered.push(...recipients.flat())
   }
 
   async #ask(
@@ -129,7 +136,7 @@ class Program {
     recipients: string[][],
     key: string | undefined,
   ): Promise<{ status: number; body: unknown } | undefined> {
-    const messages = recipients.map((to) => ({ from: `shop@${domain}`, to, ...this.#letter }))
+    const messages = recipients.map((to) => ({ from: `shop@${domain}`, to, ...this.#sampleMessage }))
     try {
       const response = await fetch(`${this.#options.url}/v1/messages${messages.length > 1 ? '/batch' : ''}`, {
         method: 'POST',
@@ -146,7 +153,7 @@ class Program {
       if (response.status !== 202) {
         const { error = 'not in our words' } = body as { error?: string }
         const hasRetryAfter = response.headers.has('retry-after')
-        this.#spoken.answers.push({ status: response.status, error, hasRetryAfter })
+        this.#loadResults.answers.push({ status: response.status, error, hasRetryAfter })
       }
       // The first try of this request may still be running, of a process that was killed.
       const isRunning = response.status === 409 && key !== undefined
@@ -161,7 +168,7 @@ class Program {
     if (status !== 202) {
       const { error = '' } = body as { error?: string }
       await ledger.write({ refused: recipients.flat(), status, error })
-      this.#spoken.refused.push({ status, error })
+      this.#loadResults.refused.push({ status, error })
       return
     }
     const at = performance.timeOrigin + performance.now()
@@ -169,13 +176,13 @@ class Program {
     for (const [place, to] of recipients.entries()) {
       const { id, error } = answers[place] as { id?: string; error?: string }
       if (id === undefined) {
-        this.#spoken.refused.push({ status, error: error ?? 'no answer' })
-        this.#spoken.answers.push({ status, error: error ?? 'no answer', hasRetryAfter: false })
+        this.#loadResults.refused.push({ status, error: error ?? 'no answer' })
+        this.#loadResults.answers.push({ status, error: error ?? 'no answer', hasRetryAfter: false })
         continue
       }
       for (const recipient of to) {
         await ledger.write({ promised: id, recipient })
-        this.#spoken.promised.push({ id, recipient, at })
+        this.#loadResults.promised.push({ id, recipient, at })
       }
     }
   }

@@ -3,15 +3,23 @@ import { parseArgs } from 'node:util'
 import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 import { Postfix } from '../server/src/testing/peers/postfix.ts'
 import type { Promised } from './check.ts'
-import { comebacks } from './comeback.ts'
 import { mailsInQueue, postfixAsReporter } from './postfix-queue.ts'
 import { Chance } from './random.ts'
-import { countsOnlyOption, leaseBook, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+import { waitForRecovery } from './recovery.ts'
+import {
+  countsOnlyOption,
+  type FaultReport,
+  leaseReader,
+  prove,
+  type Stage,
+  say,
+  seedOf,
+  waitMs,
+} from './run.ts'
 
 /**
- * `npm run prove:mta`: a real Postfix stands between the worker and the sink and reports to the intake. It is killed and
- * stopped, as a whole and in parts, while it is given mail; then nobody is there to take its reports. README.md in the
- * folder above says what is checked.
+ * `npm run prove:mta`: a real Postfix is between the worker and the sink and reports to the intake. It is killed and
+ * stopped, as a whole and in parts, while it receives mail; then the intake is down. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -21,7 +29,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     programs: { type: 'string', default: '4' },
     'pause-ms': { type: 'string', default: '800' },
-    hasty: { type: 'boolean', default: false },
+    'skip-waits': { type: 'boolean', default: false },
     ...countsOnlyOption,
   },
 })
@@ -74,10 +82,10 @@ let line: FaultyProxy | undefined
 let postfix: Postfix | undefined
 try {
   await prove({
-    title: `${faults} mishaps of an MTA, and nobody to hear it for ${listenerDownMs / 1000} s`,
+    title: `${faults} faults of an MTA, and no intake for ${listenerDownMs / 1000} s`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']), bytes: 60_000 },
-    isHasty: options.hasty,
+    skipsWaits: options['skip-waits'],
     isCountsOnly,
     drainMs: 300_000,
     async lay({ sink, intakePort }) {
@@ -93,7 +101,7 @@ try {
       return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${line.port}` }
     },
     reports: ({ sink }) => postfixAsReporter(theMta(), sink),
-    goWrong,
+    injectFaults,
   })
 } finally {
   await line?.close()
@@ -105,10 +113,10 @@ function theMta(): Postfix {
   return postfix
 }
 
-async function goWrong(stage: Stage): Promise<Wrongs> {
+async function injectFaults(stage: Stage): Promise<FaultReport> {
   const mta = theMta()
   const chance = new Chance(seed)
-  const leased = leaseBook(stage)
+  const leased = leaseReader(stage)
   const inFlight: Promised[][] = []
   const times = new Map(Object.keys(mishaps).map((name) => [name, 0]))
   const noted = async () => {
@@ -123,10 +131,10 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
     const name = names[count <= names.length ? count - 1 : chance.between(0, names.length - 1)] ?? ''
     await mishaps[name]?.(mta, noted, chance)
     times.set(name, (times.get(name) ?? 0) + 1)
-    if (count % 10 === 0) say(`${count} mishaps`)
+    if (count % 10 === 0) say(`${count} faults`)
   }
   // It has mail again: otherwise it would have nothing to report.
-  await comebacks(stage, isCountsOnly)(Date.now())
+  await waitForRecovery(stage, isCountsOnly)(Date.now())
   const kept = await withoutListener(stage, mta)
   return {
     lines: [

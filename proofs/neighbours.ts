@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { circumstances, table } from '../bench/figures.ts'
 import { type Attack, Attacker } from './neighbours/attack.ts'
-import { convoy } from './neighbours/convoy.ts'
 import { cpu } from './neighbours/cpu.ts'
 import { fanout } from './neighbours/fanout.ts'
 import { fbl } from './neighbours/fbl.ts'
 import { inbound } from './neighbours/inbound.ts'
 import { large } from './neighbours/large.ts'
+import { convoy } from './neighbours/lock-convoy.ts'
 import { memory } from './neighbours/memory.ts'
 import { projects } from './neighbours/projects.ts'
 import { type Quiet, startQuiet } from './neighbours/quiet.ts'
@@ -15,11 +15,10 @@ import { resend } from './neighbours/resend.ts'
 import { faultsOf, lateOf, type Phase, type Received, type Result, resultOf } from './neighbours/result.ts'
 import { makeTenants, type Stage, startStage, type Tenant } from './neighbours/stage.ts'
 import { storage } from './neighbours/storage.ts'
-import { countsOnlyOption, say, sayLate, waitMs } from './run.ts'
+import { countsOnlyOption, reportTimeViolations, say, waitMs } from './run.ts'
 
 /**
- * `npm run prove:neighbours`: attacks of one tenant beside a quiet one, which must not notice. README.md in the folder above
- * says what is checked.
+ * `npm run prove:neighbours`: attacks of one tenant beside a quiet one, which must not be affected. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -51,7 +50,7 @@ const ratioAtMost = Number(options['ratio-at-most'])
 const isCountsOnly = options['counts-only']
 /** Without a phase alone there is nothing to compare. */
 const isBesideOnly = options['beside-only']
-if (isBesideOnly && !isCountsOnly) throw new Error('--beside-only goes with --counts-only')
+if (isBesideOnly && !isCountsOnly) throw new Error('--beside-only needs --counts-only')
 /** Longer than a lease: what a worker lost comes again. */
 const patienceMs = waitMs(180_000, isCountsOnly)
 /** A worker and a connection that are new are slow. */
@@ -193,7 +192,7 @@ async function tell(tried: readonly Tried[]): Promise<void> {
   const late = tried.flatMap(({ attack, result }) =>
     lateOf(result, ratioAtMost).map((line) => `${attack.id}: ${line}`),
   )
-  if (isCountsOnly && !isBesideOnly) sayLate(late)
+  if (isCountsOnly && !isBesideOnly) reportTimeViolations(late)
   const faults = tried.flatMap(({ attack, faults }) => faults.map((fault) => `${attack.id}: ${fault}`))
   const verdict = [...faults, ...(isCountsOnly ? [] : late)]
   for (const fault of verdict) say(`FAULT: ${fault}`)

@@ -2,20 +2,20 @@ import type { Sink } from '../bench/sink.ts'
 import type { Postfix } from '../server/src/testing/peers/postfix.ts'
 import type { Promised } from './check.ts'
 import type { Reporter } from './reporter.ts'
-import type { Ground } from './run.ts'
+import type { Environment } from './run.ts'
 
-const lookEveryMs = 500
-/** A mail that leaves for the sink is out of sight before its report is there. */
+const pollEveryMs = 500
+/** A mail that Postfix sends to the sink leaves its queue before its report is there. */
 const emptyLooks = 4
 
 /** Postfix makes and brings the reports itself: it has brought them all when it has nothing left. */
 export function postfixAsReporter(postfix: Postfix, sink: Sink): Reporter {
   let empty = 0
-  const look = async (): Promise<void> => {
+  const readQueue = async (): Promise<void> => {
     const queued = await postfix.queue().catch(() => undefined)
     empty = queued?.length === 0 ? empty + 1 : 0
   }
-  const timer = setInterval(() => void look(), lookEveryMs)
+  const timer = setInterval(() => void readQueue(), pollEveryMs)
   return {
     taken: () => (empty >= emptyLooks ? sink.count() : -1),
     refused: [],
@@ -28,7 +28,10 @@ export function postfixAsReporter(postfix: Postfix, sink: Sink): Reporter {
 }
 
 /** Mails that Postfix has in this moment, its reports left out. */
-export async function mailsInQueue(postfix: Postfix, { query }: Pick<Ground, 'query'>): Promise<Promised[]> {
+export async function mailsInQueue(
+  postfix: Postfix,
+  { query }: Pick<Environment, 'query'>,
+): Promise<Promised[]> {
   const queued = await postfix.queue()
   const recipients = queued
     .filter(({ sender }) => sender !== 'MAILER-DAEMON')

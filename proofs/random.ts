@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed makes the same choices. A generator of Park and Miller's. */
+/** A reproducible random generator (Park and Miller): the same seed makes the same choices. */
 export class Chance {
   #state: number
 

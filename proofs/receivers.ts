@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { median, percentile, table } from '../bench/figures.ts'
-import { type HookReceiver, startHookReceiver } from './hook-receiver.ts'
 import { proveIsolation } from './isolation.ts'
-import { countsOnlyOption, prove, type Stage, say, seedOf, type Wrongs, waitMs } from './run.ts'
+import { countsOnlyOption, type FaultReport, prove, type Stage, say, seedOf, waitMs } from './run.ts'
+import { type HookReceiver, startHookReceiver } from './webhook-receiver.ts'
 
 /**
- * `npm run prove:receivers`: most endpoints are slow, reset, silent, or take a byte a second, and the others are not to
- * notice. README.md in the folder above says what is checked.
+ * `npm run prove:receivers`: most endpoints are slow, reset, do not answer, or pass a byte a second, and the others must
+ * not be affected. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
     programs: { type: 'string', default: '2' },
     'pause-ms': { type: 'string', default: '600' },
     'bad-endpoints': { type: 'string', default: '5' },
-    hasty: { type: 'boolean', default: false },
+    'skip-waits': { type: 'boolean', default: false },
     ...countsOnlyOption,
   },
 })
@@ -26,8 +26,8 @@ const seed = seedOf(options.seed)
 const phaseMs = Number(options['phase-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
 const isCountsOnly = options['counts-only']
-/** What is compared. A hasty run has a few events of each kind, whose 99th percentile is the one that took longest. */
-const share = options.hasty ? 0.5 : 0.99
+/** What is compared. With --skip-waits a run has a few events of each kind, whose 99th percentile is the one that took longest. */
+const share = options['skip-waits'] ? 0.5 : 0.99
 /** A lease is a minute; nobody is to be left with one for twice as long. */
 const leaseSeconds = 60
 /** Shorter than a worker's patience with a receiver. */
@@ -88,20 +88,20 @@ const receiver = await startHookReceiver()
 let since = 0
 try {
   await prove({
-    title: `bad receivers, ${phaseMs / 1000} s each`,
+    title: `faulty receivers, ${phaseMs / 1000} s each`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
     environment: receiver.settings,
-    isHasty: options.hasty,
+    skipsWaits: options['skip-waits'],
     isCountsOnly,
-    goWrong,
+    injectFaults,
     findFaults: untold,
   })
 } finally {
   await receiver.close()
 }
 
-async function goWrong(stage: Stage): Promise<Wrongs> {
+async function injectFaults(stage: Stage): Promise<FaultReport> {
   await makeEndpoints(stage)
   since = now()
   // A worker that was just started is slow by itself, and knows no endpoint yet.
@@ -136,7 +136,7 @@ async function goWrong(stage: Stage): Promise<Wrongs> {
     lines: [
       `the oldest lease was ${oldest.toFixed(0)} s old; ms from an event to its arrival at endpoints with which nothing is wrong:`,
       table(
-        ['what is wrong with the others', 'events', 'p50', 'p99', `of the usual p${share * 100}`],
+        ['what is wrong with the others', 'events', 'p50', 'p99', `ratio of p${share * 100}`],
         times.map(({ phase }, place) => {
           const values = delays[place] ?? []
           const figures = [median(values), percentile(values, 0.99)].map((ms) => ms.toFixed(0))
@@ -213,7 +213,7 @@ async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
        from mail.endpoint_queues as queues join control.endpoints on endpoints.id = endpoint_id`,
   )
   throw new Error(
-    `Deliveries wait and are not made:\n${queues.map((queue) => JSON.stringify(queue)).join('\n')}`,
+    `Pending deliveries are not attempted:\n${queues.map((queue) => JSON.stringify(queue)).join('\n')}`,
   )
 }
 
@@ -230,18 +230,18 @@ async function allWell({ query }: Stage): Promise<void> {
 /** The age of the oldest lease that was ever seen. */
 function watchLeases({ query }: Stage): { stop(): Promise<number> } {
   let oldest = 0
-  const look = async (): Promise<void> => {
+  const readOldest = async (): Promise<void> => {
     const [row] = await query<{ seconds: number | null }>(
       `select extract(epoch from max(postern.now() - leased_until))::float8 + ${leaseSeconds} as seconds
          from mail.endpoint_queues where leased_until is not null`,
     )
     oldest = Math.max(oldest, row?.seconds ?? 0)
   }
-  const stop = every(1000, () => void look().catch(() => {}))
+  const stop = every(1000, () => void readOldest().catch(() => {}))
   return {
     async stop() {
       stop()
-      await look()
+      await readOldest()
       return oldest
     },
   }
@@ -283,9 +283,9 @@ async function untold(stage: Stage): Promise<string[]> {
       where events.type = any(endpoints.events) and events.id >= postern.uuid7_floor(to_timestamp($1 / 1000.0))`,
     [since],
   )
-  const told = new Set(receiver.taken.map(({ path, eventId }) => `${path} ${eventId}`))
-  const missing = wanted.filter(({ path, id }) => !told.has(`/${path} ${id}`))
-  const again = receiver.taken.length - told.size
+  const arrived = new Set(receiver.taken.map(({ path, eventId }) => `${path} ${eventId}`))
+  const missing = wanted.filter(({ path, id }) => !arrived.has(`/${path} ${id}`))
+  const again = receiver.taken.length - arrived.size
   say(`deliveries ${wanted.length}, lost ${missing.length}, arrived more than once ${again} (allowed)`)
   return missing.length === 0 ? [] : [`${missing.length} of ${wanted.length} deliveries never arrived`]
 }

@@ -4,8 +4,8 @@ import nodemailer from 'nodemailer'
 import { deliveryReport } from './reports.ts'
 
 /**
- * The MTA's other half: for each mail in the sink's ledger it brings a report of success to the return path (RFC 3464),
- * and comes again until it was taken, as an MTA does.
+ * The reporting half of an MTA: for each mail in the sink's ledger it sends a success report to the return path (RFC 3464),
+ * and retries until it is accepted, as an MTA does.
  */
 export interface Reporter {
   taken(): number

@@ -1,4 +1,4 @@
-/** What others say of mail, as they write it. */
+/** Reports as MTAs and mailbox providers write them. */
 export interface Reported {
   /** With its angle brackets. */
   messageId: string

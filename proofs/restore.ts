@@ -16,9 +16,8 @@ import { startLoad } from './load.ts'
 import { say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:restore`: mail and administrative acts, a backup in the midst of them, a moment, more of both, a
- * disaster; then everything as it was at that moment, in a new cluster. README.md in the folder above says what is
- * checked.
+ * `npm run prove:restore`: mail and administrative changes, a backup meanwhile, a recovery target, more of both, data
+ * loss; then everything up to that target, in a new cluster. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -63,13 +62,13 @@ Object.assign(process.env, {
 try {
   for (const name of ['', 'repository', 'log', 'lock', 'spool', 'postgres', 'restored']) await makePlace(name)
   await copyFile(path.join(deployed, 'pgbackrest.conf'), place('pgbackrest.conf'))
-  say(`Backup, a moment, a disaster, and back, seed ${seed}`)
+  say(`Backup, data loss and point-in-time recovery, seed ${seed}`)
   await loseAndRestore()
 } finally {
   await rm(home, { recursive: true, force: true })
 }
 for (const fault of faults) say(`FAULT: ${fault}`)
-say(faults.length === 0 ? 'Everything of that moment is there.' : `${faults.length} faults.`)
+say(faults.length === 0 ? 'Everything up to the recovery target is there.' : `${faults.length} faults.`)
 if (faults.length > 0) process.exitCode = 1
 
 /** Where PostgreSQL's user may write. */
@@ -106,7 +105,11 @@ async function loseAndRestore(): Promise<void> {
     const copiedMs = Date.now() - at
     const restored = await startCluster({ directory: place('restored') })
     try {
-      await look(postern, restored.url.replace(/postgres$/, 'postern'), before, { at, copiedMs, sink })
+      await checkRestored(postern, restored.url.replace(/postgres$/, 'postern'), before, {
+        at,
+        copiedMs,
+        sink,
+      })
     } finally {
       await restored.stop()
     }
@@ -159,7 +162,7 @@ async function untilDisaster(postern: Postern): Promise<Before> {
   await postern.call(['audit', 'checkpoint'])
   // Another machine has it, as it was then.
   await copyFile(place('checkpoints.ndjson'), place('checkpoints-of-the-moment.ndjson'))
-  const kept = [...load.spoken.promised]
+  const kept = [...load.loadResults.promised]
   const { rows } = await superuser.query<{ moment: string; audit: string }>(
     'select clock_timestamp()::text as moment, (select count(*) from control.audit) as audit',
   )
@@ -170,7 +173,7 @@ async function untilDisaster(postern: Postern): Promise<Before> {
   await load.stop()
   await worker.stop()
   await ledger.close()
-  const later = load.spoken.promised.filter((mail) => !kept.includes(mail))
+  const later = load.loadResults.promised.filter((mail) => !kept.includes(mail))
   await superuser.query('drop table mail.recipients, mail.messages, control.plans cascade')
   await archived(superuser)
   return { moment: rows[0]?.moment ?? '', kept, later, auditRows: Number(rows[0]?.audit), backupMs }
@@ -185,7 +188,7 @@ async function archived(superuser: pg.Client): Promise<void> {
     ])
     if (rowCount === 1) return
   }
-  throw new Error('the log was not archived')
+  throw new Error('the WAL was not archived')
 }
 
 interface Restoring {
@@ -194,7 +197,12 @@ interface Restoring {
   sink: Awaited<ReturnType<typeof startSink>>
 }
 
-async function look(postern: Postern, url: string, before: Before, { at, copiedMs, sink }: Restoring) {
+async function checkRestored(
+  postern: Postern,
+  url: string,
+  before: Before,
+  { at, copiedMs, sink }: Restoring,
+) {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const ask = async <T extends pg.QueryResultRow>(text: string): Promise<T[]> =>
     (await pool.query<T>(text)).rows
@@ -217,13 +225,16 @@ async function look(postern: Postern, url: string, before: Before, { at, copiedM
   const [audit] = await ask<{ rows: string }>('select count(*) as rows from control.audit')
   const plans = await ask<{ name: string }>('select name from control.plans order by id')
   if (before.kept.length === 0 || before.later.length === 0)
-    faults.push('nothing was promised on one side of the moment')
+    faults.push('nothing was promised before or after the recovery target')
   if (lost.length > 0)
-    faults.push(`${lost.length} mails of before the moment are gone, such as ${JSON.stringify(lost[0])}`)
-  if (forgotten.length === 0) faults.push('what came after the moment is there, too: it was not gone back')
+    faults.push(
+      `${lost.length} mails from before the recovery target are lost, such as ${JSON.stringify(lost[0])}`,
+    )
+  if (forgotten.length === 0) faults.push('data from after the recovery target is there, too')
   if (Number(audit?.rows) !== before.auditRows)
-    faults.push(`${audit?.rows} audit rows, and there were ${before.auditRows}`)
-  if (plans.some(({ name }) => name.startsWith('After'))) faults.push('a plan of after the moment is there')
+    faults.push(`${audit?.rows} audit rows instead of ${before.auditRows}`)
+  if (plans.some(({ name }) => name.startsWith('After')))
+    faults.push('a plan from after the recovery target is there')
   await verify(postern, url)
   await keepBack(postern, url, sink)
   say(`\n${await circumstances(pool)}; seed ${seed}`)
@@ -231,7 +242,7 @@ async function look(postern: Postern, url: string, before: Before, { at, copiedM
     `full backup under load ${(before.backupMs / 1000).toFixed(1)} s; restored to ${before.moment} in ${seconds} s, ${(copiedMs / 1000).toFixed(1)} s of them copying`,
   )
   say(
-    `mails acknowledged before the moment ${before.kept.length}, lost ${lost.length}; after it ${before.later.length}, gone ${forgotten.length}`,
+    `mails acknowledged before the target ${before.kept.length}, lost ${lost.length}; after it ${before.later.length}, gone ${forgotten.length}`,
   )
   say(`sent before the disaster, and to be sent again when the queue is released: ${again.length}`)
   await pool.end()
@@ -244,7 +255,7 @@ function onRestored(url: string): Record<string, string> {
   }
 }
 
-/** With the brake on, a worker sends nothing of what is due there. */
+/** With all mail held, a worker sends nothing of what is due there. */
 async function keepBack(postern: Postern, url: string, sink: Restoring['sink']): Promise<void> {
   const environment = onRestored(url)
   const reason = 'Restored to an earlier moment'
@@ -254,7 +265,7 @@ async function keepBack(postern: Postern, url: string, sink: Restoring['sink']):
   const worker = await postern.start('worker', { environment })
   await sleep(betweenMs)
   await worker.stop()
-  if (sink.count() !== before) faults.push(`${sink.count() - before} mails were sent with the brake on`)
+  if (sink.count() !== before) faults.push(`${sink.count() - before} mails were sent despite the hold`)
 }
 
 /** Against what another machine has: up to the moment right, and beyond it not. */
@@ -266,9 +277,9 @@ async function verify(postern: Postern, url: string): Promise<void> {
   if (upToThen.status !== 0) faults.push(`the audit does not verify: ${upToThen.stdout}${upToThen.stderr}`)
   const beyond = await against('checkpoints.ndjson')
   if (beyond.status !== 1)
-    faults.push(`what the restore has lost is not seen: ${beyond.stdout}${beyond.stderr}`)
+    faults.push(`verification does not notice what the restore has lost: ${beyond.stdout}${beyond.stderr}`)
   const migrated = await postern.call(['migrate'], { environment })
   if (migrated.status !== 0) faults.push(`postern migrate: ${migrated.stderr}`)
-  say(`audit verify, up to the moment: ${upToThen.stdout.trim()}`)
-  say(`audit verify, with what came later: ${beyond.stdout.trim()}${beyond.stderr.trim()}`)
+  say(`audit verify, up to the target: ${upToThen.stdout.trim()}`)
+  say(`audit verify, with later checkpoints: ${beyond.stdout.trim()}${beyond.stderr.trim()}`)
 }

@@ -14,16 +14,16 @@ import {
 import { makeSenders, type Sender } from '../bench/senders.ts'
 import { type Sink, startSink } from '../bench/sink.ts'
 import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
-import { check, faultsOf, type Promised, type Stored, toldOfDelivered, type Verdict } from './check.ts'
+import { check, eventsOfDelivered, faultsOf, type Promised, type Stored, type Verdict } from './check.ts'
 import { Ledger } from './ledger.ts'
-import { type LoadOptions, type RunningLoad, type Spoken, startLoad } from './load.ts'
+import { type LoadOptions, type LoadResults, type RunningLoad, startLoad } from './load.ts'
 import { type Reporter, startReporter } from './reporter.ts'
 
 /**
- * What every run has in which something goes wrong: Postern's parts as processes, a sink for an MTA and a reporter for
- * its other half, programs that send, and a look at the end. A run says what goes wrong, and what it found besides.
+ * The base of all fault runs: Postern's processes, a sink and a reporter in place of an MTA, programs that send, and the
+ * final check. A run adds its faults and its own criteria.
  *
- *   ground laid → parts started → mail flows → `goWrong` → the load stops → everything comes to rest → checked
+ *   environment ready → processes started → mail flows → `injectFaults` → the load stops → the queue drains → checked
  */
 export interface FaultRun {
   /** What is done, for the first line. */
@@ -31,7 +31,7 @@ export interface FaultRun {
   seed: number
   load: Pick<LoadOptions, 'programs' | 'pauseMs' | 'bytes' | 'recipientsOf'>
   senders?: number
-  /** From the sink's having a mail to its saying so: a moment in which it has it, and nobody knows. */
+  /** Delay between the sink's recording a mail and acknowledging it. */
   paceMs?: number
   /** Where PostgreSQL keeps its data, if it is to be a certain place. */
   data?: string
@@ -51,11 +51,11 @@ export interface FaultRun {
    * Puts something between the parts, such as an MTA before the sink or a bad line. What it gives back are settings of
    * every part; by default the worker hands over to the sink.
    */
-  lay?(ground: Ground): Promise<Record<string, string>>
+  lay?(ground: Environment): Promise<Record<string, string>>
   /** Who brings reports to the intake, where it is not our reporter. */
-  reports?(ground: Ground): Reporter
+  reports?(ground: Environment): Reporter
   /** While mail flows. The load stops when this ends. */
-  goWrong(stage: Stage): Promise<Wrongs>
+  injectFaults(stage: Stage): Promise<FaultReport>
   /** After the load has stopped, and when everything has come to rest: what is to be found besides. */
   findFaults?(stage: Stage, verdict: Verdict): Promise<string[]>
   /** After that time something is stuck. */
@@ -63,10 +63,10 @@ export interface FaultRun {
   /** `--counts-only`: nothing about time is a fault. */
   isCountsOnly?: boolean
   /** In the end, leases and waiting times that nothing but time would end are ended at once. */
-  isHasty?: boolean
+  skipsWaits?: boolean
 }
 
-export interface Ground {
+export interface Environment {
   postern: Postern
   sink: Sink
   /** Where the sink writes down what it has received. */
@@ -79,17 +79,17 @@ export interface Ground {
   pool: pg.Pool
 }
 
-export interface Stage extends Ground {
+export interface Stage extends Environment {
   senders: readonly Sender[]
   /** As they were started first. */
   parts: Partial<Record<PartName, Part>>
   /** Another process, under the settings of the run. */
   start(name: PartName, options?: PartOptions): Promise<Part>
-  spoken: Spoken
+  loadResults: LoadResults
   reporter: Reporter
 }
 
-export interface Wrongs {
+export interface FaultReport {
   /** For the summary. */
   lines: string[]
   /** Mails that may come twice: a list for each time that something went wrong. */
@@ -102,7 +102,7 @@ export interface Wrongs {
 export const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 /** Of a run that goes by counts only. */
-export function sayLate(lines: readonly string[]): void {
+export function reportTimeViolations(lines: readonly string[]): void {
   for (const line of lines) say(`Not counted, as it is about time: ${line}`)
 }
 
@@ -147,8 +147,8 @@ export async function prove(run: FaultRun): Promise<void> {
   pool.on('error', () => {})
   const received = path.join(postern.directory, 'received')
   const sink = await startSink(received, run.paceMs ?? 20)
-  const query: Ground['query'] = async (text, values) => (await pool.query(text, values)).rows
-  const ground: Ground = { postern, sink, received, httpPort, intakePort, query, pool }
+  const query: Environment['query'] = async (text, values) => (await pool.query(text, values)).rows
+  const ground: Environment = { postern, sink, received, httpPort, intakePort, query, pool }
   try {
     Object.assign(environment, { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` })
     if (run.lay) Object.assign(environment, await run.lay(ground))
@@ -160,7 +160,11 @@ export async function prove(run: FaultRun): Promise<void> {
   }
 }
 
-async function onStage(run: FaultRun, ground: Ground, environment: Record<string, string>): Promise<void> {
+async function onStage(
+  run: FaultRun,
+  ground: Environment,
+  environment: Record<string, string>,
+): Promise<void> {
   const { postern } = ground
   const senders = await makeSenders(postern, run.senders ?? 4)
   const start: Stage['start'] = (name, options = {}) =>
@@ -170,32 +174,32 @@ async function onStage(run: FaultRun, ground: Ground, environment: Record<string
   const ledger = await Ledger.open(path.join(postern.directory, 'promised'))
   const reporter = run.reports?.(ground) ?? startReporter(ground.received, ground.intakePort)
   const load = startLoad({ url: run.url?.() ?? postern.url, senders, ledger, seed: run.seed, ...run.load })
-  const stage: Stage = { ...ground, senders, parts, start, spoken: load.spoken, reporter }
+  const stage: Stage = { ...ground, senders, parts, start, loadResults: load.loadResults, reporter }
   const startedAt = performance.now()
-  const wrongs = await endLoadAfter(load, () => run.goWrong(stage))
+  const faultReport = await endLoadAfter(load, () => run.injectFaults(stage))
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  const { isAtRest, hastened } = await comeToRest(stage, run)
-  const inFlight = [...wrongs.inFlight, ...hastened]
+  const { isAtRest, endedWaits } = await comeToRest(stage, run)
+  const inFlight = [...faultReport.inFlight, ...endedWaits]
   await reporter.stop()
   await ledger.close()
 
-  const verdict = await judge(stage, inFlight)
-  const late = wrongs.late ?? []
+  const verdict = await checkCompatibility(stage, inFlight)
+  const late = faultReport.late ?? []
   const faults = [
     ...(isAtRest ? [] : ['it did not come to rest']),
     ...faultsOf(verdict),
-    ...(wrongs.faults ?? []),
+    ...(faultReport.faults ?? []),
     ...(run.isCountsOnly ? [] : late),
     ...reporter.refused.map((line) => `report refused: ${line}`),
     ...(await miscounts(stage)),
     ...((await run.findFaults?.(stage, verdict)) ?? []),
   ]
   say(`\n${await circumstances(ground.pool)};`)
-  say(`seed ${run.seed}; ${seconds} s under load; ${wrongs.lines.join('\n')}`)
-  say(summary(load.spoken, verdict, inFlight))
-  if (run.isCountsOnly) sayLate(late)
+  say(`seed ${run.seed}; ${seconds} s under load; ${faultReport.lines.join('\n')}`)
+  say(summary(load.loadResults, verdict, inFlight))
+  if (run.isCountsOnly) reportTimeViolations(late)
   for (const fault of faults) say(`FAULT: ${fault}`)
-  if (verdict.wrongAnswers.length > 0) say(await internalErrors(ground.postern.directory))
+  if (verdict.wrongResponses.length > 0) say(await internalErrors(ground.postern.directory))
   say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
 }
@@ -222,7 +226,7 @@ async function endLoadAfter<T>(load: RunningLoad, work: () => Promise<T>): Promi
  * Under lease in this moment, and not known from an earlier one: asked when the one who had them is dead, and the next
  * one is not yet born. A lease outlives several deaths, and is that of the first of them.
  */
-export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
+export function leaseReader({ query }: Environment): () => Promise<Promised[]> {
   const known = new Set<string>()
   return async () => {
     const rows = await query<Promised & { attempt: number }>(
@@ -240,12 +244,12 @@ export function leaseBook({ query }: Ground): () => Promise<Promised[]> {
 /** Nothing is to be sent, and a report was brought for everything that was received; or that takes too long. */
 async function comeToRest(
   stage: Stage,
-  { drainMs: givenMs = usualDrainMs, isHasty, isCountsOnly = false }: FaultRun,
-): Promise<{ isAtRest: boolean; hastened: Promised[][] }> {
+  { drainMs: givenMs = usualDrainMs, skipsWaits, isCountsOnly = false }: FaultRun,
+): Promise<{ isAtRest: boolean; endedWaits: Promised[][] }> {
   const drainMs = waitMs(givenMs, isCountsOnly)
-  const { query, spoken, reporter, sink } = stage
-  const hastened: Promised[][] = []
-  say(`${spoken.promised.length} mails were promised; waiting for the last of them`)
+  const { query, loadResults, reporter, sink } = stage
+  const endedWaits: Promised[][] = []
+  say(`${loadResults.promised.length} mails were promised; waiting for the last one`)
   let quietSince = Date.now()
   let last = ''
   for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
@@ -255,12 +259,12 @@ async function comeToRest(
     last = now
     if (Date.now() - quietSince < quietMs) continue
     if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count())
-      return { isAtRest: true, hastened }
+      return { isAtRest: true, endedWaits }
     await reporter.nudge?.()
-    if (isHasty) hastened.push(await hasten(stage))
+    if (skipsWaits) endedWaits.push(await endWaits(stage))
   }
-  say(`It did not come to rest in ${drainMs / 1000} s.`)
-  return { isAtRest: false, hastened }
+  say(`The queue was not empty after ${drainMs / 1000} s.`)
+  return { isAtRest: false, endedWaits }
 }
 
 /** Longer than a mail is on its way where nobody sees it: the last was handed over, and the reporter has not looked since. */
@@ -270,7 +274,7 @@ const quietMs = 3000
  * As if a long time had gone by: whoever had a lease is gone, and whatever was put off is due. On a slow machine one may
  * be there still, and send what another sends too: the leases that were taken away.
  */
-async function hasten({ query }: Stage): Promise<Promised[]> {
+async function endWaits({ query }: Stage): Promise<Promised[]> {
   await query(`update mail.dispatch set due_at = postern.now() where state = 'deferred'`)
   return query<Promised>(
     `update mail.dispatch set leased_until = postern.now() where state = 'leased' and leased_until > postern.now()
@@ -278,11 +282,14 @@ async function hasten({ query }: Stage): Promise<Promised[]> {
   )
 }
 
-async function judge({ query, sink, spoken }: Stage, inFlight: Wrongs['inFlight']): Promise<Verdict> {
+async function checkCompatibility(
+  { query, sink, loadResults }: Stage,
+  inFlight: FaultReport['inFlight'],
+): Promise<Verdict> {
   return check({
-    promised: spoken.promised,
-    answers: spoken.answers,
-    unheard: spoken.unheard,
+    promised: loadResults.promised,
+    answers: loadResults.answers,
+    unanswered: loadResults.unanswered,
     received: (await sink.read()).map(({ messageId, recipient }) => ({
       id: messageId.split('@')[0] ?? '',
       recipient,
@@ -298,7 +305,7 @@ async function judge({ query, sink, spoken }: Stage, inFlight: Wrongs['inFlight'
     ),
     inFlight,
     finalStatuses: ['delivered'],
-    told: toldOfDelivered,
+    told: eventsOfDelivered,
   })
 }
 
@@ -307,8 +314,8 @@ async function miscounts({ query }: Stage): Promise<string[]> {
   const [counts = {}] = await query<Record<string, string>>(
     `select (select count(*) from mail.recipients) as recipients,
             (select sum(accepted) from mail.usage where period = 'day') as "the quota",
-            (select sum(sent) from mail.daily) as "the count of sent mail",
-            (select sum(delivered) from mail.daily) as "the count of delivered mail",
+            (select sum(sent) from mail.daily_counters) as "the count of sent mail",
+            (select sum(delivered) from mail.daily_counters) as "the count of delivered mail",
             (select count(*) + sum(recipient_count - 1) from mail.messages join mail.bodies on message_id = id)
               as "messages with a body"`,
   )
@@ -318,14 +325,14 @@ async function miscounts({ query }: Stage): Promise<string[]> {
   )
 }
 
-function summary(spoken: Spoken, verdict: Verdict, inFlight: Wrongs['inFlight']): string {
-  const { requests, repetitions, refused, unheard, answers } = spoken
+function summary(loadResults: LoadResults, verdict: Verdict, inFlight: FaultReport['inFlight']): string {
+  const { requests, repetitions, refused, unanswered, answers } = loadResults
   const unavailable = answers.filter(({ status }) => status === 503).length
   return [
-    `requests ${requests}, repeated ${repetitions}, answered 503 ${unavailable}, refused ${refused.length}, recipients unheard ${unheard.length}`,
+    `requests ${requests}, repeated ${repetitions}, answered 503 ${unavailable}, refused ${refused.length}, recipients without a response ${unanswered.length}`,
     `promised ${verdict.promised}, received ${verdict.received}, lost ${verdict.lost.length}`,
-    `in flight when it went wrong ${inFlight.flat().length}, duplicates ${verdict.duplicates}, unexplained ${verdict.unexplainedDuplicates.length}`,
-    `sent though the answer was lost ${verdict.sentUnheard} (allowed)`,
-    `not final ${verdict.unfinished.length}, told wrongly ${verdict.wronglyTold.length}`,
+    `in flight at a fault ${inFlight.flat().length}, duplicates ${verdict.duplicates}, unexplained ${verdict.unexplainedDuplicates.length}`,
+    `sent although the response was lost ${verdict.sentUnanswered} (allowed)`,
+    `not final ${verdict.unfinished.length}, wrong event counts ${verdict.wrongEventCounts.length}`,
   ].join('\n')
 }

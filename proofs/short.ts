@@ -1,27 +1,27 @@
 import { globSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
+import { runParallel } from '../scripts/run-parallel.ts'
 import { environment } from '../scripts/run-tests.ts'
-import { sideBySide } from '../scripts/side-by-side.ts'
 import { announce, indent, makeResults, seed } from '../scripts/test-results.ts'
 
-/** The others leave nothing to chance. */
+/** The others have no random choices. */
 const isSeeded = (form: string): boolean => !/^prove:(snapshot|neighbours)/.test(form)
 
 /**
- * `npm run prove:short`: the short form of every fault run (bench/README.md). Each prints how long things took, and fails by
+ * `npm run prove:short`: the short form of every fault run (proofs/README.md). Each prints how long things took, and fails by
  * counts only: beside others, and on a busy machine, a time says nothing. They wait for most of their time, so a few run at
  * once, the longest first. The output of each is shown when it ends; any failure fails.
  */
 const forms = [
-  'prove:mta --faults 3 --longest-stop-ms 1000 --listener-down 5 --hasty',
-  'prove:disk --rounds 1 --full-for-ms 3000 --programs 3 --hasty',
+  'prove:mta --faults 3 --longest-stop-ms 1000 --listener-down 5 --skip-waits',
+  'prove:disk --rounds 1 --full-for-ms 3000 --programs 3 --skip-waits',
   'prove:kills --kills 6',
-  'prove:lines --phase-ms 3000 --hasty',
-  'prove:receivers --phase-ms 3000 --hasty',
-  'prove:points --variants ^one.mail --sample 3',
+  'prove:network --phase-ms 3000 --skip-waits',
+  'prove:receivers --phase-ms 3000 --skip-waits',
+  'prove:crash-points --variants ^one.mail --sample 3',
   'prove:clock --seconds 8',
-  'prove:database --kills 3 --hasty',
+  'prove:database --kills 3 --skip-waits',
   'prove:snapshot --seconds 10 --rate 300',
   'prove:neighbours --only c1,m8 --beside-only --rounds 1 --phase-ms 1000 --endpoints 200 --batch-mails 50 --large-mails 5',
 ].map((form) => `${form} --counts-only${isSeeded(form) ? ` --seed ${seed}` : ''}`)
@@ -66,7 +66,7 @@ async function prove(titles: readonly string[], atOnce: number): Promise<FailedF
       env: { ...environment, POSTERN_TEST_LOGS: run.logs },
     }
   })
-  const failed = await sideBySide(steps, { atOnce, timeoutMs })
+  const failed = await runParallel(steps, { atOnce, timeoutMs })
   const failedForms: FailedForm[] = []
   for (const run of runs) {
     const failure = failed.find(({ title }) => title === run.title)
@@ -79,17 +79,17 @@ async function prove(titles: readonly string[], atOnce: number): Promise<FailedF
 }
 
 const failed = await prove(forms, 4)
-if (failed.length === 0) process.stdout.write('\nAll held.\n')
+if (failed.length === 0) process.stdout.write('\nAll runs passed.\n')
 else {
   process.exitCode = 1
-  process.stdout.write('\nRepeating what failed.\n')
+  process.stdout.write('\nRepeating the failed runs.\n')
   const again = await prove(
     failed.map(({ title }) => title),
     1,
   )
   const stillFails = new Set(again.map(({ title }) => title))
   const blocks = failed.map(({ title, logs, said }) => {
-    const state = stillFails.has(title) ? 'FAILED TWICE' : 'UNSTEADY, passed when repeated'
+    const state = stillFails.has(title) ? 'FAILED TWICE' : 'FLAKY, passed when repeated'
     const [script, ...args] = title.split(' ')
     const lastLines = said.trimEnd().split('\n').slice(-10)
     return `${state}: ${script}\n${indent(lastLines)}  repeat: npm run ${script} -- ${args.join(' ')}\n  logs:   ${logs}\n`

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 
-/** A file system of a few MB, in a file. It is filled by a file that grows until nothing is left, and freed again. */
+/** A file system of a few MB, in a file. A file that grows fills it; deleting that file frees it. */
 export class SmallDisk {
   /** Whose it is, is up to whoever uses it. */
   readonly directory: string

@@ -5,13 +5,13 @@ import { circumstances, median, percentile, table } from '../bench/figures.ts'
 import { startPostern } from '../bench/postern.ts'
 import { writeMails } from '../bench/queue.ts'
 import { makeSenders } from '../bench/senders.ts'
-import { readPostgres } from './points/postgres.ts'
-import { openTap, type Passing } from './points/tap.ts'
-import { countsOnlyOption, say, sayLate, waitMs } from './run.ts'
+import { readPostgres } from './crash-points/postgres.ts'
+import { openTap, type Passing } from './crash-points/tapped-proxy.ts'
+import { countsOnlyOption, reportTimeViolations, say, waitMs } from './run.ts'
 
 /**
- * `npm run prove:snapshot`: somebody holds an old snapshot, so that PostgreSQL cannot clean up behind the queue, and mail
- * goes through the queue all the while. Claims must not become slower. README.md in the folder above says what is checked.
+ * `npm run prove:snapshot`: a transaction holds an old snapshot, so that PostgreSQL cannot vacuum the queue, while mail
+ * passes through it. Claims must not become slower. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -103,7 +103,7 @@ async function feed(
       const waiting = await backlog()
       most = Math.max(most, waiting)
       if (tick % 500 === 0)
-        say(`${((performance.now() - begin) / 1000).toFixed(0)} s: ${fed} mails, ${waiting} wait`)
+        say(`${((performance.now() - begin) / 1000).toFixed(0)} s: ${fed} mails, ${waiting} queued`)
     }
     await sleep(tickMs)
   }
@@ -155,11 +155,11 @@ async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
   say(`\n${await circumstances(looker)};`)
   say(`${fed} mails in ${fedFor.toFixed(0)} s (${(fed / fedFor).toFixed(0)}/s), ${sent} went through;`)
   say(
-    `most that waited ${most}, left ${left}; the snapshot is ${age} transactions old, ${dead} dead rows in the queue\n`,
+    `longest queue ${most}, left ${left}; the snapshot is ${age} transactions old, ${dead} dead rows in the queue\n`,
   )
   say(
     table(
-      ['claims, ms', 'how many', 'p50', 'p99', 'longest'],
+      ['claims, ms', 'count', 'p50', 'p99', 'longest'],
       [
         row('all', all),
         row('first third', within(0, third)),
@@ -179,9 +179,9 @@ async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
     ...(Number(age) > 0 ? [] : ['nobody held a snapshot']),
     ...(isCountsOnly ? [] : late),
   ]
-  if (isCountsOnly) sayLate(late)
+  if (isCountsOnly) reportTimeViolations(late)
   for (const fault of faults) say(`FAULT: ${fault}`)
-  const held = isCountsOnly ? 'Everything went through.' : 'Claims stayed as quick as they have to be.'
+  const held = isCountsOnly ? 'All mail passed through.' : 'Claims stayed within the limit.'
   say(faults.length === 0 ? held : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
 }

@@ -8,12 +8,11 @@ import type { Part, PartName, PartOptions } from '../bench/postern.ts'
 import { buildServer, builtProgram, isServerStale } from '../scripts/server-build.ts'
 import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
 import { type Daemon, startDaemon } from './failover/daemon.ts'
-import { prove, type Stage, say, seedOf, type Wrongs } from './run.ts'
+import { type FaultReport, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
  * `npm run prove:upgrade`: while mail flows through two API processes behind nginx, two workers and an intake, the
- * database is migrated to the next release, and each process is replaced by one of that release. README.md in the folder
- * above says what is checked.
+ * database is migrated to the next release, and each process is replaced by one of that release. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -53,7 +52,7 @@ try {
       return {}
     },
     url: () => `http://127.0.0.1:${frontPort}`,
-    goWrong: upgradeAgainAndAgain,
+    injectFaults: upgradeAgainAndAgain,
   })
 } finally {
   await nginx?.end()
@@ -77,7 +76,7 @@ async function makeRelease(number: number): Promise<string> {
   return path.join(release, 'postern.js')
 }
 
-async function upgradeAgainAndAgain(stage: Stage): Promise<Wrongs> {
+async function upgradeAgainAndAgain(stage: Stage): Promise<FaultReport> {
   const faults: string[] = []
   const places = await populate(stage)
   let last = ''
@@ -103,7 +102,7 @@ async function upgradeAgainAndAgain(stage: Stage): Promise<Wrongs> {
   faults.push(...(await misses(stage)), ...(await stale(places, last)))
   return {
     lines: [
-      `${rounds} releases, ${heldUp.length} processes replaced one after the other, each away for ${spread(heldUp)} ms`,
+      `${rounds} releases, ${heldUp.length} processes replaced one after the other, each unavailable for ${spread(heldUp)} ms`,
     ],
     inFlight: [],
     faults,

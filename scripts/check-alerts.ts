@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { registry, watchProcess } from '../server/src/platform/telemetry/metrics.ts'
 
 /**
- * The alert rules, held to everything that they speak of: Prometheus's own checker takes them, each fires and is silent in
- * a test when it must, every metric in them is one that the program shows, and each has its section in the docs.
+ * Checks the alert rules: promtool accepts them, each has a test in which it fires and one in which it is silent, every
+ * metric in them is exported by the program, and each has a section in the docs.
  */
 const folder = 'deploy/prometheus'
 const page = 'docs/operations/alerts.md'
@@ -28,14 +28,14 @@ for (const alert of alerts) {
   }
   if (!sections.includes(alert)) problems.push(`${page} has no section ${alert}`)
   if (!rules.includes(`runbook_url: ${page}#${alert.toLowerCase()}\n`))
-    problems.push(`${alert} does not lead to its section of ${page}`)
+    problems.push(`the runbook_url of ${alert} is not its section of ${page}`)
 }
 for (const section of sections) {
-  if (!alerts.includes(section)) problems.push(`${page} has a section ${section}, which is no alert`)
+  if (!alerts.includes(section)) problems.push(`${page} has a section ${section}, but there is no such alert`)
 }
 
 watchProcess('check')
-const shown = new Set(
+const exported = new Set(
   (await registry.getMetricsAsJSON()).flatMap(({ name }) => [
     name,
     ...['_bucket', '_sum', '_count'].map((end) => name + end),
@@ -43,17 +43,17 @@ const shown = new Set(
 )
 const named = new Set(`${rules}\n${tests}`.match(/\b(?:postern|nodejs|process)_\w+/g))
 if (named.size < 10) problems.push(`only ${named.size} metrics were found in the rules`)
-for (const name of named) if (!shown.has(name)) problems.push(`no process shows ${name}`)
+for (const name of named) if (!exported.has(name)) problems.push(`no process exports ${name}`)
 
 const tool = (...args: string[]): void => {
   const { status, stdout, stderr, error } = spawnSync('promtool', args, { encoding: 'utf8' })
-  if (error) problems.push('promtool is not there; .ci/run tells how to get it from Debian')
+  if (error) problems.push('promtool is not installed; .ci/run shows how to install it from Debian')
   else if (status !== 0) problems.push(`promtool ${args.join(' ')}\n${stdout}${stderr}`)
 }
 tool('check', 'rules', `${folder}/alerts.yaml`)
 tool('check', 'config', '--syntax-only', `${folder}/prometheus.yaml`)
 tool('test', 'rules', `${folder}/alerts.test.yaml`)
 
-process.stdout.write(`${alerts.length} alerts and ${named.size} metrics looked at.\n`)
+process.stdout.write(`${alerts.length} alerts and ${named.size} metrics checked.\n`)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

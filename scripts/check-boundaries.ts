@@ -5,9 +5,9 @@ import path from 'node:path'
 import { cruise, type ICruiseResult, type IFlattenedRuleSet } from 'dependency-cruiser'
 
 /**
- * Who may import whom (.dependency-cruiser.json), and a proof that the rules are alive: in a copy of the
- * tree one forbidden import per rule is planted, and each must be refused. A cruiser that reads no module
- * finds no fault either, so the number of modules is looked at, too.
+ * Import boundaries (.dependency-cruiser.json), and a proof that the rules work: one forbidden import per rule is planted
+ * in a copy of the tree, and each must be refused. A cruiser that reads no module finds no violation either, so the number
+ * of modules is checked, too.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const config = JSON.parse(await readFile(path.join(root, '.dependency-cruiser.json'), 'utf8'))
@@ -86,13 +86,13 @@ for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1
 
 async function checkTree(directory: string): Promise<string[]> {
-  const result = await look(directory)
+  const result = await runCruiser(directory)
   const sources = result.modules.filter(({ source }) => source.startsWith('server/src/'))
   const edges = sources.reduce((sum, { dependencies }) => sum + dependencies.length, 0)
   process.stdout.write(`${sources.length} modules with ${edges} imports read.\n`)
   const blind = sources.length < 20 || edges < sources.length
   return [
-    ...(blind ? ['The cruiser read too little to be believed.'] : []),
+    ...(blind ? ['The cruiser read too few modules or imports.'] : []),
     ...result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} imports ${to}`),
   ]
 }
@@ -111,7 +111,7 @@ async function checkRules(): Promise<string[]> {
         `import * as forbidden from '${imports}'\nexport { forbidden }\n`,
       )
     }
-    const { summary } = await look(copy)
+    const { summary } = await runCruiser(copy)
     const unrefused = planted.filter(
       ({ rule, file }) =>
         !summary.violations.some((found) => found.rule.name === rule && found.from === file),
@@ -125,7 +125,7 @@ async function checkRules(): Promise<string[]> {
   }
 }
 
-async function look(directory: string): Promise<ICruiseResult> {
+async function runCruiser(directory: string): Promise<ICruiseResult> {
   const before = process.cwd()
   process.chdir(directory)
   try {

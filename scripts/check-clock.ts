@@ -3,13 +3,13 @@ import path from 'node:path'
 import { clockProperties, findComparisons, readSource } from './clock/comparisons.ts'
 
 /**
- * Nothing that CI runs asserts how long something takes: such an assertion fails on a busy machine without a defect. Refused
- * are, in tests and their support, comparisons of two clock readings (clock/comparisons.ts), and in the short forms of the
- * fault runs every option that bounds a time, a ratio or a percentile.
+ * Nothing that CI runs asserts a duration: such an assertion fails on a busy machine without a defect. The check refuses
+ * comparisons of two clock readings in tests and their support (clock/comparisons.ts), and options of the short fault runs
+ * that bound a time, a ratio or a percentile.
  */
 const root = path.resolve(import.meta.dirname, '..')
 
-/** Files that may, and why. */
+/** Exceptions, with their reason. */
 const exceptions: Record<string, string> = {
   'server/src/testing/harness/waiting.ts': 'the one helper that waits with a limit',
   'server/src/testing/harness/parser-timing.ts':

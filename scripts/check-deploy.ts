@@ -7,12 +7,12 @@ import { validate } from 'dockerfile-utils'
 import { parse } from 'yaml'
 
 /**
- * What is in deploy/, held against those who read it: systemd, Postfix, the schema of compose files, and Caddy where it is
- * installed. nginx reads its file in the tests. And the few rules that matter to us.
+ * Checks deploy/ with the programs that read it: systemd, Postfix, the schema of compose files, and Caddy if it is
+ * installed. The tests run nginx with its file. Some rules are our own.
  */
 process.chdir(path.resolve(import.meta.dirname, '..'))
 
-/** As `systemd-analyze security` counts: 0 is nothing to attack, 10 is root. */
+/** The exposure level of `systemd-analyze security`, from 0 to 10. */
 const mostExposure = 2
 const problems: string[] = []
 const read = (file: string): string => readFileSync(file, 'utf8')
@@ -27,7 +27,7 @@ function checkUnits(): void {
   const verified = run('systemd-analyze', 'verify', ...units.map((unit) => `./${unit}`))
   if (verified.status !== 0 || verified.told !== '') problems.push(`systemd-analyze verify: ${verified.told}`)
   const common = new Set(units.map((unit) => read(unit).match(/^# --- The same.*(?=^# --- Its own)/ms)?.[0]))
-  if (common.size !== 1) problems.push('deploy/systemd: what is the same in every unit is not the same')
+  if (common.size !== 1) problems.push('deploy/systemd: the common part of the units differs')
   for (const unit of units) {
     const { told } = run('systemd-analyze', 'security', '--offline=yes', '--no-pager', `./${unit}`)
     const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(told)?.[1] ?? Number.NaN)
@@ -51,10 +51,10 @@ function checkDockerfile(file: string, { mayBeRoot }: { mayBeRoot: boolean }): v
   for (const base of argumentsOf('FROM'))
     if (!/^\S+:\d+\.\d+\S*( AS \w+)?$/.test(base)) problems.push(`${file}: "${base}" names no exact version`)
   if (!mayBeRoot && !/^[1-9]\d*:[1-9]\d*$/.test(argumentsOf('USER').at(-1) ?? ''))
-    problems.push(`${file}: it runs as root, or as a name that not everybody can look up`)
+    problems.push(`${file}: it must run as a numeric user other than root`)
   if (argumentsOf('HEALTHCHECK').length !== 1) problems.push(`${file}: it needs one HEALTHCHECK`)
   if (!argumentsOf('ENTRYPOINT').at(-1)?.startsWith('['))
-    problems.push(`${file}: a shell between would keep signals from the program`)
+    problems.push(`${file}: the exec form is required, so that signals reach the program`)
 }
 
 interface Service {
@@ -76,17 +76,18 @@ function checkCompose(file: string): void {
   const { services } = parse(read(file)) as { services: Record<string, Service> }
   for (const [name, service] of Object.entries(services)) {
     const expect = (isSo: boolean, what: string) => isSo || problems.push(`${file}: ${name} ${what}`)
-    expect(service.read_only === true, 'could write to its image')
+    expect(service.read_only === true, 'must have a read-only image')
     expect(service.cap_drop?.join() === 'ALL', 'keeps privileges')
-    expect(service.security_opt?.includes('no-new-privileges:true') === true, 'could get privileges')
+    expect(service.security_opt?.includes('no-new-privileges:true') === true, 'must set no-new-privileges')
     expect(/:local$|:\d+\.\d+/.test(service.image), 'has no exact version')
-    for (const port of service.ports ?? []) expect(port.startsWith('127.0.0.1:'), `is open to all at ${port}`)
+    for (const port of service.ports ?? [])
+      expect(port.startsWith('127.0.0.1:'), `publishes ${port} on all interfaces`)
     for (const setting of Object.keys(service.environment ?? {}))
       expect(!/(PASSWORD|SECRETS?|KEYS?|DATABASE_\w*URL)$/.test(setting), `has a secret in ${setting}`)
   }
 }
 
-/** Who decides which database is the primary has a certificate of the cluster. */
+/** Patroni and etcd require certificates of the cluster. */
 function checkPatroni(): void {
   const folder = 'deploy/patroni'
   const etcd = read(`${folder}/etcd.env`)
@@ -96,17 +97,17 @@ function checkPatroni(): void {
   const { restapi, etcd3 } = parse(read(`${folder}/patroni.yml`)) as Record<string, Record<string, string>>
   if (restapi?.['verify_client'] !== 'required' || !restapi['certfile'])
     problems.push(`${folder}/patroni.yml: the REST API answers without a certificate`)
-  if (etcd3?.['protocol'] !== 'https') problems.push(`${folder}/patroni.yml: etcd is asked without TLS`)
+  if (etcd3?.['protocol'] !== 'https') problems.push(`${folder}/patroni.yml: etcd is contacted without TLS`)
   if (!/^PATRONI_RESTAPI_PASSWORD=/m.test(read(`${folder}/node.env`)))
     problems.push(`${folder}/node.env: the REST API has no password`)
   if (!/^ {2}default-server check-ssl verify required /m.test(read(`${folder}/haproxy.cfg`)))
-    problems.push(`${folder}/haproxy.cfg: Patroni is asked without TLS`)
+    problems.push(`${folder}/haproxy.cfg: Patroni is contacted without TLS`)
 }
 
 function checkCaddy(): void {
   const file = 'deploy/caddy/Caddyfile'
   const { status, told } = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file)
-  if (status === null) process.stdout.write(`Caddy is not installed: ${file} was not looked at.\n`)
+  if (status === null) process.stdout.write(`Caddy is not installed: ${file} was not checked.\n`)
   else if (status !== 0) problems.push(`${file}: ${told}`)
 }
 

@@ -3,11 +3,11 @@ import path from 'node:path'
 import { blocksOf, pagesWithBlocks } from '../proofs/docs/blocks.ts'
 
 /**
- * Every link from one page to another, to a picture or to a heading leads somewhere; and of everything that is shown as
- * code it is said whether it is run (proofs/docs/blocks.ts).
+ * Every link to a page, an image or a heading has a target, and every code block says whether it is run
+ * (proofs/docs/blocks.ts).
  */
 const root = path.resolve(import.meta.dirname, '..')
-const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root }).sort()
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'proofs/*.md'], { cwd: root }).sort()
 
 const problems: string[] = []
 let links = 0
@@ -16,9 +16,9 @@ for (const page of pages) {
     links++
     const [file = '', heading] = target.split('#')
     const found = file === '' ? page : path.join(path.dirname(page), file)
-    if (!existsSync(path.join(root, found))) problems.push(`${page}: ${target} is not there`)
+    if (!existsSync(path.join(root, found))) problems.push(`${page}: ${target} does not exist`)
     else if (heading !== undefined && !headingsOf(found).has(heading))
-      problems.push(`${page}: ${target}: the page has no such heading`)
+      problems.push(`${page}: ${target}: the page does not have this heading`)
   }
 }
 
@@ -35,13 +35,11 @@ for (const { page, line, language, mark } of blocks) {
 }
 if (blocks.length < 100) problems.push(`only ${blocks.length} blocks were found`)
 
-process.stdout.write(
-  `${pages.length} pages with ${links} links and ${blocks.length} blocks of code looked at.\n`,
-)
+process.stdout.write(`${pages.length} pages with ${links} links and ${blocks.length} code blocks checked.\n`)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1
 
-/** A page without what is shown as code. */
+/** A page without its code. */
 function prose(page: string): string {
   return readFileSync(path.join(root, page), 'utf8')
     .replace(/^```.*?^```$/gms, '')

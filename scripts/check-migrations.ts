@@ -1,13 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { startCluster } from '../server/src/testing/peers/postgres.ts'
+import { checkCompatibility } from './migrations/compatibility.ts'
 import { contractFaults, releasesIn } from './migrations/contract.ts'
-import { judge } from './migrations/judge.ts'
 
 /**
- * Migrations expand, and contract a release later (docs/operations/upgrade.md): each file behind those of the first
- * release is applied to a private PostgreSQL, and refused if the program of the release before could not go on
- * beside it.
+ * Migrations expand, and contract a release later (docs/operations/upgrade.md): each file after those of the first release
+ * is applied to a private PostgreSQL, and refused if it is incompatible with the previous release of the program.
  *
  * Nothing is released yet: until 0.1.0, files may change and drop. Then this is the number of its last file.
  */
@@ -23,7 +22,7 @@ const released = releasesIn(await readFile(new URL('CHANGELOG.md', root), 'utf8'
 const faults = judged.length === 0 ? [] : await judgeAll()
 for (const fault of faults) process.stderr.write(`${fault}\n`)
 process.stdout.write(
-  `${files.length - judged.length} files are the first release's, ${judged.length} behind them were judged.\n`,
+  `${files.length - judged.length} files belong to the first release, ${judged.length} later ones were checked.\n`,
 )
 process.exitCode = faults.length === 0 ? 0 : 1
 
@@ -55,7 +54,7 @@ async function judgeAll(): Promise<string[]> {
 }
 
 async function faultsOf(client: pg.Client, sql: string): Promise<string[]> {
-  const { contracts, blocks } = await judge(client, sql)
+  const { contracts, blocks } = await checkCompatibility(client, sql)
   const contract = contractFaults(sql, released)
   return [...(contract ?? contracts), ...blocks]
 }

@@ -3,9 +3,8 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import type { OpenapiDocument, Operation } from '../server/src/http/openapi.ts'
 
 /**
- * Lints openapi/postern.v1.json: Redocly's strict rules, and rules of our own about what every operation
- * promises. To prove that the rules are alive, faults are planted in copies of the document, one in each, and
- * every one must be found by the rule it breaks.
+ * Lints openapi/postern.v1.json with Redocly's strict rules and our own. To prove that the rules work, a fault is planted in
+ * a copy of the document for each rule, and every one must be found by the rule it breaks.
  */
 interface Fault {
   rule: string
@@ -62,7 +61,7 @@ const ourRules: Record<string, (operation: NamedOperation) => string | false | u
       const isProblem = content['application/json']?.schema?.['$ref'] === '#/components/schemas/Problem'
       return !isProblem || Object.keys(content).length !== 1
     })
-    return wrong.length > 0 && `answers ${wrong.join(', ')} with something else than a Problem`
+    return wrong.length > 0 && `documents ${wrong.join(', ')} with another schema than Problem`
   },
   'body-example'({ requestBody }) {
     const media = Object.values(requestBody?.content ?? {})
@@ -100,7 +99,7 @@ async function lint(document: OpenapiDocument): Promise<Fault[]> {
   return [...ours, ...theirs]
 }
 
-/** Redocly looks at examples and not at defaults, which are to fit their schemas no less. */
+/** Redocly checks examples but not defaults, which must also match their schemas. */
 function defaultsAsExamples<T>(value: T, isMap = false): T {
   if (Array.isArray(value)) return value.map((item) => defaultsAsExamples(item)) as T
   if (typeof value !== 'object' || value === null) return value
@@ -187,7 +186,7 @@ const planted: Planted[] = [
   { fault: 'tags that are not listed', rule: 'operation-tag-defined', at: ['tags'], becomes: () => [] },
   { fault: 'a tag without a description', rule: 'tag-description', at: ['tags', '0', 'description'] },
   {
-    fault: 'a parameter that nobody explains',
+    fault: 'a parameter without a description',
     rule: 'parameter-description',
     at: ['edit', 'parameters', '0', 'description'],
   },
@@ -198,7 +197,7 @@ const planted: Planted[] = [
     becomes: ({ parameters }) => parameters?.filter(({ in: place }) => place !== 'path'),
   },
   {
-    fault: 'a schema that nobody uses',
+    fault: 'an unused schema',
     rule: 'no-unused-components',
     at: ['components', 'schemas', 'Planted'],
     becomes: () => ({ type: 'string' }),
@@ -242,7 +241,7 @@ for (const fault of planted) {
 }
 problems.push(...missed.map(({ rule, fault }) => `The rule ${rule} did not find ${fault}.`))
 
-process.stdout.write(`${operationsOf(document).length} operations looked at.\n`)
+process.stdout.write(`${operationsOf(document).length} operations checked.\n`)
 process.stdout.write(`${planted.length - missed.length} of ${planted.length} planted faults found.\n`)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** Exact versions, known licences, and a lock file that says nothing about where packages were fetched. */
+/** Exact versions, known licences, and a lock file without download addresses. */
 const allowedLicences = new Set([
   'MIT',
   'MIT-0',
@@ -19,7 +19,7 @@ const allowedLicences = new Set([
   '(MIT OR CC0-1.0)',
 ])
 
-/** Its text must stay open when it is handed on: fine for what builds and tests, which we do not hand on. */
+/** Weak copyleft: acceptable for build and test tools, which we do not distribute. */
 const allowedForTools = new Set(['MPL-2.0'])
 
 interface Manifest {
@@ -57,6 +57,6 @@ for (const [path, { license = '', resolved, dev }] of installed) {
   if (resolved?.startsWith('http')) problems.push(`${path}: the lock file names a download address`)
 }
 
-process.stdout.write(`${installed.length} packages looked at.\n`)
+process.stdout.write(`${installed.length} packages checked.\n`)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

@@ -1,23 +1,25 @@
-import { sideBySide } from './side-by-side.ts'
+import { runParallel } from './run-parallel.ts'
 
-/** `npm run check`: everything that can be said about the code without running it. All steps run; any failure fails. */
+/** `npm run check`: all static checks. All steps run; any failure fails. */
 const steps: [what: string, command: string, ...args: string[]][] = [
   ['format and lint', 'node_modules/.bin/biome', 'ci', '.'],
   ['types', 'node_modules/.bin/tsc', '--project', '.'],
   ['types of the console', 'node_modules/.bin/tsc', '--project', 'console'],
   ['boundaries', process.execPath, 'scripts/check-boundaries.ts'],
+  ['type names', process.execPath, 'scripts/check-type-names.ts'],
   ['no wall clock', process.execPath, 'scripts/check-clock.ts'],
   ['dead code', 'node_modules/.bin/knip', '--no-progress'],
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
   ['openapi', process.execPath, 'scripts/check-openapi.ts'],
   ['documentation', process.execPath, 'scripts/check-docs.ts'],
+  ['words', process.execPath, 'scripts/check-words.ts'],
   ['alerts', process.execPath, 'scripts/check-alerts.ts'],
   ['deploy', process.execPath, 'scripts/check-deploy.ts'],
   ['migrations', process.execPath, 'scripts/check-migrations.ts'],
 ]
 
-const failed = await sideBySide(
+const failed = await runParallel(
   steps.map(([title, command, ...args]) => ({ title, command, args })),
   { atOnce: 2, timeoutMs: 900_000 },
 )

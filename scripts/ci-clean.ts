@@ -5,11 +5,11 @@ import path from 'node:path'
 import { makeDebian } from '../proofs/install/machine.ts'
 
 /**
- * `npm run ci:clean`: `.ci/run` on the last commit, in a Debian 12 that has nothing but its essential packages, Node.js and
- * npm. A program that somebody installed by hand cannot hide a missing step. Of this machine it sees the repository, and how
- * to reach the package mirrors: addresses, name servers, certificates. Only root can do it; it needs mmdebstrap.
+ * `npm run ci:clean`: runs `.ci/run` on the last commit, in a Debian 12 with only its essential packages, Node.js and npm. A
+ * manually installed program cannot hide a missing step. Of this machine it uses the repository and the access to package
+ * mirrors: addresses, name servers, certificates. It needs root and mmdebstrap.
  *
- * The new root has process ids, mounts and shared memory of its own, so everything that a run leaves behind ends with it.
+ * The new root has its own process ids, mounts and shared memory, so nothing of a run is left behind.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const image = path.join(root, 'node_modules/.cache/debian-12-minimal.tar')
@@ -105,4 +105,4 @@ try {
 } finally {
   rmSync(home, { recursive: true, force: true })
 }
-say(process.exitCode === 0 ? 'CI is green on a clean machine.' : 'CI failed on a clean machine.')
+say(process.exitCode === 0 ? 'CI passed on a clean machine.' : 'CI failed on a clean machine.')

@@ -1,17 +1,25 @@
-import { exits, lineOf, type Manual, manual, type Option } from '../server/src/bin/manual.ts'
+import {
+  commonExits,
+  exits,
+  lineOf,
+  type Manual,
+  manual,
+  type Option,
+  type Verb,
+} from '../server/src/bin/manual.ts'
 
-/** docs/operations/command.md, from the table that `postern --help` prints. */
+/** Builds docs/operations/command.md from the table that `postern --help` prints. */
 export function commandPage(): string {
   const commands = Object.entries(manual as Record<string, Manual>).map(([name, page]) =>
     commandText(name, page),
   )
-  return `# The command
+  return `# Command line
 
 <!-- Generated from server/src/bin/manual.ts by \`npm run generate\`. -->
 
-Everything that is done at a shell is a \`postern\` command. \`postern --help\` lists them, and
-\`postern <command> --help\` tells what stands here. All of them read the same [configuration](configuration.md), from the
-environment or from a file. On a machine that was [installed](../guide/install.md) with systemd the whole line is this, as root:
+\`postern --help\` lists every command, and \`postern <command> --help\` prints what this page says about one. All commands
+read the same [configuration](configuration.md), from the environment or from a file. On a machine that was
+[installed](../guide/install.md) with systemd, run this as root:
 
 <!-- not run: needs a machine that was installed; proofs/install.ts runs the like of it -->
 \`\`\`
@@ -20,20 +28,18 @@ runuser -u postern -- postern --settings /etc/postern/postern.env doctor
 
 - **\`--json\`** prints one JSON document on standard output, for programs. Without it the text is for people, and may
   change between versions.
-- Standard output has the answer; whatever else is to be told goes to standard error.
-- Long work (\`migrate\`, \`secrets rewrap\`, \`audit verify\`, \`audit export\`) shows how far it is on standard error, if
-  that is a terminal.
+- Results go to standard output; errors and progress go to standard error.
+- Long commands (\`migrate\`, \`secrets rewrap\`, \`audit verify\`, \`audit export\`) show their progress on a terminal.
+- Colours are used on a terminal only, and never if \`NO_COLOR\` is set.
 
 ## Exit codes
 
-| code | what it says |
+| code | meaning |
 |---|---|
-${Object.values(exits)
-  .map(({ code, about }) => `| ${code} | ${about} |`)
-  .join('\n')}
+${commonExits.map(({ code, about }) => `| ${code} | ${about} |`).join('\n')}
 
-A process that serves (\`all\`, \`api\`, \`worker\`, \`intake\`, \`signer\`) ends with 0 when it was told to stop and had finished, and with
-1 when it could not finish within \`POSTERN_STOP_GRACE_SECONDS\`.
+A serving process (\`all\`, \`api\`, \`worker\`, \`intake\`, \`signer\`) exits with 0 when it stopped cleanly on a signal, and with 1
+when it could not finish within \`POSTERN_STOP_GRACE_SECONDS\`.
 
 ${commands.join('\n')}`
 }
@@ -42,9 +48,11 @@ const notRun = '<!-- not run: a form; server/src/bin/manual.test.ts compares it 
 
 function commandText(name: string, { summary, verbs }: Manual): string {
   const forms = Object.entries(verbs).map(([verb, form]) =>
-    [notRun, '```', lineOf(name, verb, form), '```', '', form.about, '', ...optionTable(form.options)].join(
-      '\n',
-    ),
+    [
+      ...[notRun, '```', lineOf(name, verb, form), '```', '', form.about, ''],
+      ...optionTable(form.options),
+      ...ownExits(form),
+    ].join('\n'),
   )
   return [`## postern ${name}`, '', summary, '', ...forms].join('\n')
 }
@@ -56,3 +64,6 @@ function optionTable(options: Record<string, Option>): string[] {
   )
   return rows.length === 0 ? [] : ['| option | |', '|---|---|', ...rows, '']
 }
+
+const ownExits = ({ exits: names = [] }: Verb): string[] =>
+  names.flatMap((name) => [`Exit code ${exits[name].code}: ${exits[name].about}`, ''])

@@ -30,7 +30,7 @@ import { makeDemoSender, type Sender } from './demo/sender.ts'
  * domains: they stay pending.
  */
 const root = path.resolve(import.meta.dirname, '..')
-const program = path.join(root, 'server/src/bin/postern.ts')
+const program = path.join(root, 'server/src/bin/postern.js')
 const email = 'admin@example.com'
 const port = portOf(process.env['POSTERN_HTTP_PORT'] || '8080')
 const url = `http://127.0.0.1:${port}`

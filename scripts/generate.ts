@@ -92,7 +92,7 @@ async function metricsPage(): Promise<string> {
     return `| \`${name}\` | ${type} | ${labels.join('; ')} | ${help} |`
   })
   return `${await readFile(new URL('metrics-head.md', import.meta.url), 'utf8')}
-| metric | type | labels | what it is |
+| metric | type | labels | meaning |
 |---|---|---|---|
 ${rows.join('\n')}
 `
@@ -117,15 +117,15 @@ function configurationPage(table: SettingsTable): string {
 
 <!-- Generated from server/src/config/table.ts by \`npm run generate\`. -->
 
-Postern reads its configuration from environment variables and from nowhere else; \`postern --settings <file> …\`
-takes those that are not set from a file of lines NAME=value. Every \`postern\` command
-reads the same ones, checks all of them and reports every mistake at once; a variable that begins with
-\`POSTERN_\` and is not listed here is a mistake too.
+Postern reads its configuration from environment variables only; \`postern --settings <file> …\` reads the
+variables that are not set from a file with lines NAME=value. Every \`postern\` command reads the same settings,
+checks all of them and reports every mistake at once. A variable that begins with \`POSTERN_\` and is not listed
+here is an error.
 
-A secret may also come from a file: set the variable's name with \`_FILE\` behind it to the file's path. The
-white space around the file's content is dropped.
+A secret can also come from a file: append \`_FILE\` to the name of the variable and set it to the path.
+White space around the content of the file is ignored.
 
-| variable | default | what it is |
+| variable | default | meaning |
 |---|---|---|
 ${rows.join('\n')}
 `

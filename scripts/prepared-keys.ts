@@ -5,9 +5,9 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 
 /**
- * RSA key pairs for tests, made once for a run. Every domain that a test makes has a DKIM key; to generate one takes 110 ms
- * of a core, and the suite makes about 2,000. Only how long it takes is different: the pairs are real, and a process uses
- * none of them twice (prepared-keys-hook.ts).
+ * RSA key pairs for tests, generated once. Every domain that a test creates has a DKIM key; generating one takes 110 ms of a
+ * core, and the suite creates about 2,000. Only the duration differs: the pairs are real, and a process uses none of them
+ * twice (prepared-keys-hook.ts).
  */
 export interface RsaPair {
   /** SPKI, DER, in base64. */

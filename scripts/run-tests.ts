@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { gatherPackages } from './gathered.ts'
+import { bundlePackages } from './bundled-packages.ts'
 import { prepareKeys } from './prepared-keys.ts'
 import { buildServer, builtProgram, isServerStale } from './server-build.ts'
 import { makeResults, type Results, reportFailures, seed, slowestFiles } from './test-results.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-const withUnwatchedPromises = `--import=${import.meta.resolve('./unwatched-promises.ts')}`
+const withUnwatchedPromises = `--import=${import.meta.resolve('./untracked-promises.ts')}`
 
 if (isServerStale()) await buildServer()
 const keys = await prepareKeys()
@@ -21,7 +21,7 @@ export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
   ...process.env,
   ...keys.variables,
-  NODE_OPTIONS: [process.env['NODE_OPTIONS'], await gatherPackages(), keys.option, withUnwatchedPromises]
+  NODE_OPTIONS: [process.env['NODE_OPTIONS'], await bundlePackages(), keys.option, withUnwatchedPromises]
     .join(' ')
     .trim(),
   // Processes that tests start are what operators start.
@@ -33,8 +33,8 @@ export const environment = {
 function compile(): void {
   for (const program of [
     'server/src/testing/harness/api.ts',
-    'server/dist/composers.js',
-    'server/dist/examiners.js',
+    'server/dist/composer-threads.js',
+    'server/dist/analysis-threads.js',
   ])
     spawnSync(process.execPath, ['--eval', `import(${JSON.stringify(path.join(root, program))})`], {
       stdio: 'inherit',
@@ -52,13 +52,13 @@ export interface TestRun {
   timeoutMs: number
 }
 
-/** After so many failed files the fault is a common one, and repeating each shows nothing. */
+/** With more failed files the cause is a common one, and repeating each is pointless. */
 const repeatedAtMost = 10
 
 /**
- * Node's own test runner, on a PostgreSQL of its own, for each of some runs at the same time: the output of the first is
- * shown while it goes on, and then that of the others. Files that failed are repeated once, alone: a test that passes then
- * is reported as unsteady. It has failed all the same: this process ends with 1.
+ * Runs Node's test runner on a private PostgreSQL, for several runs in parallel: the output of the first is shown as it
+ * appears, then that of the others. Failed files are repeated once, alone: a test that passes then is reported as flaky. The
+ * process still ends with 1.
  */
 export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> {
   compile()
@@ -71,7 +71,7 @@ export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> 
   const failed = first.failedFiles()
   const repeated = failed.length <= repeatedAtMost ? failed : []
   const timeoutMs = Math.max(...runs.map((run) => run.timeoutMs))
-  if (repeated.length > 0) process.stdout.write('\nRepeating what failed.\n')
+  if (repeated.length > 0) process.stdout.write('\nRepeating the failed files.\n')
   const again = repeated.length > 0 ? await runAll([{ files: repeated, atOnce: 1, timeoutMs }]) : undefined
   reportFailures(first, again)
 }

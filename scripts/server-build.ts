@@ -35,9 +35,9 @@ export async function buildServer(): Promise<void> {
     cwd: server,
     // What is a thread's first module must be a file by itself, which does nothing but that when it is loaded.
     input: {
-      postern: 'src/bin/postern.ts',
-      composers: 'src/formats/composer-threads.ts',
-      examiners: 'src/core/mail/inbound/analysis-threads.ts',
+      postern: 'src/bin/postern.js',
+      'composer-threads': 'src/formats/composer-threads.ts',
+      'analysis-threads': 'src/core/mail/inbound/analysis-threads.ts',
       'dkim-pairs': 'src/core/control/domains/dkim-key-pool.ts',
       'body-reader': 'src/customer/messages/body-reader.ts',
     },

@@ -5,9 +5,8 @@ import { seed } from '../server/src/testing/harness/random.ts'
 import type { TestRecord } from './test-recorder.ts'
 
 /**
- * What is left of a run of tests: how long each file took, which tests failed, and the logs of the parts (PostgreSQL,
- * Postfix, Knot, nginx, Postern's processes) that the failed files had started. In test-results/, until the next run; CI keeps
- * those of all its steps.
+ * The results of a test run: the duration of each file, the failed tests, and the logs of the processes (PostgreSQL, Postfix,
+ * Knot, nginx, Postern) that the failed files started. In test-results/, until the next run; CI keeps those of all its steps.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const folder = path.join(root, 'test-results')
@@ -109,7 +108,7 @@ export function reportFailures(first: Results, again: Results | undefined): void
   const stillFails = new Set(again?.failures().map(({ file, test }) => `${file} ${test}`))
   const stateOf = (file: string, test: string): string => {
     if (!again) return 'FAILED'
-    return stillFails.has(`${file} ${test}`) ? 'FAILED TWICE' : 'UNSTEADY, passed when repeated'
+    return stillFails.has(`${file} ${test}`) ? 'FAILED TWICE' : 'FLAKY, passed when repeated'
   }
   const blocks = first.failedFiles().map((file) => {
     const tests = first.failures().filter((failure) => failure.file === file)

@@ -6,15 +6,15 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries.ts'
-import { Told } from './components/told.tsx'
+import { ToastProvider } from './components/toast.tsx'
 import { isResetPage, ResetPassword } from './pages/signin/reset-password.tsx'
 import { SignInGate } from './pages/signin/sign-in.tsx'
 import { router } from './routes.tsx'
 import { theme, variables } from './theme.ts'
 
-/** The server puts it into every page, for the few styles that are made while the page runs. */
+/** The server puts a nonce into every page, for the few styles that are created at run time. */
 const nonce = document.querySelector<HTMLElement>('meta[property="csp-nonce"]')?.nonce ?? ''
-// Where a dialog's lock of the scroll bar looks for it (get-nonce); Mantine hands it nothing.
+// A dialog's scroll lock reads it from there (get-nonce); Mantine does not pass it on.
 Object.assign(window, { __webpack_nonce__: nonce })
 
 const root = document.getElementById('root')
@@ -28,7 +28,7 @@ createRoot(root).render(
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={queryClient}>
-        <Told>
+        <ToastProvider>
           {isResetPage() ? (
             <ResetPassword />
           ) : (
@@ -39,7 +39,7 @@ createRoot(root).render(
               </Suspense>
             </>
           )}
-        </Told>
+        </ToastProvider>
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

@@ -5,8 +5,9 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
+import { queryClient } from './api/queries.ts'
 import { Acts } from './components/act/acts.tsx'
-import { Empty, Failed, Loading } from './components/states.tsx'
+import { Failed, Loading, PageNotFound } from './components/states.tsx'
 import {
   attemptSearch,
   auditSearch,
@@ -19,14 +20,14 @@ import {
 } from './search.ts'
 import { Shell } from './shell/shell.tsx'
 
-/** Every page of the console. Each is loaded when it is first looked at. */
+/** Every page of the console. Each is loaded on its first visit. */
 const root = createRootRoute({
   component: () => (
     <Acts>
       <Shell />
     </Acts>
   ),
-  notFoundComponent: () => <Empty title="There is no such page" />,
+  notFoundComponent: PageNotFound,
 })
 
 const start = createRoute({
@@ -136,7 +137,7 @@ const users = createRoute({
   component: lazyRouteComponent(() => import('./pages/users/users-page.tsx'), 'UsersPage'),
 })
 
-const ofProject = [
+const projectPages = [
   overview,
   domains,
   domain,
@@ -154,19 +155,26 @@ export const router = createRouter({
   routeTree: root.addChildren([
     start,
     projects,
-    project.addChildren(ofProject),
+    project.addChildren(projectPages),
     audit,
     auditEntry,
     plans,
     users,
   ]),
   basepath: '/console',
-  // What a page's check of its address does not let through is not there.
+  // Search parameters that a page does not validate are dropped.
   search: { strict: true },
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
-  defaultErrorComponent: ({ error, reset }) => <Failed error={error as Error} retry={reset} />,
-  defaultNotFoundComponent: () => <Empty title="There is no such page" />,
+  defaultErrorComponent: ({ error, reset }) => {
+    const retry = () => {
+      // A failed suspense query throws the same error again until it is reset.
+      void queryClient.resetQueries({ predicate: ({ state }) => state.status === 'error' })
+      reset()
+    }
+    return <Failed error={error as Error} retry={retry} />
+  },
+  defaultNotFoundComponent: PageNotFound,
   scrollRestoration: true,
 })
 

@@ -1,10 +1,7 @@
 import type { QueryOf } from './api/client.ts'
 
-/**
- * What an address says of a list: its filters, order and page. Whoever types nonsense into the address bar gets the
- * list without it.
- */
-type Given = Record<string, unknown>
+/** The filters, order and page of a list, from the address bar. Invalid values are dropped. */
+type Params = Record<string, unknown>
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined
@@ -18,40 +15,40 @@ const one =
   (value: unknown): T | undefined =>
     allowed.find((word) => word === value)
 
-/** Leaves out what is undefined, so that it does not stand in the address. */
-function said<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+/** Omits undefined values, so that they are not in the address bar. */
+function defined<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(search).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-export const listSearch = (given: Given) => said({ cursor: text(given['cursor']) })
+export const listSearch = (params: Params) => defined({ cursor: text(params['cursor']) })
 
-export const routingSearch = (given: Given) =>
-  said({ address: text(given['address']), cursor: text(given['cursor']) })
+export const routingSearch = (params: Params) =>
+  defined({ address: text(params['address']), cursor: text(params['cursor']) })
 
 const projectSorts = ['-id', 'id', 'name', '-name', 'reputation_score', '-reputation_score'] as const
 
-export const projectSearch = (given: Given): Omit<QueryOf<'projects.list'>, 'limit'> =>
-  said({
-    q: text(given['q']),
-    sort: one(...projectSorts)(given['sort']),
-    locked: flag(given['locked']),
-    plan_id: whole(given['plan_id']),
-    min_score: score(given['min_score']),
-    max_score: score(given['max_score']),
-    over_limit: flag(given['over_limit']),
-    cursor: text(given['cursor']),
+export const projectSearch = (params: Params): Omit<QueryOf<'projects.list'>, 'limit'> =>
+  defined({
+    q: text(params['q']),
+    sort: one(...projectSorts)(params['sort']),
+    locked: flag(params['locked']),
+    plan_id: whole(params['plan_id']),
+    min_score: score(params['min_score']),
+    max_score: score(params['max_score']),
+    over_limit: flag(params['over_limit']),
+    cursor: text(params['cursor']),
   })
 
-export const planSearch = (given: Given) =>
-  said({ is_active: flag(given['is_active']), cursor: text(given['cursor']) })
+export const planSearch = (params: Params) =>
+  defined({ is_active: flag(params['is_active']), cursor: text(params['cursor']) })
 
-export const userSearch = (given: Given): Omit<QueryOf<'users.list'>, 'limit'> =>
-  said({
-    q: text(given['q']),
-    role: one('user', 'admin')(given['role']),
-    is_active: flag(given['is_active']),
-    cursor: text(given['cursor']),
+export const userSearch = (params: Params): Omit<QueryOf<'users.list'>, 'limit'> =>
+  defined({
+    q: text(params['q']),
+    role: one('user', 'admin')(params['role']),
+    is_active: flag(params['is_active']),
+    cursor: text(params['cursor']),
   })
 
 export const messageStatuses = [
@@ -67,22 +64,22 @@ export const messageStatuses = [
   'canceled',
 ] as const
 
-export const messageSearch = (given: Given) =>
-  said({
-    view: one('suppressed')(given['view']),
-    recipient: text(given['recipient']),
-    status: one(...messageStatuses)(given['status']),
-    tag: text(given['tag']),
-    cursor: text(given['cursor']),
+export const messageSearch = (params: Params) =>
+  defined({
+    view: one('suppressed')(params['view']),
+    recipient: text(params['recipient']),
+    status: one(...messageStatuses)(params['status']),
+    tag: text(params['tag']),
+    cursor: text(params['cursor']),
   })
 
 const outcomes = ['delivered', 'failed', 'given_up', 'gone'] as const
 
-export const attemptSearch = (given: Given): Omit<QueryOf<'endpoints.attempts'>, 'limit'> =>
-  said({
-    outcome: one(...outcomes)(given['outcome']),
-    event_id: text(given['event_id']),
-    cursor: text(given['cursor']),
+export const attemptSearch = (params: Params): Omit<QueryOf<'endpoints.attempts'>, 'limit'> =>
+  defined({
+    outcome: one(...outcomes)(params['outcome']),
+    event_id: text(params['event_id']),
+    cursor: text(params['cursor']),
   })
 
 /** A day in UTC, such as 2026-11-14. */
@@ -93,14 +90,14 @@ const day = (value: unknown): string | undefined =>
 const resource = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[a-z_]{1,50}(:[0-9A-Za-z-]{1,50})?$/.test(value) ? value : undefined
 
-export const auditSearch = (given: Given) =>
-  said({
-    view: one('refusals')(given['view']),
-    project_id: whole(given['project_id']),
-    actor: whole(given['actor']),
-    operation: text(given['operation']),
-    resource: resource(given['resource']),
-    from: day(given['from']),
-    to: day(given['to']),
-    cursor: text(given['cursor']),
+export const auditSearch = (params: Params) =>
+  defined({
+    view: one('denials')(params['view']),
+    project_id: whole(params['project_id']),
+    actor: whole(params['actor']),
+    operation: text(params['operation']),
+    resource: resource(params['resource']),
+    from: day(params['from']),
+    to: day(params['to']),
+    cursor: text(params['cursor']),
   })

@@ -30,8 +30,8 @@ export const theme = createTheme({
   components: { Modal: { defaultProps: { classNames: { title: 'dialog-title' } } } },
 })
 
-/** Notes are as calm as the badges, and can be read as well. */
-const notes = {
+/** Alerts use the colours of the badges, which have sufficient contrast. */
+const alerts = {
   '--mantine-color-green-light': 'var(--postern-good-ground)',
   '--mantine-color-green-light-color': 'var(--postern-good)',
   '--mantine-color-yellow-light': 'var(--postern-warn-ground)',
@@ -40,16 +40,16 @@ const notes = {
   '--mantine-color-red-light-color': 'var(--postern-bad)',
 }
 
-/** Mantine's grey text is too faint to be read by everybody on either ground (WCAG 2.2, 1.4.3). */
+/** Mantine's grey text has too little contrast in both schemes (WCAG 2.2, 1.4.3). */
 export const variables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
     '--mantine-color-dimmed': '#5a6270',
     '--mantine-color-placeholder': '#6b7280',
     '--mantine-color-error': '#c01c28',
-    // In the dark, Mantine's own is light enough.
+    // In dark mode, Mantine's own has sufficient contrast.
     '--mantine-color-red-outline': '#c01c28',
-    ...notes,
+    ...alerts,
     '--postern-ground': '#f7f8fa',
     '--postern-line': '#e3e6eb',
     '--postern-hover': '#f1f3f8',
@@ -72,7 +72,7 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-placeholder': '#8b93a3',
     '--mantine-color-error': '#ff8a8f',
     '--mantine-color-anchor': '#9fb0ff',
-    ...notes,
+    ...alerts,
     '--postern-ground': '#111317',
     '--postern-line': '#2b2f38',
     '--postern-hover': '#20242c',

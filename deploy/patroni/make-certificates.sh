@@ -1,8 +1,8 @@
 #!/bin/sh
-# Certificates with which etcd, Patroni and HAProxy know each other: deploy/patroni/make-certificates.sh <folder>
-# pg1=10.0.0.11 pg2=10.0.0.12 pg3=10.0.0.13. Makes an authority (ca.pem, and ca.key, which no machine needs), for each name
-# a folder with ca.pem, node.pem and node.key, and a folder `haproxy`. What is there is kept: to renew, delete the folder of
-# a machine and call it again.
+# Certificates with which etcd, Patroni and HAProxy authenticate each other: deploy/patroni/make-certificates.sh <folder>
+# pg1=10.0.0.11 pg2=10.0.0.12 pg3=10.0.0.13. Creates a certificate authority (ca.pem, and ca.key, which no machine needs), a
+# folder for each name with ca.pem, node.pem and node.key, and a folder `haproxy`. Existing files are kept: to renew,
+# delete the folder of a machine and run it again.
 set -eu
 umask 077
 folder=$1
@@ -13,7 +13,7 @@ if [ ! -e "$folder/ca.key" ]; then
   key "$folder/ca.key"
   openssl req -x509 -new -key "$folder/ca.key" -days 3650 -subj '/CN=Postern database cluster' -out "$folder/ca.pem"
 fi
-# Of one machine: its name, how others use the certificate, and the addresses that it stands for.
+# For one machine: its name, the key usage, and its addresses.
 certify() {
   if [ -e "$folder/$1/node.pem" ]; then
     echo "kept  $1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once by the image of PostgreSQL, when the cluster is new: the login of the application, which is nobody until
-# `postern migrate` has made it a member of the planes' roles, that of the signer, which only reads, and the database.
+# Run once by the PostgreSQL image, for a new cluster. Creates the database, the login of the application, which has no
+# privileges until `postern migrate` makes it a member of the roles, and the read-only login of the signer.
 set -eu
 password_in() { sed --regexp-extended 's|^postgres://[^:]+:([^@]+)@.*$|\1|' "/run/secrets/$1"; }
 psql --set ON_ERROR_STOP=1 --set app="$(password_in database-url)" --set signer="$(password_in signer-database-url)" \

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, signIn } from './browser.ts'
 
-const desk = await openDesk()
+const session = await openAdminSession()
 
 describe('signing in', () => {
-  it('takes a password and a code, and keeps no token in the browser’s storage', async () => {
-    const page = await desk.browser.window()
+  it('needs a password and a code, and keeps no token in the browser’s storage', async () => {
+    const page = await session.browser.window()
     await page.goto('/console/')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'sign-in')
-    await signIn(page, desk.grace)
+    await signIn(page, session.grace)
     await page.getByRole('heading', { name: 'Projects' }).waitFor()
     await picture(page, 'projects-empty')
     assert.equal(new URL(page.url()).pathname, '/console/projects')
@@ -22,8 +22,8 @@ describe('signing in', () => {
     assert.deepEqual(await findings(page), [])
   })
 
-  it('and the first page take no more than 250 KB of JavaScript, packed', async (t) => {
-    const page = await desk.browser.enter(desk.ada)
+  it('and the first page load at most 250 KB of compressed JavaScript', async (t) => {
+    const page = await session.browser.enter(session.ada)
     const scripts: Promise<Buffer>[] = []
     page.on('response', (response) => {
       if (/javascript/.test(response.headers()['content-type'] ?? '')) scripts.push(response.body())
@@ -36,22 +36,43 @@ describe('signing in', () => {
     assert.ok(scripts.length > 0 && packed <= 250 * 1024, `${packed} bytes`)
   })
 
-  it('is refused to who has no second factor of theirs to show', async () => {
-    const page = await desk.browser.window()
+  it('is rejected with a wrong password or a wrong code', async () => {
+    const page = await session.browser.window()
     await page.goto('/console/audit?actor=1')
-    await page.getByLabel('Email').fill(desk.grace.email)
+    await page.getByLabel('Email').fill(session.grace.email)
     await page.getByRole('textbox', { name: 'Password' }).fill('not the password')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').waitFor()
-    await page.getByRole('textbox', { name: 'Password' }).fill(desk.grace.password)
+    await page.getByRole('textbox', { name: 'Password' }).fill(session.grace.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByLabel('Code of your authenticator').fill('000000')
+    await page.getByLabel('Authentication code').fill('000000')
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByRole('alert').waitFor()
-    // Only a digit was wrong: the password need not be given again.
-    assert.equal(await page.getByLabel('Code of your authenticator').inputValue(), '')
+    // After a wrong code, the password is still accepted.
+    assert.equal(await page.getByLabel('Authentication code').inputValue(), '')
     assert.deepEqual(await findings(page), [])
     assert.equal(await page.getByRole('navigation').count(), 0)
     assert.match(page.url(), /\/console\/audit\?actor=1$/)
+  })
+
+  it('shows a customer that the console is for administrators, and nothing else', async () => {
+    const [email, password] = ['cleo@example.net', 'a long enough password']
+    await session.database.query(`insert into control.users (email, name) values ($1, 'Cleo')`, [email])
+    const printed = await session.postern('users', 'reset-password', '--email', email, '--reason', 'New')
+    const page = await session.browser.window()
+    await page.goto(/\/console\/reset-password#\S+/.exec(printed)?.[0] ?? '')
+    await page.getByRole('textbox', { name: 'New password' }).fill(password)
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByLabel('Email').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Administrators only' }).waitFor()
+    assert.equal(await page.getByRole('navigation').count(), 0)
+    assert.equal(await page.getByRole('alert').count(), 0)
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'administrators-only')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 })

@@ -3,19 +3,19 @@ import { describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, signIn } from './browser.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { furnish, makeProject } from './seed.ts'
+import { makeProject, seedProject } from './seed.ts'
 
-const desk = await openDesk()
-const { admin, ada, grace } = desk
-const { project, planId } = await furnish(desk)
+const session = await openAdminSession()
+const { admin, ada, grace } = session
+const { project, planId } = await seedProject(session)
 const other = await makePlan(admin, { name: 'Business' })
 for (const name of ['Bakery', 'Bookshop', 'Bicycles']) await makeProject(admin, ada.id, planId, name)
 
-const page = await desk.browser.enter(ada)
-const hers = await desk.browser.enter(grace)
+const page = await session.browser.enter(ada)
+const hers = await session.browser.enter(grace)
 const show = () => body<Record<string, unknown>>(200, admin.get(`/admin/projects/${project.id}`))
 const openProject = async (where: Page) => {
   await where.goto(`/console/projects/${project.id}`)
@@ -23,7 +23,7 @@ const openProject = async (where: Page) => {
 }
 
 describe('the list of projects', () => {
-  it('finds as one types, and keeps the question in the address', async () => {
+  it('searches while typing, and keeps the search in the address bar', async () => {
     await page.goto('/console/projects')
     await page.getByRole('link', { name: 'Bookshop' }).waitFor()
     await page.getByRole('textbox', { name: 'Search' }).pressSequentially('bi')
@@ -35,16 +35,16 @@ describe('the list of projects', () => {
     assert.equal(await page.getByRole('row').count(), 2)
   })
 
-  it('says so where nothing fits, and survives nonsense in the address', async () => {
+  it('says that nothing matches, and ignores invalid values in the address bar', async () => {
     await page.goto('/console/projects?q=nothing-like-it&sort=sideways&max_score=-4&locked=perhaps')
-    await page.getByText('No project fits').waitFor()
+    await page.getByText('No matching projects').waitFor()
   })
 
-  it('is narrowed and ordered by what can be chosen, together', async () => {
+  it('combines filters and order', async () => {
     await page.goto('/console/projects')
-    await page.getByRole('combobox', { name: 'Plan in force' }).click()
+    await page.getByRole('combobox', { name: 'Plan', exact: true }).click()
     await page.getByRole('option', { name: 'Business' }).click()
-    await page.getByText('No project fits').waitFor()
+    await page.getByText('No matching projects').waitFor()
     assert.match(page.url(), new RegExp(`plan_id=${other.id}`))
     await page.goto('/console/projects?locked=false&sort=name')
     await page.getByRole('link', { name: 'Acme' }).waitFor()
@@ -52,7 +52,7 @@ describe('the list of projects', () => {
     assert.deepEqual(names, ['Acme', 'Bakery', 'Bicycles', 'Bookshop'])
   })
 
-  it('is moved along by keys', async () => {
+  it('is navigated by keyboard', async () => {
     await page.getByRole('link', { name: 'Acme' }).focus()
     await page.keyboard.press('j')
     await page.keyboard.press('ArrowDown')
@@ -63,7 +63,7 @@ describe('the list of projects', () => {
 })
 
 describe('a project', () => {
-  it('is made', async () => {
+  it('is created', async () => {
     await page.goto('/console/projects')
     await page.getByRole('button', { name: 'New project' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Name' }).fill('Florist')
@@ -80,12 +80,12 @@ describe('a project', () => {
     await audited(admin, made, 'projects.create', 'Signed by post')
   })
 
-  it('is locked only with a reason, after it was said what follows, and unlocked again', async () => {
+  it('is locked with a preview and a reason, shows who locked it, and is unlocked again', async () => {
     await openProject(page)
     await page.getByRole('button', { name: 'Lock' }).click()
     const act = dialogOf(page).getByRole('button', { name: 'Lock project' })
-    await dialogOf(page).getByText('is_locked').waitFor()
-    await dialogOf(page).getByText('A reason is needed.').waitFor()
+    await dialogOf(page).getByText('Locked', { exact: true }).waitFor()
+    await dialogOf(page).getByText('Enter a reason.').waitFor()
     assert.equal(await act.isDisabled(), true)
     assert.deepEqual(await findings(page), [])
     await picture(page, 'project-lock')
@@ -94,6 +94,10 @@ describe('a project', () => {
     await page.getByText('This project is locked').waitFor()
     assert.equal((await show())['is_locked'], true)
     await audited(admin, project.id, 'projects.edit', 'Card testing')
+    await page
+      .getByRole('alert')
+      .getByText(/^Locked by Ada on .*Reason: Card testing/)
+      .waitFor()
 
     await page.getByRole('button', { name: 'Unlock' }).click()
     await dialogOf(page).getByRole('button', { name: 'Card testing' }).click()
@@ -103,13 +107,12 @@ describe('a project', () => {
     await page.getByText('This project is locked').waitFor({ state: 'detached' })
   })
 
-  it('is edited: only what was touched is sent', async () => {
-    await page.getByRole('button', { name: 'Change…' }).click()
-    await page.getByRole('menuitem', { name: 'Edit project' }).click()
+  it('is edited: only edited fields are sent', async () => {
+    await page.getByRole('button', { name: 'Edit project' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Reputation score' }).fill('40')
-    await dialogOf(page).getByRole('combobox', { name: 'Plan in force instead' }).click()
+    await dialogOf(page).getByRole('combobox', { name: 'Plan override' }).click()
     await page.getByRole('option', { name: 'Business' }).click()
-    await dialogOf(page).getByText('admin_plan_id').waitFor()
+    await dialogOf(page).getByRole('rowheader', { name: 'Plan override' }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'project-edit')
     await confirm(page, 'Save changes', 'On trial for a month')
@@ -120,7 +123,7 @@ describe('a project', () => {
   })
 
   it('has its billing set', async () => {
-    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByRole('button', { name: 'More… for this project' }).click()
     await page.getByRole('menuitem', { name: 'Set billing' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Subscription', exact: true }).fill('sub_4711')
     await dialogOf(page).getByRole('combobox', { name: 'Subscription status' }).click()
@@ -143,22 +146,48 @@ describe('a project', () => {
   })
 })
 
+describe('an address that leads nowhere', () => {
+  it('says so, and has a way back', async () => {
+    await page.goto('/console/projects/999999')
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
+    await page.getByRole('link', { name: 'Go to projects' }).click()
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.goto('/console/nowhere')
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await page.getByRole('link', { name: 'Go to projects' }).click()
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+  })
+})
+
+describe('without a connection', () => {
+  it('a page says that the server cannot be reached, and loads when it can', async () => {
+    await page.goto('/console/plans')
+    await page.getByRole('button', { name: 'Business' }).waitFor()
+    await page.route('**/v1/**', (route) => route.abort())
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('alert').getByText('The server cannot be reached.').waitFor()
+    await page.unroute('**/v1/**')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('button', { name: ada.email }).waitFor()
+  })
+})
+
 describe('two administrators at one project', () => {
-  it('who comes second is shown what changed meanwhile, and goes on with what they wrote', async () => {
+  it('the second one sees what changed, and continues with their edits', async () => {
     await openProject(page)
-    await page.getByRole('button', { name: 'Change…' }).click()
-    await page.getByRole('menuitem', { name: 'Edit project' }).click()
+    await page.getByRole('button', { name: 'Edit project' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Reputation score' }).fill('55')
-    await dialogOf(page).getByText('reputation_score').waitFor()
+    await dialogOf(page).getByRole('rowheader', { name: 'Reputation score' }).waitFor()
     await body(200, admin.patch(`/admin/projects/${project.id}`, { name: 'Acme and Sons' }))
     await dialogOf(page).getByRole('textbox', { name: 'Reason' }).fill('Better than I thought')
     await dialogOf(page).getByRole('button', { name: 'Save changes' }).click()
-    await dialogOf(page).getByText('This was changed meanwhile').waitFor()
+    await dialogOf(page).getByText('This was changed after you opened it').waitFor()
     await dialogOf(page).getByText('Acme and Sons').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'project-conflict')
     assert.equal((await show())['reputation_score'], 40)
-    await dialogOf(page).getByRole('button', { name: 'Go on from there' }).click()
+    await dialogOf(page).getByRole('button', { name: 'Continue with my edits' }).click()
     assert.equal(await dialogOf(page).getByRole('textbox', { name: 'Name' }).inputValue(), 'Acme and Sons')
     assert.equal(await dialogOf(page).getByRole('textbox', { name: 'Reputation score' }).inputValue(), '55')
     await dialogOf(page).getByRole('button', { name: 'Save changes' }).click()
@@ -169,8 +198,8 @@ describe('two administrators at one project', () => {
   })
 })
 
-describe('a session that ends in the middle of something', () => {
-  it('is opened again over the form, of which nothing is lost', async () => {
+describe('a session that ends during a change', () => {
+  it('is renewed over the form, which keeps its input', async () => {
     await openProject(hers)
     await hers.getByRole('button', { name: 'Lock' }).click()
     await dialogOf(hers).getByRole('textbox', { name: 'Reason' }).fill('Typed with care')
@@ -181,24 +210,27 @@ describe('a session that ends in the middle of something', () => {
     assert.deepEqual(await findings(hers), [])
     await hers.keyboard.press('Escape')
     await signIn(hers, grace, 30_000)
-    // It is not done by itself: who knows when they came back.
-    await dialogOf(hers).getByText('Look at it again, and press once more.').waitFor()
+    // The change is not submitted automatically after sign-in.
+    await dialogOf(hers).getByText('Review it and submit again.').waitFor()
     assert.equal((await show())['is_locked'], false)
     await dialogOf(hers).getByRole('button', { name: 'Lock project' }).click()
     await hers.getByText('This project is locked').waitFor()
     await audited(admin, project.id, 'projects.edit', 'Typed with care')
   })
 
-  it('and in which another person goes on, in another tab, shows and does nothing more of the first one’s', async () => {
-    const mine = await desk.browser.enter(ada)
+  it('reloads the page when another user has signed in in another tab', async () => {
+    const mine = await session.browser.enter(ada)
     await openProject(mine)
     await mine.getByRole('button', { name: 'Unlock' }).click()
     await dialogOf(mine).getByRole('textbox', { name: 'Reason' }).fill('Begun by Ada')
-    await dialogOf(mine).getByText('is_locked').waitFor()
-    // Grace's cookie in Ada's browser, as if she had signed in next door; Ada's own session is over.
+    await dialogOf(mine).getByText('Locked', { exact: true }).waitFor()
+    // Grace's cookie in Ada's browser, as if she had signed in in another tab; Ada's own session has ended.
     await mine.context().clearCookies()
     await mine.context().addCookies(await hers.context().cookies())
-    const hersCaller = new Caller(desk.url, (await desk.postern('token', '--email', grace.email)).trim())
+    const hersCaller = new Caller(
+      session.url,
+      (await session.postern('token', '--email', grace.email)).trim(),
+    )
     await body(200, admin.patch(`/admin/users/${ada.id}`, { end_sessions: true, reason: 'For the test' }))
     await Promise.all([
       mine.waitForEvent('load'),

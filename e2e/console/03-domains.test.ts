@@ -4,21 +4,21 @@ import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { startDns } from '../../server/src/testing/peers/dns.ts'
 import { startSesPeer } from '../../server/src/testing/peers/ses-peer.ts'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
 import { makeProject } from './seed.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-/** Domains, from the first one to the last one's end, with a real DNS server and an Amazon SES of our own. */
+/** Domains from creation to deletion, with a real DNS server and a simulated Amazon SES. */
 const [dns, ses] = await Promise.all([startDns(), startSesPeer()])
-const desk = await openDesk({
+const session = await openAdminSession({
   POSTERN_DNS_SERVERS: dns.server,
   ...ses.settings,
   AWS_ACCESS_KEY_ID: process.env['AWS_ACCESS_KEY_ID'] ?? '',
   AWS_SECRET_ACCESS_KEY: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
 })
-const { admin, browser, ada } = desk
+const { admin, browser, ada } = session
 
 interface Domain {
   id: number
@@ -75,27 +75,27 @@ const open = async (name: string) => {
   await page.getByRole('heading', { name, exact: true }).waitFor()
 }
 const more = async (item: string) => {
-  await page.getByRole('button', { name: 'More…' }).click()
+  await page.getByRole('button', { name: 'More… for this domain' }).click()
   await page.getByRole('menuitem', { name: item }).click()
 }
-/** By the button below the result: the cross at the top is there before it, and moves when it comes. */
+/** By the button below the result: the cross at the top moves when the result appears. */
 const closeResult = async () => {
   await dialog.getByRole('button', { name: 'Close' }).filter({ hasText: 'Close' }).click()
   await dialog.waitFor({ state: 'hidden' })
 }
 
 describe('the domains of a project', () => {
-  it('are none at first, and the page says what to do', async () => {
+  it('start with an empty page that says what to do', async () => {
     await page.goto(address)
-    await page.getByText('No domain yet').waitFor()
+    await page.getByText('No domains yet').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domains-empty')
   })
 
-  it('are added in a dialog that refuses what is no name, and shows markup as text', async () => {
+  it('are added in a dialog that rejects an invalid name and shows markup as text', async () => {
     await page.getByRole('button', { name: 'New domain' }).click()
     await dialog.getByLabel('Name').fill(markup)
-    await dialog.getByText('The server would refuse this').waitFor()
+    await dialog.getByText('This change is not allowed').waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Add domain' }).isDisabled(), true)
     assert.deepEqual(await findings(page), [])
     await staysText(page)
@@ -112,7 +112,7 @@ describe('the domains of a project', () => {
     await picture(page, 'domain-new-records')
   })
 
-  it('give their records one by one and as a zone, by which they are verified while one looks on', async () => {
+  it('offer their records one by one and as a zone file, and are verified while the page is open', async () => {
     const { id, dns_records } = await domainCalled('shop.example.org')
     for (const { type, name, value } of dns_records) {
       const row = dialog.getByRole('row').filter({ hasText: name }).filter({ hasText: type })
@@ -127,7 +127,7 @@ describe('the domains of a project', () => {
         .click()
       assert.equal(await clipboard(), value)
     }
-    await dialog.getByRole('button', { name: 'Copy all as a zone snippet' }).click()
+    await dialog.getByRole('button', { name: 'Copy as zone file' }).click()
     await dialog.getByRole('button', { name: 'Copied' }).first().waitFor()
     const zone = String(await clipboard())
     assert.match(zone, /^_postern\.shop\.example\.org\. 3600 IN TXT "postern-verification=/m)
@@ -135,17 +135,17 @@ describe('the domains of a project', () => {
     assert.match(zone, /^shop\.example\.org\. 3600 IN MX 10 mx\.postern\.example\.net\.$/m)
     await closeResult()
     await page.waitForURL(`**${address}/${id}`)
-    await page.getByText('Waiting for its DNS records').waitFor()
-    await page.getByRole('button', { name: 'Verify now' }).click()
-    await confirm(page, 'Look now')
+    await page.getByText('Waiting for DNS records').waitFor()
+    await page.getByRole('button', { name: 'Check now' }).click()
+    await confirm(page, 'Check now')
     await audited(admin, projectId, 'domains.verify', null)
-    await page.getByText('What was missed').waitFor()
+    await page.getByText('Missing:').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-pending')
 
     await dns.setZone('.', zone)
-    await page.getByRole('button', { name: 'Verify now' }).click()
-    await confirm(page, 'Look now', 'They say that they are there')
+    await page.getByRole('button', { name: 'Check now' }).click()
+    await confirm(page, 'Check now', 'They say that they are there')
     await audited(admin, projectId, 'domains.verify', 'They say that they are there')
     await page.getByRole('status').getByText('Verified', { exact: true }).waitFor()
     assert.equal((await domainCalled('shop.example.org')).status, 'verified')
@@ -153,16 +153,16 @@ describe('the domains of a project', () => {
     await picture(page, 'domain-verified')
   })
 
-  it('may be more than the plan allows, for a reason; those of SES show its records once it gives them', async () => {
+  it('may exceed the plan with a reason; those of SES show its records once it returns them', async () => {
     await page.goto(address)
     await page.getByRole('button', { name: 'New domain' }).click()
     await dialog.getByLabel('Name').fill('news.example.org')
     await dialog.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Amazon SES' }).click()
     await dialog.getByText(/This goes past the limit max_domains/).waitFor()
-    await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
+    await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     await picture(page, 'domain-new-past-limit')
-    // What was said before is offered again, as text.
+    // A recent reason is offered, as text.
     await dialog.getByRole('button', { name: markup }).waitFor()
     await staysText(page)
     await confirm(page, 'Add domain', 'They pay for it from next month')
@@ -176,7 +176,7 @@ describe('the domains of a project', () => {
     await picture(page, 'domains')
   })
 
-  it('get a new DKIM key beside the old one', async () => {
+  it('get a new DKIM key next to the old one', async () => {
     await open('shop.example.org')
     await more('Rotate DKIM key')
     await dialog.getByText('Leave the present record published').waitFor()
@@ -193,13 +193,13 @@ describe('the domains of a project', () => {
 })
 
 describe('the edit of a domain', () => {
-  it('keeps the local parts of its address routes, and gives the new records, by keyboard alone', async () => {
+  it('keeps the local parts of its address routes and shows the new records, by keyboard alone', async () => {
     const { id, identity } = await domainCalled('shop.example.org')
     const info = await addRoute(id, 'info', 'shop.example.org')
     const help = await addRoute(id, 'help', 'shop.example.org')
     const rest = await addRoute(id, null, 'shop.example.org')
     await open('shop.example.org')
-    await page.getByRole('button', { name: 'Edit', exact: true }).focus()
+    await page.getByRole('button', { name: 'Edit domain' }).focus()
     await page.keyboard.press('Enter')
     await dialog.getByLabel('Name').and(page.locator(':focus')).waitFor()
     await page.keyboard.press('ControlOrMeta+a')
@@ -214,13 +214,12 @@ describe('the edit of a domain', () => {
     await dialog.getByText(`Route ${info} takes mail for info@store.example.org`).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-3')
+    // A verified domain stops sending, so the console asks why.
+    await dialog.getByText('Enter a reason.').waitFor()
     await page.keyboard.type('They are called Store now')
-    await dialog
-      .getByRole('button', { name: 'Save and register anew' })
-      .and(page.locator(':enabled'))
-      .waitFor()
+    await dialog.getByRole('button', { name: 'Rename and re-verify' }).and(page.locator(':enabled')).waitFor()
     await page.keyboard.press('Enter')
-    await dialog.getByText('Hand these to whoever keeps the DNS').waitFor()
+    await dialog.getByText('Publish these records in the DNS').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-records')
     await dialog.getByRole('button', { name: 'Close' }).and(page.locator(':focus')).waitFor()
@@ -240,31 +239,31 @@ describe('the edit of a domain', () => {
     })
   })
 
-  it('takes a new address for each, and shows what somebody else changed meanwhile', async () => {
+  it('accepts a new address for each route, and shows an edit conflict', async () => {
     const { id } = await domainCalled('store.example.org')
     const before = await routes()
-    await page.getByRole('button', { name: 'Edit', exact: true }).click()
-    // An international name: the addresses are given as they will stand in DNS.
+    await page.getByRole('button', { name: 'Edit domain' }).click()
+    // An internationalised name: the addresses are shown as in DNS (IDNA).
     await dialog.getByLabel('Name').fill('müller.example')
-    await dialog.getByRole('button', { name: 'Go on' }).click()
-    await dialog.getByLabel('I give each a new address').check()
+    await dialog.getByRole('button', { name: 'Next' }).click()
+    await dialog.getByLabel('Enter new addresses').check()
     await dialog.getByLabel('New address for info@store.example.org').fill('hello')
     await dialog.getByLabel('New address for help@store.example.org').fill('support@xn--mller-kva.example')
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-2-replace')
 
-    await dialog.getByRole('button', { name: 'Go on' }).click()
+    await dialog.getByRole('button', { name: 'Next' }).click()
     await dialog.getByText('takes mail for hello@xn--mller-kva.example').waitFor()
 
-    // Grace is faster.
+    // Grace edits first.
     await body(200, admin.patch(`${api}/domains/${id}`, { mta_provider: 'service' }))
-    await confirm(page, 'Save and register anew', 'A new name again')
-    await dialog.getByText('This was changed meanwhile').waitFor()
+    await confirm(page, 'Rename and re-verify', 'A new name again')
+    await dialog.getByText('This was changed after you opened it').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-conflict')
-    await dialog.getByRole('button', { name: 'Go on from there' }).click()
+    await dialog.getByRole('button', { name: 'Continue with my edits' }).click()
     await dialog.getByText('takes mail for hello@xn--mller-kva.example').waitFor()
-    await confirm(page, 'Save and register anew')
+    await confirm(page, 'Rename and re-verify')
     await dialog.getByText('_postern.xn--mller-kva.example').first().waitFor()
     await closeResult()
     await audited(admin, projectId, 'domains.edit', 'A new name again')
@@ -275,16 +274,16 @@ describe('the edit of a domain', () => {
     assert.deepEqual(await routes(), Object.fromEntries(moved))
   })
 
-  it('moves a domain to another provider and leaves its routes alone', async () => {
+  it('moves a domain to another provider and keeps its routes', async () => {
     const before = await routes()
     await open('xn--mller-kva.example')
-    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await page.getByRole('button', { name: 'Edit domain' }).click()
     await dialog.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Amazon SES' }).click()
-    await dialog.getByRole('button', { name: 'Go on' }).click()
-    await dialog.getByText('The name stays, so the routes do.').waitFor()
-    await dialog.getByRole('button', { name: 'Go on' }).click()
-    await confirm(page, 'Save and register anew', 'Out of our own addresses')
+    await dialog.getByRole('button', { name: 'Next' }).click()
+    await dialog.getByText('The name does not change').waitFor()
+    await dialog.getByRole('button', { name: 'Next' }).click()
+    await confirm(page, 'Change provider and re-verify', 'Out of our own addresses')
     await dialog.getByText('._domainkey.xn--mller-kva.example').nth(2).waitFor()
     await closeResult()
     await audited(admin, projectId, 'domains.edit', 'Out of our own addresses')
@@ -292,11 +291,11 @@ describe('the edit of a domain', () => {
     assert.deepEqual(await routes(), before)
   })
 
-  it('registers anew what was lost with the provider', async () => {
+  it('re-registers an identity that the provider lost', async () => {
     const { identity } = await domainCalled('xn--mller-kva.example')
-    await more('Register anew')
-    await dialog.getByText('this only registers anew and resets verification').waitFor()
-    await confirm(page, 'Register anew', 'Somebody deleted it at Amazon')
+    await more('Re-register')
+    await dialog.getByText('this only registers the domain again and resets its verification').waitFor()
+    await confirm(page, 'Re-register', 'Somebody deleted it at Amazon')
     await records.waitFor()
     await closeResult()
     await audited(admin, projectId, 'domains.edit', 'Somebody deleted it at Amazon')
@@ -304,10 +303,10 @@ describe('the edit of a domain', () => {
   })
 })
 
-describe('the end of a domain', () => {
-  it('is refused while routes name it', async () => {
+describe('deleting a domain', () => {
+  it('is rejected while routes use it', async () => {
     await more('Delete domain')
-    await dialog.getByText('The server would refuse this').waitFor()
+    await dialog.getByText('This change is not allowed').waitFor()
     await dialog.getByRole('textbox', { name: 'Reason' }).fill('They gave it up')
     assert.equal(await dialog.getByRole('button', { name: 'Delete domain' }).isDisabled(), true)
     await picture(page, 'domain-delete-refused')
@@ -315,10 +314,10 @@ describe('the end of a domain', () => {
     assert.equal((await domains()).length, 2)
   })
 
-  it('comes for a reason, and leads back to the list', async () => {
+  it('needs a reason, and leads back to the list', async () => {
     await open('news.example.org')
     await more('Delete domain')
-    await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
+    await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     assert.deepEqual(await findings(page), [])
     await confirm(page, 'Delete domain', 'They gave it up')
     await audited(admin, projectId, 'domains.delete', 'They gave it up')
@@ -336,20 +335,20 @@ describe('the end of a domain', () => {
 })
 
 describe('every screen', () => {
-  it('is whole, wide and narrow, light and dark', async () => {
+  it('fits, wide and narrow, light and dark', async () => {
     const { id, name } = await domainCalled('xn--mller-kva.example')
-    await looks(desk, 'domains', address, (other) => other.getByRole('link', { name }).waitFor())
-    await looks(desk, 'domain', `${address}/${id}`, (other) => other.getByRole('table').waitFor())
+    await checkScreens(session, 'domains', address, (other) => other.getByRole('link', { name }).waitFor())
+    await checkScreens(session, 'domain', `${address}/${id}`, (other) => other.getByRole('table').waitFor())
   })
 
   it('has a dialog that fits a phone', async () => {
     const { id } = await domainCalled('xn--mller-kva.example')
     const phone = await browser.enter(ada, { width: 390, scheme: 'dark' })
     await phone.goto(`${address}/${id}`)
-    await phone.getByRole('button', { name: 'Edit', exact: true }).click()
+    await phone.getByRole('button', { name: 'Edit domain' }).click()
     await dialogOf(phone).getByLabel('Name').fill('store.example')
-    await dialogOf(phone).getByRole('button', { name: 'Go on' }).click()
-    await dialogOf(phone).getByLabel('I give each a new address').check()
+    await dialogOf(phone).getByRole('button', { name: 'Next' }).click()
+    await dialogOf(phone).getByLabel('Enter new addresses').check()
     assert.deepEqual(await findings(phone), [])
     await picture(phone, 'domain-edit-390-dark')
   })

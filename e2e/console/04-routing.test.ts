@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
 import { makeProject } from './seed.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-/** Where mail for a project's domains goes: asked, made, changed and ended. */
-const desk = await openDesk()
-const { admin, browser, ada } = desk
+/** Inbound routes: tested, created, edited and deleted. */
+const session = await openAdminSession()
+const { admin, browser, ada } = session
 
 interface Route {
   id: number
@@ -35,7 +35,7 @@ const { resource: endpoint } = await body<{ resource: { id: number } }>(
   201,
   admin.post(`${api}/endpoints`, {
     name: `Orders ${markup}`,
-    url: `${desk.receiver.url}/orders`,
+    url: `${session.receiver.url}/orders`,
     events: ['inbound.received'],
     is_active: true,
   }),
@@ -52,21 +52,21 @@ const choose = async (label: string, option: string) => {
   await dialog.getByRole('combobox', { name: label }).click()
   await page.getByRole('option', { name: option }).click()
 }
-const tester = page.getByRole('region', { name: 'Tester' })
+const tester = page.getByRole('region', { name: 'Route tester' })
 const list = page.getByRole('table', { name: 'Routes' })
 
 describe('the routes of a project', () => {
-  it('are none at first, and the page says what that means', async () => {
+  it('start with an empty page that says what that means', async () => {
     await page.goto(address)
-    await page.getByText('No route yet').waitFor()
+    await page.getByText('No routes yet').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'routing-empty')
   })
 
-  it('give the mail of one address to an endpoint', async () => {
+  it('deliver the mail of one address to an endpoint', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'shop.example.org')
-    // The whole address is pasted; what the field has beside it is not said twice.
+    // A pasted full address is reduced to its local part.
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('Orders@shop.example.org')
     assert.equal(await dialog.getByRole('textbox', { name: 'Address', exact: true }).inputValue(), 'Orders')
     await choose('Endpoint', `Orders ${markup}`)
@@ -90,13 +90,13 @@ describe('the routes of a project', () => {
     ])
   })
 
-  it('take the rest of a domain, whatever was filled in before', async () => {
+  it('match all other addresses of a domain, whatever was filled in before', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'shop.example.org')
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('nobody')
     await choose('Endpoint', `Orders ${markup}`)
-    await dialog.getByLabel('Every address of the domain').check()
-    await choose('What becomes of it', 'Forward to an address')
+    await dialog.getByLabel('All other addresses of the domain').check()
+    await choose('Action', 'Forward to an address')
     await dialog.getByLabel('Forward to').fill('ada@example.com')
     await dialog.getByText('is forwarded to ada@example.com').waitFor()
     assert.equal(await dialog.getByRole('textbox', { name: 'Address', exact: true }).count(), 0)
@@ -111,28 +111,28 @@ describe('the routes of a project', () => {
       forward_to: 'ada@example.com',
       is_active: true,
     })
-    await list.getByRole('button', { name: 'all other mail of shop.example.org', exact: true }).waitFor()
+    await list.getByRole('button', { name: 'all other mail to shop.example.org', exact: true }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'routing')
   })
 
-  it('that forward wait for their target, which is asked again from the list', async () => {
-    const row = list.getByRole('row').filter({ hasText: 'all other mail of shop.example.org' })
+  it('that forward wait for confirmation, which is requested again from the list', async () => {
+    const row = list.getByRole('row').filter({ hasText: 'all other mail to shop.example.org' })
     await row.getByText('not confirmed').waitFor()
-    await row.getByText('Put off until ada@example.com has confirmed').waitFor()
-    await row.getByRole('button', { name: 'More for all other mail of shop.example.org' }).click()
-    await page.getByRole('menuitem', { name: 'Send confirmation link again' }).click()
+    await row.getByText('Deferred until ada@example.com confirms').waitFor()
+    await row.getByRole('button', { name: 'More for all other mail to shop.example.org' }).click()
+    await page.getByRole('menuitem', { name: 'Resend confirmation link' }).click()
     await dialog.getByText('A new link is mailed to ada@example.com').waitFor()
     assert.deepEqual(await findings(page), [])
     await confirm(page, 'Send link', 'They deleted the mail')
     await audited(admin, projectId, 'routing.request-confirmation', 'They deleted the mail')
   })
 
-  it('are changed whole, also after somebody else was faster', async () => {
+  it('are edited as a whole, also after an edit conflict', async () => {
     const row = list.getByRole('button', { name: 'orders@shop.example.org', exact: true })
     await row.click()
-    await choose('What becomes of it', 'Refuse, and tell the sender')
-    await dialog.getByText('is refused, and the sender is told').waitFor()
+    await choose('Action', 'Reject')
+    await dialog.getByText('is rejected, and the sender gets a bounce').waitFor()
     const [, before] = await routes()
     assert.ok(before)
     const { id, domain_id, match, address: of, action, endpoint_id, forward_to } = before
@@ -144,14 +144,14 @@ describe('the routes of a project', () => {
       }),
     )
     await confirm(page, 'Save route', 'The shop is closed')
-    await dialog.getByText('This was changed meanwhile').waitFor()
+    await dialog.getByText('This was changed after you opened it').waitFor()
     assert.deepEqual(await findings(page), [])
-    await dialog.getByRole('button', { name: 'Go on from there' }).click()
-    await dialog.getByText('It is switched off and takes no mail.').waitFor()
+    await dialog.getByRole('button', { name: 'Continue with my edits' }).click()
+    await dialog.getByText('The route is inactive and receives no mail.').waitFor()
     assert.equal(await dialog.getByRole('switch', { name: 'Active' }).isChecked(), false)
     await dialog.getByRole('switch', { name: 'Active' }).click()
     await choose('Domain', 'news.example.org')
-    await dialog.getByText('mail for orders@news.example.org is refused').waitFor()
+    await dialog.getByText('mail for orders@news.example.org is rejected').waitFor()
     await confirm(page, 'Save route')
     await audited(admin, projectId, 'routing.edit', 'The shop is closed')
     assert.deepEqual((await configurations())[1], {
@@ -165,70 +165,70 @@ describe('the routes of a project', () => {
     })
   })
 
-  it('are not made twice: what the server refuses is said', async () => {
+  it('are not created twice: the dialog shows why the server rejects it', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'news.example.org')
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('orders')
-    await choose('What becomes of it', 'Accept and throw away')
-    await dialog.getByText('The server would refuse this').waitFor()
+    await choose('Action', 'Accept and discard')
+    await dialog.getByText('This change is not allowed').waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Create route' }).isDisabled(), true)
     assert.deepEqual(await findings(page), [])
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('noise')
-    await dialog.getByText('no sender is told').waitFor()
+    await dialog.getByText('senders are not notified').waitFor()
     await confirm(page, 'Create route', 'Nobody reads it')
     await audited(admin, projectId, 'routing.create', 'Nobody reads it')
   })
 })
 
 describe('the tester', () => {
-  it('tells which route takes an address, by keyboard, and keeps the question in the address', async () => {
-    await page.getByLabel('Which route takes this address?').focus()
+  it('finds the route for an address, by keyboard, and keeps it in the address bar', async () => {
+    await page.getByLabel('Which route matches this address?').focus()
     await page.keyboard.type('orders+2026@news.example.org')
     await page.keyboard.press('Enter')
-    await tester.getByText('it is refused, and the sender is told').waitFor()
+    await tester.getByText('rejects it, and the sender gets an error').waitFor()
     assert.equal(new URL(page.url()).searchParams.get('address'), 'orders+2026@news.example.org')
-    const row = list.getByRole('row').filter({ hasText: 'takes it' })
+    const row = list.getByRole('row').filter({ hasText: 'matches' })
     assert.match((await row.textContent()) ?? '', /^orders@news\.example\.org/)
     assert.equal(await row.count(), 1)
     assert.deepEqual(await findings(page), [])
     await picture(page, 'routing-tester')
-    // The route in the answer opens.
+    // The route in the result opens.
     await tester.getByRole('button', { name: 'orders@news.example.org' }).click()
-    await dialog.getByText('Edit the route for orders@news.example.org').waitFor()
+    await dialog.getByText('Edit route for orders@news.example.org').waitFor()
     await page.keyboard.press('Escape')
   })
 
-  it('can be shared by its address, and says what stands in the way', async () => {
+  it('can be shared by its URL, and says why mail is not delivered', async () => {
     await page.goto(`${address}?address=anybody@shop.example.org`)
-    await tester.getByText('sends nothing before it is verified').waitFor()
+    await tester.getByText('cannot send before it is verified').waitFor()
     assert.equal(
-      await page.getByLabel('Which route takes this address?').inputValue(),
+      await page.getByLabel('Which route matches this address?').inputValue(),
       'anybody@shop.example.org',
     )
-    await list.getByText('takes it').waitFor()
+    await list.getByText('matches').waitFor()
     await tester.getByRole('link', { name: 'shop.example.org' }).click()
     await page.waitForURL(`**/projects/${projectId}/domains/${shop}`)
   })
 
-  it('says what is no address, and shows it as text', async () => {
+  it('rejects an invalid address, and shows it as text', async () => {
     await page.goto(address)
-    await page.getByLabel('Which route takes this address?').fill(markup)
+    await page.getByLabel('Which route matches this address?').fill(markup)
     await page.getByRole('button', { name: 'Find' }).click()
     await tester.getByText('must be ASCII without spaces').waitFor()
     assert.deepEqual(await findings(page), [])
-    await page.getByLabel('Which route takes this address?').fill('ada@elsewhere.example')
+    await page.getByLabel('Which route matches this address?').fill('ada@elsewhere.example')
     await page.keyboard.press('Enter')
     await tester.getByText('This project has no domain elsewhere.example.').waitFor()
     await staysText(page)
   })
 })
 
-describe('the end of a route', () => {
-  it('comes for a reason, and says who takes its mail then', async () => {
+describe('deleting a route', () => {
+  it('needs a reason, and says which route matches then', async () => {
     await list.getByRole('button', { name: 'More for noise@news.example.org' }).click()
     await page.getByRole('menuitem', { name: 'Delete route' }).click()
-    await dialog.getByText('No route takes mail for noise@news.example.org any more').waitFor()
-    await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
+    await dialog.getByText('No route accepts mail for noise@news.example.org any more').waitFor()
+    await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Delete route' }).isDisabled(), true)
     assert.deepEqual(await findings(page), [])
     await picture(page, 'route-delete')
@@ -242,9 +242,9 @@ describe('the end of a route', () => {
 })
 
 describe('every screen', () => {
-  it('is whole, wide and narrow, light and dark', async () => {
-    await looks(desk, 'routing', `${address}?address=anybody@shop.example.org`, (other) =>
-      other.getByText('takes it', { exact: true }).waitFor(),
+  it('fits, wide and narrow, light and dark', async () => {
+    await checkScreens(session, 'routing', `${address}?address=anybody@shop.example.org`, (other) =>
+      other.getByText('matches', { exact: true }).waitFor(),
     )
   })
 

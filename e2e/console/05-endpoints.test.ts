@@ -3,28 +3,28 @@ import { describe, it } from 'node:test'
 import { verified } from '../../server/src/testing/expectations/verify-webhook.ts'
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { body } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
 import { takeSecret } from './secret.ts'
-import { furnish } from './seed.ts'
-import { looks } from './visual-checks.ts'
+import { seedProject } from './seed.ts'
+import { checkScreens } from './visual-checks.ts'
 
 /**
- * A customer says that webhooks do not arrive. Ada makes an endpoint, tries it, sees what the receiver answers, has events
- * delivered once more, and ends with a new secret and without the endpoint.
+ * A customer reports that webhooks do not arrive. Ada creates an endpoint, tests it, reads the receiver's responses,
+ * replays events, rotates the secret and deletes the endpoint.
  */
-const desk = await openDesk()
-const { admin, receiver } = desk
-const { project } = await furnish(desk)
+const session = await openAdminSession()
+const { admin, receiver } = session
+const { project } = await seedProject(session)
 const projectId = project.id
 const endpoints = `/admin/projects/${projectId}/endpoints`
-const page = await desk.browser.enter(desk.ada)
+const page = await session.browser.enter(session.ada)
 const dialog = dialogOf(page)
 const attempts = page.getByRole('table', { name: 'Attempts' })
 const progress = page.getByRole('region', { name: 'Progress' })
 
-/** What a customer's server may answer, and a customer may call a thing. */
+/** Markup in a response body and in a name. */
 const hostile = `<img src=x onerror="document.title='owned'">`
 
 interface Endpoint {
@@ -43,7 +43,7 @@ const only = async (): Promise<Endpoint> => {
   return data[0] as Endpoint
 }
 
-/** In the dialog that is open, in which nothing serious is found: says why, and does it. */
+/** Enters the reason in the open dialog, checks it with axe, and submits. */
 async function act(button: string, reason: string): Promise<void> {
   await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
   await dialog.getByRole('button', { name: button, exact: true }).and(page.locator(':enabled')).waitFor()
@@ -51,29 +51,29 @@ async function act(button: string, reason: string): Promise<void> {
   await confirm(page, button)
 }
 
-const change = async (item: string) => {
-  await page.getByRole('button', { name: 'Change endpoint…' }).click()
+const more = async (item: string) => {
+  await page.getByRole('button', { name: 'More… for this endpoint' }).click()
   await page.getByRole('menuitem', { name: item }).click()
 }
 
 let secret = ''
 
 describe('endpoints', () => {
-  it('are none at first, which the page says', async () => {
+  it('start with an empty page', async () => {
     await page.goto(`/console/projects/${projectId}/endpoints`)
     await page.getByText('No endpoints', { exact: true }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'endpoints-empty')
   })
 
-  it('are made by a form that says what the server would refuse, and show their secret once', async () => {
+  it('are created by a form that shows what the server would reject, and show their secret once', async () => {
     await page.getByRole('button', { name: 'New endpoint' }).click()
     await dialog.getByLabel('Name').fill(`Orders ${hostile}`)
-    await dialog.getByLabel('Address').fill('http://hooks.example.com')
-    await dialog.getByText('The server would refuse this').waitFor()
-    await dialog.getByText(/begins with https/).waitFor()
+    await dialog.getByLabel('URL').fill('http://hooks.example.com')
+    await dialog.getByText('This change is not allowed').waitFor()
+    await dialog.getByText(/starts with https/).waitFor()
     assert.ok(await dialog.getByRole('button', { name: 'Create endpoint' }).isDisabled())
-    await dialog.getByLabel('Address').fill(`${receiver.url}/orders`)
+    await dialog.getByLabel('URL').fill(`${receiver.url}/orders`)
     await dialog.getByLabel('project.locked').check()
     await dialog.getByLabel('project.unlocked').check()
     await dialog.getByText('It receives 2 kinds of events from now on.').waitFor()
@@ -83,13 +83,14 @@ describe('endpoints', () => {
     const made = await only()
     assert.equal(made.name, `Orders ${hostile}`)
     assert.deepEqual(made.events, ['project.locked', 'project.unlocked'])
-    assert.equal(secret.slice(-4), made.secret_hint)
+    assert.equal(secret.slice(-5, -1), made.secret_hint)
     await audited(admin, projectId, 'endpoints.create', 'They asked for it, ticket 12')
     await page.getByRole('heading', { name: `Orders ${hostile}` }).waitFor()
-    await page.getByText('Nothing was tried yet').waitFor()
+    await page.getByText('No attempts yet').waitFor()
+    await page.getByText('no deliveries yet', { exact: true }).waitFor()
   })
 
-  it('show a test event’s attempt without a reload, and what was answered as text', async () => {
+  it('show the attempt of a test event without a reload, and the response as text', async () => {
     receiver.answer({ status: 200, body: `Thanks. ${hostile}` }, '/orders')
     await page.getByRole('button', { name: 'Send test event' }).click()
     await act('Send test event', 'Does it work?')
@@ -97,32 +98,33 @@ describe('endpoints', () => {
     assert.equal(received && verified(secret, received).type, 'endpoint.test')
     await attempts.getByRole('button', { name: 'endpoint.test' }).click()
     await page.getByText(`Thanks. ${hostile}`, { exact: true }).waitFor()
-    await progress.getByText('A test event was asked for. 1 attempt since: 1 delivered.').waitFor()
+    await progress.getByText('Test event queued. 1 attempt: 1 delivered.').waitFor()
+    await page.getByText('active', { exact: true }).waitFor()
     await page.getByRole('figure', { name: /Latency/ }).waitFor()
     await staysText(page)
     await audited(admin, projectId, 'endpoints.test', 'Does it work?')
     assert.deepEqual(await findings(page), [])
   })
 
-  it('are changed as a whole, and nobody’s change is lost', async () => {
+  it('are edited as a whole, and no edit is lost', async () => {
     const { id } = await only()
-    await change('Edit endpoint')
-    // Grace is faster.
-    const seen = await only()
+    await page.getByRole('button', { name: 'Edit endpoint' }).click()
+    // Grace edits first.
+    const current = await only()
     await body(
       200,
       admin.patch(`${endpoints}/${id}`, {
-        name: seen.name,
-        url: seen.url,
+        name: current.name,
+        url: current.url,
         events: ['project.locked', 'project.unlocked', 'message.bounced'],
         is_active: true,
       }),
     )
     await dialog.getByLabel('Name').fill('Orders')
-    await dialog.getByText('This was changed meanwhile').waitFor()
+    await dialog.getByText('This was changed after you opened it').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'endpoint-conflict')
-    await dialog.getByRole('button', { name: 'Go on from there' }).click()
+    await dialog.getByRole('button', { name: 'Continue with my edits' }).click()
     assert.equal(await dialog.getByLabel('Name').inputValue(), 'Orders')
     assert.ok(await dialog.getByLabel('message.bounced').isChecked())
     await act('Save changes', 'A name that can be read')
@@ -132,7 +134,7 @@ describe('endpoints', () => {
     await audited(admin, projectId, 'endpoints.edit', 'A name that can be read')
   })
 
-  it('have events delivered once more, one or those of a time, and say how many have arrived since', async () => {
+  it('replay one event or a time range, and show the progress', async () => {
     const from = new Date(Date.now() - 3_600_000)
     receiver.answer({ status: 503, body: 'Out for lunch' }, '/orders')
     for (const is_locked of [true, false]) {
@@ -148,25 +150,26 @@ describe('endpoints', () => {
     })
     await page.reload()
     await page.getByRole('combobox', { name: 'Outcome' }).click()
-    await page.getByRole('option', { name: 'Failed, tried again' }).click()
+    await page.getByRole('option', { name: 'Failed, will retry' }).click()
     await page.waitForURL(/outcome=failed/)
     await attempts.getByRole('button', { name: 'project.locked' }).first().click()
     await page.getByText('Out for lunch').waitFor()
-    await page.getByText(/It answered with 503/).waitFor()
+    await page.getByText('failing', { exact: true }).waitFor()
+    await page.getByText(/Status 503/).waitFor()
 
     receiver.answer({ status: 204 }, '/orders')
     await page.getByRole('button', { name: 'Replay this event' }).click()
     await act('Replay event', 'Their lunch is over')
-    await progress.getByText(/One event was asked for once more. \d+ attempts? since: [1-9]/).waitFor()
+    await progress.getByText(/Replay of one event started. \d+ attempts?: [1-9]/).waitFor()
     await audited(admin, projectId, 'endpoints.replay', 'Their lunch is over')
 
     await page.getByRole('button', { name: 'Replay…' }).click()
     await dialog.getByLabel('From (UTC)').fill(from.toISOString().slice(0, 19))
-    await dialog.getByLabel('Only what it has not taken').uncheck()
+    await dialog.getByLabel('Undelivered only').uncheck()
     await dialog.getByText(/delivered once more, a little at a time/).waitFor()
     await picture(page, 'endpoint-replay')
     await act('Replay events', 'They lost this morning')
-    await progress.getByText(/Events from .* were asked for once more. [2-9] attempts since/).waitFor()
+    await progress.getByText(/Replay of events from .* started. [2-9] attempts:/).waitFor()
     await audited(admin, projectId, 'endpoints.replay', 'They lost this morning')
     const { data } = await body<{ data: { event_type: string; outcome: string }[] }>(
       200,
@@ -175,47 +178,52 @@ describe('endpoints', () => {
     assert.ok(data.some(({ event_type }) => event_type === 'project.unlocked'))
   })
 
-  it('can be looked at in a wide and a narrow window, by day and by night', async () => {
+  it('fit, wide and narrow, light and dark', async () => {
     const { id } = await only()
-    await looks(desk, 'endpoint', `/console/projects/${projectId}/endpoints/${id}`, async (window) => {
-      await window.getByRole('table', { name: 'Attempts' }).getByRole('button').first().click()
-      await window.getByRole('button', { name: 'Replay this event' }).waitFor()
-    })
-    await looks(desk, 'endpoints', `/console/projects/${projectId}/endpoints`, (window) =>
+    await checkScreens(
+      session,
+      'endpoint',
+      `/console/projects/${projectId}/endpoints/${id}`,
+      async (window) => {
+        await window.getByRole('table', { name: 'Attempts' }).getByRole('button').first().click()
+        await window.getByRole('button', { name: 'Replay this event' }).waitFor()
+      },
+    )
+    await checkScreens(session, 'endpoints', `/console/projects/${projectId}/endpoints`, (window) =>
       window.getByRole('table', { name: 'Endpoints' }).waitFor(),
     )
   })
 
-  it('say why they are switched off, and are switched on again', async () => {
+  it('say why they were deactivated, and are activated again', async () => {
     const { id } = await only()
     receiver.answer({ status: 410 }, '/orders')
     await body(202, admin.post(`${endpoints}/${id}/test`, {}))
-    await eventually('it is switched off', async () => !(await only()).is_active)
+    await eventually('it is inactive', async () => !(await only()).is_active)
     await page.goto(`/console/projects/${projectId}/endpoints/${id}`)
-    await page.getByText('This endpoint is switched off').waitFor()
+    await page.getByText('This endpoint is inactive').waitFor()
     await page.getByRole('alert').getByText(/410/).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'endpoint-off')
-    await page.getByRole('button', { name: 'Switch on' }).click()
-    await act('Switch on', 'They are back')
-    await page.getByText('This endpoint is switched off').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Activate' }).click()
+    await act('Activate', 'They are back')
+    await page.getByText('This endpoint is inactive').waitFor({ state: 'detached' })
     assert.ok((await only()).is_active)
     await audited(admin, projectId, 'endpoints.edit', 'They are back')
   })
 
-  it('get another secret, which is shown once', async () => {
-    await change('Rotate secret')
+  it('get a new secret, which is shown once', async () => {
+    await more('Rotate secret')
     assert.ok(await dialog.getByRole('button', { name: 'Rotate secret' }).isDisabled())
     await act('Rotate secret', 'It was in a log')
     const next = await takeSecret(page, /^whsec_/, 'endpoint-rotated')
     assert.notEqual(next, secret)
-    assert.equal((await only()).secret_hint, next.slice(-4))
-    await page.getByText(`whsec_…${next.slice(-4)}`).waitFor()
+    assert.equal((await only()).secret_hint, next.slice(-5, -1))
+    await page.getByText(`whsec_…${next.slice(-5, -1)}`).waitFor()
     await audited(admin, projectId, 'endpoints.rotate', 'It was in a log')
   })
 
   it('are deleted, by the keyboard alone', async () => {
-    await page.getByRole('button', { name: 'Change endpoint…' }).focus()
+    await page.getByRole('button', { name: 'More… for this endpoint' }).focus()
     await page.keyboard.press('Enter')
     await chooseByKeyboard(page, 'Delete endpoint')
     await dialog.getByRole('textbox', { name: 'Reason' }).and(page.locator(':focus')).waitFor()

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited, chooseByKeyboard, confirm, dialogOf } from './dialog.ts'
 import { takeSecret } from './secret.ts'
 import { makeProject } from './seed.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-/** Who, and which programs, may act for a project: keys and people come, change and go. */
-const desk = await openDesk()
-const { admin, ada, grace } = desk
-/** What a customer may call a thing, or themselves. */
+/** API keys and members of a project: created, edited and removed. */
+const session = await openAdminSession()
+const { admin, ada, grace } = session
+/** Markup in a name. */
 const hostile = `<img src=x onerror="document.title='owned'">`
-await desk.postern('admin', 'create', '--email', 'mallory@example.com', '--name', hostile)
+await session.postern('admin', 'create', '--email', 'mallory@example.com', '--name', hostile)
 const { id: planId } = await makePlan(admin, { max_users: 2 })
 const { id: projectId } = await makeProject(admin, ada.id, planId, 'Acme')
 const api = `/admin/projects/${projectId}`
@@ -22,7 +22,7 @@ const { id: domainId } = await body<{ id: number }>(
   201,
   admin.post(`${api}/domains`, { name: 'shop.example.org', mta_provider: 'service' }),
 )
-const page = await desk.browser.enter(ada)
+const page = await session.browser.enter(ada)
 const dialog = dialogOf(page)
 
 interface ApiKey {
@@ -48,7 +48,7 @@ const keys = async () => (await body<{ data: ApiKey[] }>(200, admin.get(`${api}/
 const members = async () => (await body<{ data: Member[] }>(200, admin.get(`${api}/members`))).data
 const memberOf = async (email: string) => (await members()).find((member) => member.email === email)
 
-/** In the dialog that is open, in which nothing serious is found: says why, and does it. */
+/** Enters the reason in the open dialog, checks it with axe, and submits. */
 async function act(button: string, reason: string): Promise<void> {
   await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
   await dialog.getByRole('button', { name: button, exact: true }).and(page.locator(':enabled')).waitFor()
@@ -70,14 +70,14 @@ async function more(of: string, item: string): Promise<void> {
 let secret = ''
 
 describe('API keys', () => {
-  it('are none at first, which the page says', async () => {
+  it('start with an empty page', async () => {
     await page.goto(`/console/projects/${projectId}/api-keys`)
     await page.getByText('No API keys', { exact: true }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'api-keys-empty')
   })
 
-  it('are made for tests or for real mail, and show their secret once', async () => {
+  it('are created for test or live mode, and show their secret once', async () => {
     await page.getByRole('button', { name: 'New API key' }).click()
     await dialog.getByLabel('Test').check()
     await dialog.getByLabel('Name').fill(`Shop ${hostile}`)
@@ -85,12 +85,12 @@ describe('API keys', () => {
     await choose('Domain', 'shop.example.org')
     await dialog.getByText(/awaits verification: until then the key sends nothing/).waitFor()
     await dialog.getByText(/It is a test key/).waitFor()
-    await dialog.getByLabel('Addresses').pressSequentially('127.0.0.1,')
-    await dialog.getByLabel('Addresses').fill('192.0.2.0/33')
-    await dialog.getByLabel('Addresses').press('Enter')
-    await dialog.getByText(/holds "192.0.2.0\/33", which is no IP address/).waitFor()
+    await dialog.getByLabel('Allowed IP addresses').pressSequentially('127.0.0.1,')
+    await dialog.getByLabel('Allowed IP addresses').fill('192.0.2.0/33')
+    await dialog.getByLabel('Allowed IP addresses').press('Enter')
+    await dialog.getByText(/contains "192.0.2.0\/33", which is not an IP address/).waitFor()
     await picture(page, 'api-key-refused')
-    await dialog.getByLabel('Addresses').press('Backspace')
+    await dialog.getByLabel('Allowed IP addresses').press('Backspace')
     await dialog.getByLabel('Expires (UTC)').fill('2099-01-01T00:00:00')
     await act('Create API key', 'Ticket 4711')
     secret = await takeSecret(page, /^pk_test_/, 'api-key-secret')
@@ -113,12 +113,12 @@ describe('API keys', () => {
       },
     )
     await audited(admin, projectId, 'api-keys.create', 'Ticket 4711')
-    await body(200, new Caller(desk.url, secret).get(`/projects/${projectId}/domains`))
+    await body(200, new Caller(session.url, secret).get(`/projects/${projectId}/domains`))
     await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).waitFor()
     await staysText(page)
   })
 
-  it('are changed as a whole, and what was not touched stays', async () => {
+  it('are edited as a whole, and other fields keep their values', async () => {
     await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).click()
     await dialog.getByLabel('Name').fill('Web shop')
     await dialog.getByLabel('Active').uncheck()
@@ -129,17 +129,17 @@ describe('API keys', () => {
     assert.deepEqual([key?.name, key?.is_active, key?.domain_id], ['Web shop', false, domainId])
     assert.equal(key?.expires_at, '2099-01-01T00:00:00.000Z')
     await audited(admin, projectId, 'api-keys.edit', 'They do not know who has it')
-    assert.equal((await new Caller(desk.url, secret).get(`/projects/${projectId}/domains`)).status, 401)
-    await page.getByText('off', { exact: true }).waitFor()
+    assert.equal((await new Caller(session.url, secret).get(`/projects/${projectId}/domains`)).status, 401)
+    await page.getByText('inactive', { exact: true }).waitFor()
   })
 
-  it('can be looked at in a wide and a narrow window, by day and by night', async () => {
-    await looks(desk, 'api-keys', `/console/projects/${projectId}/api-keys`, (window) =>
+  it('fit, wide and narrow, light and dark', async () => {
+    await checkScreens(session, 'api-keys', `/console/projects/${projectId}/api-keys`, (window) =>
       window.getByRole('table', { name: 'API keys' }).waitFor(),
     )
   })
 
-  it('get another secret, which is shown once', async () => {
+  it('get a new secret, which is shown once', async () => {
     await more('Web shop', 'Rotate secret')
     await act('Rotate secret', 'It was in a log')
     const next = await takeSecret(page, /^pk_test_/, 'api-key-rotated')
@@ -163,17 +163,17 @@ describe('API keys', () => {
 })
 
 describe('members', () => {
-  it('begin with the owner, of whom it says how ownership moves', async () => {
+  it('start with the owner, and say how to change the owner', async () => {
     await page.goto(`/console/projects/${projectId}/members`)
-    await page.getByText('1 of 2 that the plan allows').waitFor()
-    await page.getByText('Ownership moves by editing the project.').waitFor()
+    await page.getByText('1 of 2 members in the plan').waitFor()
+    await page.getByText('Change the owner in project settings.').waitFor()
     await page.getByRole('button', { name: ada.email, exact: true }).click()
     await dialog.getByRole('combobox', { name: 'Owner' }).waitFor()
     await page.keyboard.press('Escape')
     assert.equal(await page.getByRole('button', { name: `More for ${ada.email}` }).count(), 0)
   })
 
-  it('are added, with an account or by an invitation, and past the plan’s limit only with a reason', async () => {
+  it('are added or invited, and exceed the plan only with a reason', async () => {
     const add = async (email: string, role: RegExp) => {
       await page.getByRole('button', { name: 'New member' }).click()
       await dialog.getByLabel('Email').fill(email)
@@ -189,7 +189,7 @@ describe('members', () => {
 
     await add('linus@example.org', /^Developer/)
     await dialog.getByText(/This goes past the limit max_users/).waitFor()
-    await dialog.getByText('A reason is needed.', { exact: true }).waitFor()
+    await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     assert.ok(await dialog.getByRole('button', { name: 'Add member' }).isDisabled())
     await picture(page, 'member-past-limit')
     await act('Add member', 'Agreed with sales')
@@ -202,18 +202,18 @@ describe('members', () => {
     await act('Add member', 'Our own support')
     await page.getByRole('button', { name: grace.email, exact: true }).waitFor()
     await add(grace.email, /^Admin/)
-    await dialog.getByText('The server would refuse this').waitFor()
+    await dialog.getByText('This change is not allowed').waitFor()
     await page.keyboard.press('Escape')
     await staysText(page)
   })
 
-  it('can be looked at in a wide and a narrow window, by day and by night', async () => {
-    await looks(desk, 'members', `/console/projects/${projectId}/members`, (window) =>
+  it('fit, wide and narrow, light and dark', async () => {
+    await checkScreens(session, 'members', `/console/projects/${projectId}/members`, (window) =>
       window.getByRole('table', { name: 'Members' }).waitFor(),
     )
   })
 
-  it('get another role', async () => {
+  it('get a new role', async () => {
     await page.getByRole('button', { name: grace.email, exact: true }).click()
     await choose('Role', /^Viewer/)
     await dialog.getByText('The person acts as viewer from their next request on.').waitFor()

@@ -3,15 +3,15 @@ import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { body } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited, confirm, dialogOf } from './dialog.ts'
-import { furnish } from './seed.ts'
+import { seedProject } from './seed.ts'
 import { makeSender } from './sender.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-const desk = await openDesk()
-const acme = await makeSender(desk)
+const session = await openAdminSession()
+const acme = await makeSender(session)
 const hostile = `<img src=x onerror="document.title='owned'">`
 const messages = `/console/projects/${acme.project.id}/messages`
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
@@ -27,12 +27,12 @@ const scheduled = await acme.send({ subject: 'Winter sale', to: ['ann@example.ne
 const nasty = await acme.send({
   subject: hostile,
   to: ['cy@example.net'],
-  // A tag cannot hold such a thing: the server takes letters, digits and a few signs.
+  // A tag cannot contain markup: the server accepts letters, digits and a few signs.
   tags: ['javascript-1'],
   metadata: { note: hostile },
 })
 const statusesOf = async (id: string): Promise<string[]> => {
-  const { recipients } = (await desk.admin.get(`${acme.path}/messages/${id}`)).body
+  const { recipients } = (await session.admin.get(`${acme.path}/messages/${id}`)).body
   return recipients.map(({ status }: { status: string }) => status)
 }
 await eventually(
@@ -43,7 +43,7 @@ await eventually('the last mail has arrived', async () => (await statusesOf(nast
 
 let page: Page
 before(async () => {
-  page = await desk.browser.enter(desk.ada)
+  page = await session.browser.enter(session.ada)
 })
 const list = (name = 'Messages') => page.getByRole('table', { name })
 const subjects = async (): Promise<string[]> => list().getByRole('link').allTextContents()
@@ -61,13 +61,13 @@ describe('messages', () => {
     assert.deepEqual(await findings(page), [])
   })
 
-  it('are found by recipient, status and tag, which stand in the address', async () => {
+  it('are found by recipient, status and tag, which are kept in the address bar', async () => {
     await page.getByLabel('Recipient').fill('BO@example.net')
     await page.getByLabel('Recipient').press('Enter')
     await eventually('the recipient’s is found', async () => (await subjects()).join() === 'Your order')
     await page.getByRole('combobox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'complained' }).click()
-    await page.getByText('No message fits').waitFor()
+    await page.getByText('No matching messages').waitFor()
     assert.equal(new URL(page.url()).search, '?recipient=BO%40example.net&status=complained')
     assert.deepEqual(await findings(page), [])
 
@@ -75,24 +75,28 @@ describe('messages', () => {
     await eventually('the tag’s is found', async () => (await subjects()).join() === 'Your order')
     assert.equal(await page.getByLabel('Tag').inputValue(), 'receipt')
     await page.goto(`${messages}?status=scheduled&cursor=%3Cscript%3E`)
-    await page.getByText('This did not work').waitFor()
+    await page.getByText('Something went wrong').waitFor()
     await page.goto(`${messages}?status=nonsense`)
-    await eventually('nonsense is left out', async () => (await subjects()).length === 3)
+    await eventually('invalid values are ignored', async () => (await subjects()).length === 3)
   })
 
-  it('are opened by keyboard, and tell what happened to them in words', async () => {
+  it('are opened by keyboard, and show their events', async () => {
     await list().getByRole('link').first().focus()
     await page.keyboard.press('j')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Your order' }).waitFor()
-    const events = page.getByRole('list', { name: 'What happened' }).getByRole('listitem')
+    const events = page.getByRole('list', { name: 'Events' }).getByRole('listitem')
     await events.first().waitFor()
-    const told = await events.allTextContents()
-    assert.match(told[0] ?? '', /^Accepted/)
-    assert.ok(told.some((event) => /^Handed to the mail server ann@example\.net.*queued as dev/.test(event)))
-    assert.ok(told.some((event) => /^Delivered ann@example\.net.*2\.0\.0/.test(event)))
-    assert.ok(told.some((event) => /^Sent back.*bounce-1@example\.net.*550 5\.1\.1 No such user/.test(event)))
+    const texts = await events.allTextContents()
+    assert.match(texts[0] ?? '', /^Accepted/)
+    assert.ok(texts.some((event) => /^Sent ann@example\.net.*queued as dev/.test(event)))
+    assert.ok(texts.some((event) => /^Delivered ann@example\.net.*2\.0\.0/.test(event)))
+    assert.ok(
+      texts.some((event) =>
+        /^Bounced: permanently rejected.*bounce-1@example\.net.*550 5\.1\.1 No such user/.test(event),
+      ),
+    )
     const exact = await events.first().locator('time').getAttribute('title')
     assert.match(exact ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
     const people = page.getByRole('table', { name: 'Recipients' })
@@ -101,6 +105,7 @@ describe('messages', () => {
       /No such user.*bounced/,
     )
     await page.getByText('4711').waitFor()
+    await page.getByRole('link', { name: 'API key Web shop' }).waitFor()
     assert.deepEqual(await findings(page), [])
     await page.getByRole('link', { name: 'receipt' }).click()
     await eventually(
@@ -121,23 +126,23 @@ describe('messages', () => {
     assert.equal(await page.getByText(hostile).count(), 2)
   })
 
-  it('are not sent where an administrator says so, with a reason, before their time', async () => {
+  it('are canceled by an administrator, with a reason, while scheduled', async () => {
     await page.goto(`${messages}/${scheduled}`)
-    await page.getByRole('button', { name: 'Do not send' }).click()
+    await page.getByRole('button', { name: 'Cancel message' }).click()
     const dialog = dialogOf(page)
     await dialog.getByText('Mails that are not sent: 1.').waitFor()
-    await dialog.getByText('A reason is needed.').waitFor()
+    await dialog.getByText('Enter a reason.').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'message-cancel')
-    await confirm(page, 'Do not send it', 'Sent to the wrong list')
+    await confirm(page, 'Cancel message', 'Sent to the wrong list')
     await dialog.waitFor({ state: 'detached' })
     await eventually(
       'the worker has canceled it',
       async () => (await statusesOf(scheduled)).join() === 'canceled',
     )
-    await page.getByRole('button', { name: 'Do not send' }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Cancel message' }).waitFor({ state: 'detached' })
     const { resource_id } = await audited(
-      desk.admin,
+      session.admin,
       acme.project.id,
       'messages.cancel',
       'Sent to the wrong list',
@@ -145,44 +150,46 @@ describe('messages', () => {
     assert.equal(resource_id, scheduled)
   })
 
-  it('that do not exist are said not to', async () => {
+  it('that do not exist are not found', async () => {
     await page.goto(`${messages}/01939f0e-7b1a-7c3e-9d2f-0123456789ab`)
-    await page.getByText('There is no such thing').waitFor()
+    await page.getByText('Not found').waitFor()
     assert.deepEqual(await findings(page), [])
   })
 })
 
 describe('suppressed addresses', () => {
-  it('are listed with why, and lead to the mail', async () => {
+  it('are listed with the reason, and link to the messages', async () => {
     await body(201, acme.program.post('/suppressions', { address: 'dan@example.net' }))
     await page.goto(messages)
     await page.getByRole('tab', { name: 'Suppressed addresses' }).click()
     const table = list('Suppressed addresses')
     await table.getByRole('link', { name: 'bounce-1@example.net' }).waitFor()
-    assert.match((await table.getByRole('row', { name: /bounce-1/ }).textContent()) ?? '', /no such mailbox/)
-    assert.match((await table.getByRole('row', { name: /dan@/ }).textContent()) ?? '', /customer wants it so/)
+    assert.match((await table.getByRole('row', { name: /bounce-1/ }).textContent()) ?? '', /Hard bounce/)
+    assert.match((await table.getByRole('row', { name: /dan@/ }).textContent()) ?? '', /Added manually/)
     assert.equal(new URL(page.url()).search, '?view=suppressed')
     assert.deepEqual(await findings(page), [])
     await table.getByRole('link', { name: 'bounce-1@example.net' }).click()
     await eventually('the mail to it is shown', async () => (await subjects()).join() === 'Your order')
   })
 
-  it('and messages are none in a new project', async () => {
-    const { project } = await furnish(desk, 'New')
+  it('and messages are empty in a new project', async () => {
+    const { project } = await seedProject(session, 'New')
     await page.goto(`/console/projects/${project.id}/messages`)
-    await page.getByText('No mail yet').waitFor()
+    await page.getByText('No messages yet').waitFor()
     await page.getByRole('tab', { name: 'Suppressed addresses' }).click()
-    await page.getByText('No address is suppressed').waitFor()
+    await page.getByText('No suppressed addresses').waitFor()
     assert.deepEqual(await findings(page), [])
   })
 })
 
-describe('a page can be read in any light and width:', () => {
+describe('a page fits, wide and narrow, light and dark:', () => {
   for (const [name, address] of [
     ['messages', messages],
     ['suppressions', `${messages}?view=suppressed`],
     ['message', `${messages}/${delivered}`],
   ] as const) {
-    it(name, () => looks(desk, name, address, (window) => window.getByRole('table').first().waitFor()))
+    it(name, () =>
+      checkScreens(session, name, address, (window) => window.getByRole('table').first().waitFor()),
+    )
   }
 })

@@ -8,14 +8,14 @@ import { cleanUp } from '../../server/src/testing/harness/cleanup.ts'
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 import { audited } from './dialog.ts'
 import { makeProject } from './seed.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-const desk = await openDesk()
-const { admin, ada, grace } = desk
+const session = await openAdminSession()
+const { admin, ada, grace } = session
 const hostile = `<img src=x onerror="document.title='owned'">`
 const folder = await mkdtemp(path.join(tmpdir(), 'postern-audit-'))
 cleanUp(() => rm(folder, { recursive: true, force: true }))
@@ -28,10 +28,10 @@ await body(
   201,
   admin.post(`${acmePath}/members`, { email: 'bo@example.com', role: 'viewer', reason: 'Sales agreed' }),
 )
-const graces = new Caller(desk.url, (await desk.postern('token', '--email', grace.email)).trim())
+const graces = new Caller(session.url, (await session.postern('token', '--email', grace.email)).trim())
 const { resource: endpoint } = await body<{ resource: { id: number } }>(
   201,
-  graces.post(`${acmePath}/endpoints`, { name: 'Orders', url: `${desk.receiver.url}/orders`, events: [] }),
+  graces.post(`${acmePath}/endpoints`, { name: 'Orders', url: `${session.receiver.url}/orders`, events: [] }),
 )
 await body(200, graces.post(`${acmePath}/endpoints/${endpoint.id}/rotate`, { reason: 'Leaked in a log' }))
 await body(200, admin.patch(acmePath, { is_locked: true, reputation_score: 20, reason: 'Card testing' }))
@@ -42,42 +42,42 @@ assert.equal(refused.status, 404)
 
 let page: Page
 before(async () => {
-  page = await desk.browser.enter(ada)
+  page = await session.browser.enter(ada)
 })
 const rows = () => page.getByRole('table', { name: 'Audit' }).getByRole('row')
-/** What is told, newest first, reasons included. */
-const told = async (): Promise<string[]> =>
+/** The sentences, newest first, with reasons. */
+const sentences = async (): Promise<string[]> =>
   page.getByRole('table', { name: 'Audit' }).locator('tbody td:first-child').allTextContents()
 const verification = () => page.getByRole('region', { name: 'Verification' })
 const projectAudit = `/console/projects/${acme.id}/audit`
 
 describe('the audit of a project', () => {
-  it('is told in sentences, with reasons and exceptions, and is found intact as the page opens', async () => {
+  it('is shown in sentences, with reasons and limit exceptions, and is verified when the page opens', async () => {
     await page.goto(projectAudit)
     await rows().filter({ hasText: 'Card testing' }).waitFor()
     await eventually(
       'names are found',
-      async () => (await told())[0] === 'Ada locked Acme and set its score to 20: Card testing',
+      async () => (await sentences())[0] === 'Ada locked Acme and set its score to 20: Card testing',
     )
-    assert.deepEqual((await told()).slice(1), [
+    assert.deepEqual((await sentences()).slice(1), [
       'Grace rotated the secret of endpoint Orders of Acme: Leaked in a log',
       'Grace added endpoint Orders to Acme',
-      'Ada invited bo@example.com to Acme as viewer: Sales agreed past a limit',
-      'Ada let Acme use our own MTAs: A customer since 2019',
+      'Ada invited bo@example.com to Acme as viewer: Sales agreed over plan limit',
+      'Ada allowed Acme to use shared mail servers: A customer since 2019',
       'Ada created Acme',
     ])
     await verification().getByText('intact', { exact: true }).waitFor()
-    await verification().getByText('6 rows read').waitFor()
+    await verification().getByText('6 entries verified').waitFor()
     assert.deepEqual(await findings(page), [])
   })
 
-  it('opens a row by keyboard: who, from where, why, what changed, and its place in the chain', async () => {
+  it('opens an entry by keyboard: actor, address, reason, changes and hash chain', async () => {
     await page.getByRole('table', { name: 'Audit' }).getByRole('link').first().focus()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Ada locked Acme and set its score to 20' }).waitFor()
     assert.equal(new URL(page.url()).pathname, `/console/audit/${lockId}`)
     const changes = page.getByRole('table')
-    assert.match((await changes.getByRole('row', { name: /is_locked/ }).textContent()) ?? '', /false.*true/)
+    assert.match((await changes.getByRole('row', { name: /Locked/ }).textContent()) ?? '', /no.*yes/)
     const entry = await body<Record<string, unknown>>(200, admin.get(`/admin/audit/${lockId}`))
     for (const text of ['ada@example.com', '127.0.0.1', 'node', entry['request_id'], entry['hash']]) {
       await page.getByText(String(text), { exact: true }).waitFor()
@@ -86,7 +86,7 @@ describe('the audit of a project', () => {
     assert.deepEqual(await findings(page), [])
   })
 
-  it('is saved as a file that holds all of it', async () => {
+  it('is exported as a complete file', async () => {
     await page.goto(projectAudit)
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -95,38 +95,40 @@ describe('the audit of a project', () => {
     assert.match(download.suggestedFilename(), new RegExp(`^postern-audit-project-${acme.id}-.*\\.ndjson$`))
     const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n')
     assert.match(lines.at(-1) ?? '', /"type":"end","rows":6,/)
-    await page.getByText('Exported: 6 rows').waitFor()
+    await page.getByText('Exported: 6 entries').waitFor()
   })
 })
 
 describe('the whole audit', () => {
-  it('holds what belongs to no project, and what was done at the shell', async () => {
+  it('holds entries without a project, and of the command line', async () => {
     await page.goto('/console/audit?project_id=0')
     await rows().filter({ hasText: 'Ada created plan Tiny' }).waitFor()
-    const all = await told()
-    assert.ok(all.includes("The server's shell made ada@example.com an administrator"))
-    assert.ok(all.includes("The server's shell drew an access token of grace@example.com"))
+    const all = await sentences()
+    assert.ok(all.includes('ada@example.com was made an administrator from the command line'))
+    assert.ok(all.includes('An access token for grace@example.com was issued from the command line'))
     assert.equal(await page.getByRole('combobox', { name: 'Project' }).inputValue(), 'No project')
   })
 
-  it('is narrowed by project, person, operation, resource and days, which stand in the address', async () => {
+  it('is filtered by project, actor, operation, resource and days, kept in the address bar', async () => {
     await page.goto('/console/audit')
-    await page.getByRole('combobox', { name: 'Who' }).fill('grace')
+    await page.getByRole('combobox', { name: 'Actor' }).fill('grace')
     await page.getByRole('option', { name: 'Grace <grace@example.com>' }).click()
-    await eventually('only what Grace did is shown', async () => (await told()).length === 2)
+    await eventually('only what Grace did is shown', async () => (await sentences()).length === 2)
     await page.getByRole('combobox', { name: 'Project' }).fill('acm')
     await page.getByRole('option', { name: `Acme (${acme.id})` }).click()
     await page.getByRole('combobox', { name: 'Operation' }).fill('rotate')
     await page.getByRole('option', { name: 'endpoints.rotate' }).click()
-    await page.getByRole('combobox', { name: 'On what' }).click()
+    await page.getByRole('combobox', { name: 'Resource' }).click()
     await page.getByRole('option', { name: 'endpoint' }).click()
-    await page.getByLabel('Which endpoint').fill(String(endpoint.id))
-    await page.getByLabel('Which endpoint').press('Enter')
-    await eventually('one row fits all of it', async () => (await told()).length === 1)
+    await page.getByLabel('ID of endpoint').fill(String(endpoint.id))
+    await page.getByLabel('ID of endpoint').press('Enter')
+    await eventually('one row fits all of it', async () => (await sentences()).length === 1)
     const today = new Date().toISOString().slice(0, 10)
-    await page.getByLabel('To', { exact: true }).fill(today)
+    await page.getByLabel('To (UTC)', { exact: true }).fill(today)
     await page.waitForURL(/to=/)
-    assert.deepEqual(await told(), ['Grace rotated the secret of endpoint Orders of Acme: Leaked in a log'])
+    assert.deepEqual(await sentences(), [
+      'Grace rotated the secret of endpoint Orders of Acme: Leaked in a log',
+    ])
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), {
       project_id: String(acme.id),
       actor: String(grace.id),
@@ -134,11 +136,11 @@ describe('the whole audit', () => {
       resource: `endpoint:${endpoint.id}`,
       to: today,
     })
-    await page.getByLabel('To', { exact: true }).fill('2020-01-01')
-    await page.getByText('Nobody did such a thing').waitFor()
+    await page.getByLabel('To (UTC)', { exact: true }).fill('2020-01-01')
+    await page.getByText('No matching entries').waitFor()
     assert.deepEqual(await findings(page), [])
     await page.goto('/console/audit?resource=%3Cscript%3E&from=yesterday&actor=x')
-    await eventually('nonsense is left out', async () => (await told()).length > 10)
+    await eventually('invalid values are ignored', async () => (await sentences()).length > 10)
   })
 
   it('shows what customers and operators wrote as text', async () => {
@@ -152,22 +154,22 @@ describe('the whole audit', () => {
     assert.equal(await page.locator('img').count(), 0)
   })
 
-  it('tells who was refused what', async () => {
+  it('lists denied requests', async () => {
     await page.goto('/console/audit')
-    await page.getByRole('tab', { name: 'Refusals' }).click()
-    const row = page.getByRole('table', { name: 'Refusals' }).getByRole('row', { name: /Grace/ })
+    await page.getByRole('tab', { name: 'Denied requests' }).click()
+    const row = page.getByRole('table', { name: 'Denied requests' }).getByRole('row', { name: /Grace/ })
     await row.waitFor()
     assert.match((await row.textContent()) ?? '', /projects\.edit.*not found.*999999.*1/)
-    assert.equal(new URL(page.url()).search, '?view=refusals')
+    assert.equal(new URL(page.url()).search, '?view=denials')
     assert.deepEqual(await findings(page), [])
-    await page.getByRole('combobox', { name: 'Who' }).click()
-    await page.getByRole('option', { name: "The server's shell" }).click()
-    await page.getByText('Nobody was refused anything').waitFor()
+    await page.getByRole('combobox', { name: 'User' }).click()
+    await page.getByRole('option', { name: 'Command line' }).click()
+    await page.getByText('No denied requests').waitFor()
   })
 
-  it('is verified when somebody asks, and exported for others to verify', async () => {
-    await desk.postern('audit', 'checkpoint')
-    const publicKey = (await desk.postern('audit', 'key')).trim()
+  it('is verified on request, and exported for offline verification', async () => {
+    await session.postern('audit', 'checkpoint')
+    const publicKey = (await session.postern('audit', 'key')).trim()
     await page.goto('/console/audit')
     await page.getByRole('button', { name: 'Verify' }).click()
     await verification().getByText('signed', { exact: true }).waitFor()
@@ -178,11 +180,11 @@ describe('the whole audit', () => {
     ])
     const file = path.join(folder, download.suggestedFilename())
     await download.saveAs(file)
-    await desk.postern('audit', 'verify', '--file', file, '--public-key', publicKey)
+    await session.postern('audit', 'verify', '--file', file, '--public-key', publicKey)
   })
 
-  it('saves nothing of an export that lacks its end', async () => {
-    // As a proxy that gives up does: all but the last line arrives.
+  it('saves nothing of an incomplete export', async () => {
+    // Like a proxy that drops the connection: all but the last line arrives.
     await page.route('**/audit/export*', async (route) => {
       const response = await route.fetch()
       const lines = (await response.text()).trimEnd().split('\n')
@@ -192,59 +194,62 @@ describe('the whole audit', () => {
     let saved = 0
     page.on('download', () => saved++)
     await page.getByRole('button', { name: 'Export' }).click()
-    await page.getByRole('alert').getByText('ends before its last line').waitFor()
+    await page.getByRole('alert').getByText('The export is incomplete').waitFor()
     assert.equal(saved, 0)
     assert.deepEqual(await findings(page), [])
     await page.unroute('**/audit/export*')
   })
 })
 
-describe('a page of the audit can be read in any light and width:', () => {
+describe('a page of the audit fits, wide and narrow, light and dark:', () => {
   const table = (name: string) => (window: Page) => window.getByRole('table', { name }).waitFor()
-  it('acts', () => looks(desk, 'audit', '/console/audit', table('Audit')))
-  it('refusals', () => looks(desk, 'audit-refusals', '/console/audit?view=refusals', table('Refusals')))
+  it('changes', () => checkScreens(session, 'audit', '/console/audit', table('Audit')))
+  it('denied requests', () =>
+    checkScreens(session, 'audit-denials', '/console/audit?view=denials', table('Denied requests')))
   it('a project', () =>
-    looks(desk, 'audit-project', projectAudit, async (window) => {
+    checkScreens(session, 'audit-project', projectAudit, async (window) => {
       await window.getByText('intact', { exact: true }).waitFor()
       await window.getByText('Grace added').waitFor()
     }))
-  it('an act', () =>
-    looks(desk, 'audit-entry', `/console/audit/${lockId}`, (window) => window.getByRole('table').waitFor()))
+  it('an entry', () =>
+    checkScreens(session, 'audit-entry', `/console/audit/${lockId}`, (window) =>
+      window.getByRole('table').waitFor(),
+    ))
 })
 
-/** Rows that nobody did, with hashes that cannot be right. */
+/** Inserts entries with wrong hashes. */
 async function forge(firstSeq: number, lastSeq: number): Promise<void> {
-  await desk.database.query(
+  await session.database.query(
     `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id,
                                 resource_type, resource_id, after, xid, prev_hash, hash)
      select $1::bigint, seq, now(), $4, hash, 'r', 'projects.edit', $1, 'project', $1::text,
             jsonb_build_object('name', repeat('x', 1000)), pg_current_xact_id(), hash, hash
        from generate_series($2::int, $3::int) as seq, decode(repeat('00', 32), 'hex') as hash`,
-    [acme.id, firstSeq, lastSeq, desk.ada.id],
+    [acme.id, firstSeq, lastSeq, session.ada.id],
   )
 }
 
-describe('an audit that somebody has written to', () => {
-  it('is found out, and the first row that is not right is named', async () => {
+describe('an audit log that was tampered with', () => {
+  it('is detected, and the first altered entry is named', async () => {
     await forge(7, 7)
     await page.goto(projectAudit)
     await verification().getByText('not intact').waitFor()
-    await verification().getByRole('alert').getByText('does not follow on row 6').waitFor()
+    await verification().getByRole('alert').getByText('does not follow row 6').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'audit-not-intact')
-    await page.getByRole('link', { name: `Show row 7 of chain ${acme.id}` }).click()
+    await page.getByRole('link', { name: `View entry 7 of chain ${acme.id}` }).click()
     await page.getByRole('heading', { name: /^Ada renamed x+… to x+…$/ }).waitFor()
   })
 
-  it('tells how far a long export is, and stops when told to', async () => {
+  it('shows the progress of a long export, and stops it', async () => {
     // About 40 MB.
     await forge(8, 30_000)
     await page.goto(projectAudit)
     await verification()
-      .getByRole('link', { name: `Show chain ${acme.id}, of which it is row 7` })
+      .getByRole('link', { name: `View chain ${acme.id} (entry 7)` })
       .waitFor()
     await page.getByRole('button', { name: 'Export' }).click()
-    await page.getByText(/Exporting: [1-9][\d,]* rows/).waitFor()
+    await page.getByText(/Exporting: [1-9][\d,]* entries/).waitFor()
     await picture(page, 'audit-exporting')
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Export' }).waitFor()

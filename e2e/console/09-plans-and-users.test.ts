@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-const desk = await openDesk()
-const page = await desk.browser.enter(desk.ada)
+const session = await openAdminSession()
+const page = await session.browser.enter(session.ada)
 
-/** Customers choose their own names. */
+/** Markup in a name. */
 const hostile = '<img src=x onerror="document.title=\'owned\'">'
 
 interface Plan {
@@ -28,45 +28,45 @@ interface AuditRow {
   reason: string | null
 }
 
-const plans = async () => (await body<{ data: Plan[] }>(200, desk.admin.get('/admin/plans'))).data
+const plans = async () => (await body<{ data: Plan[] }>(200, session.admin.get('/admin/plans'))).data
 const lastAudit = async (operation: string) =>
-  (await body<{ data: AuditRow[] }>(200, desk.admin.get(`/admin/audit?operation=${operation}`))).data[0]
+  (await body<{ data: AuditRow[] }>(200, session.admin.get(`/admin/audit?operation=${operation}`))).data[0]
 const userOf = async (email: string) =>
   (
     await body<{ data: { id: number; role: string; is_active: boolean }[] }>(
       200,
-      desk.admin.get(`/admin/users?q=${encodeURIComponent(email)}`),
+      session.admin.get(`/admin/users?q=${encodeURIComponent(email)}`),
     )
   ).data[0]
 
 const dialog = page.getByRole('dialog')
 
-/** Chosen from a list that drops down. */
+/** Chooses from a select. */
 async function choose(label: string, option: string, within: ReturnType<Page['getByRole']>): Promise<void> {
   await within.getByLabel(label, { exact: true }).click()
   await page.getByRole('option', { name: option, exact: true }).click()
 }
 
-/** The server has told what would happen, and the button may be pressed. */
+/** The preview has loaded, and the button is enabled. */
 const ready = (button: string) => dialog.getByRole('button', { name: button, disabled: false }).waitFor()
 const table = (window: Page) => window.getByRole('table').waitFor()
 
 describe('plans', () => {
-  it('are none at first, which the page says', async () => {
+  it('start with an empty page', async () => {
     await page.goto('/console/plans')
-    await page.getByText('No plan', { exact: true }).waitFor()
+    await page.getByText('No plans', { exact: true }).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'plans-empty')
   })
 
-  it('are made by a form that tells what will be', async () => {
+  it('are created by a form with a preview', async () => {
     await page.getByRole('button', { name: 'New plan' }).click()
     await dialog.getByLabel('Name').fill('Starter')
     await dialog.getByLabel('Description').fill(`For a first product. ${hostile}`)
-    await dialog.getByLabel('Domains, at most').fill('5')
-    await dialog.getByLabel('Members, at most').fill('3')
-    await dialog.getByLabel('Mails a day, at most').fill('5000')
-    await dialog.getByLabel('Mails a month, at most').fill('50000')
+    await dialog.getByLabel('Domains (maximum)').fill('5')
+    await dialog.getByLabel('Members (maximum)').fill('3')
+    await dialog.getByLabel('Messages per day (maximum)').fill('5000')
+    await dialog.getByLabel('Messages per month (maximum)').fill('50000')
     await dialog.getByLabel('Price').fill('19.5')
     assert.equal(await dialog.getByRole('button', { name: 'Create plan' }).isEnabled(), false)
     await choose('Support', 'Priority', dialog)
@@ -86,34 +86,34 @@ describe('plans', () => {
     assert.equal((await lastAudit('plans.create'))?.reason, 'The new price list')
   })
 
-  it('show what customers and colleagues wrote as text', async () => {
+  it('show markup as text', async () => {
     await page.getByText(hostile).waitFor()
     assert.equal(await page.title(), 'Plans · Postern')
   })
 
-  it('tell before they are changed how many projects that concerns, and send only what differs', async () => {
+  it('show how many projects an edit affects, and send only edited fields', async () => {
     const [starter] = await plans()
     for (const name of ['Acme', 'Birch', 'Cedar']) {
-      const project = { name, user_id: desk.ada.id, plan_id: starter?.id }
-      await body(201, desk.admin.post('/admin/projects', project))
+      const project = { name, user_id: session.ada.id, plan_id: starter?.id }
+      await body(201, session.admin.post('/admin/projects', project))
     }
     await page.getByRole('button', { name: 'Starter' }).click()
-    await dialog.getByText('Nothing would change.').first().waitFor()
-    await dialog.getByLabel('Mails a month, at most').fill('80000')
+    await dialog.getByText('No changes.').first().waitFor()
+    await dialog.getByLabel('Messages per month (maximum)').fill('80000')
     await dialog.getByText('Projects on this plan, to which this applies at once: 3.').waitFor()
     await dialog.getByRole('cell', { name: '80000' }).waitFor()
     await ready('Save plan')
     assert.deepEqual(await findings(page), [])
     await picture(page, 'plan-edit')
-    // Meanwhile somebody else changes the price: this act says nothing of it, and must not take it back.
-    await body(200, desk.admin.patch(`/admin/plans/${starter?.id}`, { price: 25 }))
+    // Another administrator changes the price: this edit must not revert it.
+    await body(200, session.admin.patch(`/admin/plans/${starter?.id}`, { price: 25 }))
     await dialog.getByRole('textbox', { name: 'Reason' }).fill('Asked for by sales')
     await dialog.getByRole('button', { name: 'Save plan' }).click()
-    await dialog.getByText('This was changed meanwhile').waitFor()
-    await dialog.getByRole('rowheader', { name: 'price' }).waitFor()
+    await dialog.getByText('This was changed after you opened it').waitFor()
+    await dialog.getByRole('rowheader', { name: 'Price' }).waitFor()
     await picture(page, 'plan-conflict')
     assert.deepEqual(await findings(page), [])
-    await dialog.getByRole('button', { name: /go on/i }).click()
+    await dialog.getByRole('button', { name: 'Continue with my edits' }).click()
     await dialog.getByRole('button', { name: 'Save plan' }).click()
     await dialog.waitFor({ state: 'hidden' })
     const [after] = await plans()
@@ -121,11 +121,11 @@ describe('plans', () => {
     assert.equal((await lastAudit('plans.edit'))?.reason, 'Asked for by sales')
   })
 
-  it('are taken out of choice, and found by that', async () => {
-    await makePlan(desk.admin, { name: 'Business' })
+  it('are made unavailable, and filtered by that', async () => {
+    await makePlan(session.admin, { name: 'Business' })
     await page.goto('/console/plans')
     await page.getByRole('button', { name: 'Starter' }).click()
-    await choose('For new projects', 'May not be chosen', dialog)
+    await choose('Availability', 'Not available to new projects', dialog)
     await dialog.getByText('It can no longer be assigned to a project.').waitFor()
     await dialog.getByRole('button', { name: 'Save plan' }).click()
     await dialog.waitFor({ state: 'hidden' })
@@ -134,10 +134,10 @@ describe('plans', () => {
     await page.getByRole('button', { name: 'Starter' }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Business' }).count(), 0)
     await page.goto('/console/plans')
-    await looks(desk, 'plans', '/console/plans', table)
+    await checkScreens(session, 'plans', '/console/plans', table)
   })
 
-  it('lead to the projects that they are in force for', async () => {
+  it('link to the projects that use them', async () => {
     await page.getByRole('link', { name: 'Projects on the plan Starter' }).click()
     await page.getByRole('link', { name: 'Acme' }).waitFor()
     assert.match(page.url(), /\/projects\?plan_id=\d+$/)
@@ -146,16 +146,16 @@ describe('plans', () => {
 
 describe('users', () => {
   before(async () => {
-    await desk.database.query(
+    await session.database.query(
       `insert into control.users (email, name)
        select 'customer' || n || '@example.net', 'Customer ' || n from generate_series(1, 60) as n`,
     )
-    await desk.database.query(`insert into control.users (email, name) values ('eve@example.net', $1)`, [
+    await session.database.query(`insert into control.users (email, name) values ('eve@example.net', $1)`, [
       hostile,
     ])
   })
 
-  it('are found as one types, by address and name, with the question in the address bar', async () => {
+  it('are searched while typing, by address and name, with the search in the address bar', async () => {
     await page.goto('/console/users')
     await page.getByRole('button', { name: 'customer60@example.net' }).waitFor()
     await page.getByRole('button', { name: 'Next page' }).waitFor()
@@ -167,26 +167,26 @@ describe('users', () => {
     assert.equal(await page.title(), 'Users · Postern')
     assert.equal(new URL(page.url()).searchParams.get('q'), 'eve@')
     await page.getByLabel('Search').fill('nobody at all')
-    await page.getByText('Nobody fits').waitFor()
+    await page.getByText('No matching users').waitFor()
     await page.getByLabel('Search').fill('')
     await choose('Role', 'Administrator', page.getByRole('search'))
     await page.getByRole('button', { name: 'customer60@example.net' }).waitFor({ state: 'hidden' })
-    await page.getByRole('button', { name: desk.grace.email }).waitFor()
+    await page.getByRole('button', { name: session.grace.email }).waitFor()
     assert.equal(new URL(page.url()).searchParams.get('role'), 'admin')
-    await looks(desk, 'users', '/console/users?q=customer1', table)
+    await checkScreens(session, 'users', '/console/users?q=customer1', table)
   })
 
-  it('may not sign in any more, for a reason that must be given', async () => {
+  it('are blocked from signing in, with a required reason', async () => {
     await page.goto('/console/users?q=eve')
     await page.getByRole('button', { name: 'eve@example.net' }).click()
-    await choose('Signing in', 'May not sign in', dialog)
+    await choose('Access', 'Cannot sign in', dialog)
     await dialog.getByText('The user cannot sign in.').waitFor()
-    await dialog.getByText('A reason is needed.').waitFor()
+    await dialog.getByText('Enter a reason.').waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Save changes' }).isEnabled(), false)
     await dialog.getByRole('textbox', { name: 'Reason' }).fill(`Asked to ${hostile}`)
     await dialog.getByRole('textbox', { name: 'Reason' }).press('Enter')
     await dialog.waitFor({ state: 'hidden' })
-    await page.getByRole('cell', { name: 'may not sign in' }).waitFor()
+    await page.getByRole('cell', { name: 'cannot sign in' }).waitFor()
     assert.equal((await userOf('eve@example.net'))?.is_active, false)
     assert.equal((await lastAudit('users.edit'))?.reason, `Asked to ${hostile}`)
   })
@@ -196,7 +196,7 @@ describe('users', () => {
     const row = page.getByRole('button', { name: 'customer7@example.net' })
     await row.focus()
     await page.keyboard.press('Enter')
-    await dialog.getByText('Nothing would change.').first().waitFor()
+    await dialog.getByText('No changes.').first().waitFor()
     await page.keyboard.press('ArrowDown')
     await page.getByRole('option', { name: 'Administrator' }).waitFor()
     await page.keyboard.press('ArrowDown')
@@ -213,13 +213,13 @@ describe('users', () => {
     assert.equal((await lastAudit('users.edit'))?.reason, 'Joined the team')
   })
 
-  it('are signed out everywhere', async () => {
-    const other = await desk.browser.enter(desk.grace)
+  it('are signed out of all sessions', async () => {
+    const other = await session.browser.enter(session.grace)
     await other.goto('/console/plans')
     await other.getByRole('button', { name: 'Starter' }).waitFor()
     await page.goto('/console/users?role=admin')
-    await page.getByRole('button', { name: desk.grace.email }).click()
-    await dialog.getByLabel('Sign them out everywhere').check()
+    await page.getByRole('button', { name: session.grace.email }).click()
+    await dialog.getByLabel('Sign out of all sessions').check()
     await dialog.getByText('Sessions ended: 1').waitFor()
     await dialog.getByRole('textbox', { name: 'Reason' }).fill('Laptop lost')
     await dialog.getByRole('button', { name: 'Save changes' }).click()
@@ -229,23 +229,23 @@ describe('users', () => {
     assert.equal((await lastAudit('users.edit'))?.reason, 'Laptop lost')
   })
 
-  it('keep one administrator, whatever is asked for', async () => {
-    for (const email of [desk.grace.email, 'customer7@example.net']) {
+  it('keep at least one administrator', async () => {
+    for (const email of [session.grace.email, 'customer7@example.net']) {
       const { id } = (await userOf(email)) ?? { id: 0 }
-      await body(200, desk.admin.patch(`/admin/users/${id}`, { role: 'user', reason: 'Only Ada is left' }))
+      await body(200, session.admin.patch(`/admin/users/${id}`, { role: 'user', reason: 'Only Ada is left' }))
     }
     await page.goto('/console/users?role=admin')
-    await page.getByRole('button', { name: desk.ada.email }).click()
+    await page.getByRole('button', { name: session.ada.email }).click()
     await choose('Role', 'User', dialog)
-    await dialog.getByText('The server would refuse this').waitFor()
+    await dialog.getByText('This change is not allowed').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'user-last-administrator')
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
   })
 
-  it('lead to what they did', async () => {
-    await page.getByRole('link', { name: `What they did: ${desk.ada.email}` }).click()
-    await page.waitForURL(`**/audit?actor=${desk.ada.id}`)
+  it('link to their activity', async () => {
+    await page.getByRole('link', { name: `Activity of ${session.ada.email}` }).click()
+    await page.waitForURL(`**/audit?actor=${session.ada.id}`)
   })
 })

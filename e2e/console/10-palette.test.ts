@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
 
-const desk = await openDesk()
-const { admin } = desk
+const session = await openAdminSession()
+const { admin } = session
 
-/** Customers choose their own names. */
+/** Markup in a name. */
 const hostile = `<img src=x onerror="document.title='owned'">`
 
 const plan = await makePlan(admin)
 const make = (name: string) =>
-  body<{ id: number }>(201, admin.post('/admin/projects', { name, user_id: desk.ada.id, plan_id: plan.id }))
+  body<{ id: number }>(
+    201,
+    admin.post('/admin/projects', { name, user_id: session.ada.id, plan_id: plan.id }),
+  )
 const acme = await make('Acme Shop')
 await make('Acme Books')
 await make('Birch Mill')
@@ -31,7 +34,7 @@ await body(
   }),
 )
 
-const page = await desk.browser.enter(desk.ada)
+const page = await session.browser.enter(session.ada)
 const palette = page.getByRole('dialog', { name: 'Jump to' })
 const field = palette.getByRole('combobox', { name: 'Jump to' })
 const option = (name: string | RegExp) => palette.getByRole('option', { name })
@@ -40,14 +43,14 @@ const open = async () => {
   await field.and(page.locator(':focus')).waitFor()
 }
 const path = () => new URL(page.url()).pathname
-/** What a screen reader is told to be chosen. */
+/** The option that a screen reader announces as active. */
 const active = () =>
   page.evaluate(
     "document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent",
   )
 
 describe('the command palette', () => {
-  it('opens from within a field, and closes by Escape and by its own key', async () => {
+  it('opens from within a field, and closes by Escape and by its shortcut', async () => {
     await page.goto('/console/projects')
     await page.getByLabel('Search').fill('acm')
     await open()
@@ -61,7 +64,31 @@ describe('the command palette', () => {
     await palette.waitFor({ state: 'hidden' })
   })
 
-  it('goes to pages, by arrow keys and Enter, and tells who listens what is chosen', async () => {
+  it('keeps the keys that are pressed before it has loaded', async () => {
+    const fresh = await session.browser.enter(session.ada)
+    const { promise, resolve: letGo } = Promise.withResolvers<void>()
+    await fresh.route(/\/assets\/palette-dialog-.*\.js/, async (route) => {
+      await promise
+      await route.continue()
+    })
+    await fresh.goto('/console/projects')
+    await fresh.getByLabel('Search').fill('acm')
+    await fresh.keyboard.press('Control+k')
+    await fresh.keyboard.type('birxx', { delay: 20 })
+    await fresh.keyboard.press('Backspace')
+    await fresh.keyboard.press('Backspace')
+    letGo()
+    const combobox = fresh.getByRole('combobox', { name: 'Jump to' })
+    await combobox.and(fresh.locator(':focus')).waitFor()
+    await fresh.keyboard.type('ch mill')
+    assert.equal(await combobox.inputValue(), 'birch mill')
+    await fresh.getByRole('option', { name: 'Birch Mill' }).waitFor()
+    await fresh.keyboard.press('Escape')
+    assert.equal(await fresh.getByLabel('Search').inputValue(), 'acm')
+    await fresh.context().close()
+  })
+
+  it('goes to pages, by arrow keys and Enter, and announces the active option', async () => {
     await open()
     assert.equal(await active(), 'Projects')
     await page.keyboard.press('ArrowDown')
@@ -76,7 +103,7 @@ describe('the command palette', () => {
     assert.equal(path(), '/console/plans')
   })
 
-  it('jumps to a project, a domain, an address and a person', async () => {
+  it('jumps to a project, a domain, an address and a user', async () => {
     const jumps: [typed: string, choice: string, path: string][] = [
       ['acme s', 'Acme Shop', `/console/projects/${acme.id}`],
       ['acme.ex', 'acme.example', `/console/projects/${acme.id}/domains/${domain.id}`],
@@ -95,7 +122,7 @@ describe('the command palette', () => {
     }
   })
 
-  it('shows names as text, and says when there is nothing', async () => {
+  it('shows names as text, and says when there are no results', async () => {
     await open()
     await page.keyboard.type('evil <img')
     await option(`Evil ${hostile}`).waitFor()
@@ -107,16 +134,16 @@ describe('the command palette', () => {
     await staysText(page)
     await open()
     await page.keyboard.type('zzzzzz')
-    await palette.getByText('Nothing is called that.').waitFor()
+    await palette.getByText('No results.').waitFor()
     assert.deepEqual(await findings(page), [])
     await page.keyboard.press('Escape')
   })
 
-  it('shows the answer to what was asked last, whichever comes first', async () => {
+  it('shows the results of the last search, whichever arrives first', async () => {
     const { promise, resolve: letGo } = Promise.withResolvers<void>()
     await page.route(/\/v1\/admin\/search\?q=birch$/, async (route) => {
       await promise
-      // Whoever asked may be gone.
+      // The request may have been aborted.
       await route.continue().catch(() => undefined)
     })
     await open()
@@ -132,7 +159,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('keeps what is typed when the page that was asked for arrives late, with a field of its own', async () => {
+  it('keeps what is typed when a page with a search field loads late', async () => {
     await page.goto('/console/plans')
     await page.getByRole('heading', { name: 'Plans' }).waitFor()
     const { promise, resolve: letGo } = Promise.withResolvers<void>()
@@ -154,7 +181,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('knows the parts of the project whose page is open, and locks it', async () => {
+  it('goes to the tabs of the open project, and locks it', async () => {
     await page.goto(`/console/projects/${acme.id}`)
     await page.getByRole('heading', { name: 'Acme Shop' }).waitFor()
     await open()
@@ -166,8 +193,8 @@ describe('the command palette', () => {
     await option('Lock this project').waitFor()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Lock Acme Shop' })
-    await dialog.getByText('A reason is needed.').waitFor()
-    // The cursor waits for the reason; the palette does not open over a change that has begun.
+    await dialog.getByText('Enter a reason.').waitFor()
+    // The reason field has the focus; the palette does not open over a dialog.
     await page.keyboard.press('Control+k')
     await page.keyboard.type('Card testing')
     await dialog.getByRole('button', { name: 'Lock project', disabled: false }).waitFor()
@@ -185,7 +212,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('begins a new project, and goes dark', async () => {
+  it('starts a new project, and switches to the dark theme', async () => {
     await open()
     await page.keyboard.type('new pro')
     await page.keyboard.press('Enter')
@@ -204,7 +231,7 @@ describe('the command palette', () => {
   })
 
   it('fits a narrow window, where a button opens it', async () => {
-    const narrow = await desk.browser.enter(desk.ada, { width: 390 })
+    const narrow = await session.browser.enter(session.ada, { width: 390 })
     await narrow.goto('/console/projects')
     await narrow.getByRole('button', { name: /^Jump to/ }).click()
     await narrow.getByRole('option', { name: 'Plans' }).waitFor()

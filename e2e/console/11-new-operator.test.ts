@@ -16,8 +16,8 @@ import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 import { findings, openBrowser, picture } from './browser.ts'
 
 /**
- * Somebody who has just typed `npm run dev` for the first time, with what it prints and nothing else: finds the project
- * that should not be sending, sees why, locks it with a reason, and finds that in the audit.
+ * A new operator who has run `npm run dev` for the first time, and has nothing but its output: finds the project that
+ * should not be sending, sees why, locks it with a reason, and finds the entry in the audit log.
  */
 const root = path.resolve(import.meta.dirname, '../..')
 const script = path.join(root, 'scripts/dev.ts')
@@ -34,7 +34,7 @@ const env = {
   POSTERN_DEV_FOLDER: folder,
 }
 
-/** What `npm run dev` has printed when it says that it is ready. */
+/** The output of `npm run dev` until it is ready. */
 async function develop(): Promise<string> {
   const child = spawn(process.execPath, [script], { env, cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   killOnExit(child)
@@ -61,7 +61,7 @@ const printed = await develop()
 const browser = await openBrowser(`http://127.0.0.1:${port}`)
 const page = await browser.window()
 
-/** Clicks and keystroke chords; a text typed counts as one. */
+/** Clicks and key presses; typing a text counts as one. */
 let steps = 0
 const click = async (target: Locator) => {
   steps++
@@ -77,7 +77,7 @@ const press = async (chord: string) => {
 }
 
 describe('a new operator', () => {
-  it('is told where the console is, first of all, and signs in with what was printed', async () => {
+  it('reads the address of the console first, and signs in with the printed credentials', async () => {
     const [, first] = printed.slice(printed.indexOf('Postern is ready.')).split(/\n\s*\n/)
     assert.match(first ?? '', new RegExp(`^\\s*console\\s+http://127.0.0.1:${port}/console\\n`))
     const email = /Sign in as (\S+)/.exec(printed)?.[1] ?? ''
@@ -86,7 +86,7 @@ describe('a new operator', () => {
     await page.getByLabel('Email').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill(password)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    const field = page.getByLabel('Code of your authenticator')
+    const field = page.getByLabel('Authentication code')
     await field.waitFor()
     const { stdout } = await promisify(execFile)(process.execPath, [script, 'code'], { env, cwd: root })
     assert.match(stdout, /^\d{6}\n$/)
@@ -98,32 +98,32 @@ describe('a new operator', () => {
     assert.deepEqual(await findings(page), [])
   })
 
-  it('finds an abusive project, sees why, locks it and sees that in the audit, in six steps', async () => {
-    await click(page.getByRole('button', { name: 'In trouble' }))
+  it('finds an abusive project, sees why, locks it and sees the audit entry, in six steps', async () => {
+    await click(page.getByRole('button', { name: 'Needs attention' }))
     const worst = page.getByRole('table', { name: 'Projects' }).getByRole('link').first()
     await page.getByRole('link', { name: 'Acme Shop' }).waitFor({ state: 'hidden' })
     const name = (await worst.textContent()) ?? ''
-    await picture(page, 'demo-in-trouble')
+    await picture(page, 'demo-needs-attention')
 
     await click(worst)
     await page.getByRole('heading', { name, level: 1 }).waitFor()
-    // Why: more bounces and complaints than mailbox providers bear, and all of it in the last days.
-    const figure = (label: string) =>
+    // More bounces and complaints than mailbox providers tolerate, all in the last days.
+    const tile = (label: string) =>
       page
         .locator('dl > div')
         .filter({ has: page.getByText(label, { exact: true }) })
         .locator('dd')
     await page.getByText('Complained', { exact: true }).first().waitFor()
-    assert.ok(Number(await figure('Score').first().textContent()) < 60)
+    assert.ok(Number(await tile('Score').first().textContent()) < 60)
     for (const label of ['Bounced', 'Complained']) {
-      assert.equal(await figure(label).first().getAttribute('data-tone'), 'warn', label)
+      assert.equal(await tile(label).first().getAttribute('data-tone'), 'warn', label)
     }
     await picture(page, 'demo-abusive')
     assert.deepEqual(await findings(page), [])
 
     await click(page.getByRole('button', { name: 'Lock', exact: true }))
     const dialog = page.getByRole('dialog', { name: `Lock ${name}` })
-    await dialog.getByText('A reason is needed.').waitFor()
+    await dialog.getByText('Enter a reason.').waitFor()
     await type('Bought addresses: complaints and bounces shot up this week')
     await dialog.getByRole('button', { name: 'Lock project', disabled: false }).waitFor()
     await picture(page, 'demo-lock')
@@ -140,7 +140,7 @@ describe('a new operator', () => {
     await picture(page, 'demo-audit')
   })
 
-  it('jumps elsewhere by a few letters', async () => {
+  it('uses the command palette', async () => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Jump to' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.type('bir')
@@ -150,7 +150,7 @@ describe('a new operator', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('has really locked it, and nobody else', async () => {
+  it('has locked that project and no other', async () => {
     const rows = await database.query<{ name: string }>(
       `select projects.name from control.audit as audit
          join control.projects as projects on projects.id = audit.project_id

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Locator } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
-import { openDesk } from './admin-session.ts'
+import { openAdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
 import { audited } from './dialog.ts'
-import { looks } from './visual-checks.ts'
+import { checkScreens } from './visual-checks.ts'
 
-const desk = await openDesk()
-const { admin, ada } = desk
-const page = await desk.browser.enter(ada)
+const session = await openAdminSession()
+const { admin, ada } = session
+const page = await session.browser.enter(ada)
 const link = (name: string) => page.getByRole('link', { name, exact: true })
 const names = () => page.getByRole('table', { name: 'Projects' }).getByRole('link').allTextContents()
 
@@ -19,28 +19,28 @@ const make = (name: string, planId: number) =>
 const edit = (id: number, change: object) =>
   body(200, admin.patch(`/admin/projects/${id}`, { ...change, reason }))
 
-/** One more than a page holds, together with the four that are told apart. */
+/** With the four named ones, one more than fits on a page. */
 const others = Array.from({ length: 47 }, (_, index) => `Customer ${String(index + 1).padStart(2, '0')}`)
 let acme = { id: 0 }
 
 describe('screens, wide and narrow, light and dark', () => {
-  it('of nobody who has signed in', async () => {
-    await looks(
-      desk,
+  it('of the sign-in page', async () => {
+    await checkScreens(
+      session,
       'sign-in',
       '/console/',
       (window) => window.getByRole('heading', { name: 'Sign in' }).waitFor(),
-      desk.browser.window,
+      session.browser.window,
     )
   })
 
   it('of a Postern without a project', async () => {
     await page.goto('/console/projects')
-    await page.getByText('There is no project yet').waitFor()
+    await page.getByText('No projects yet').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'projects-none')
     await page.goto('/console/projects?sort=name&locked=true')
-    await page.getByText('No project fits').waitFor()
+    await page.getByText('No matching projects').waitFor()
   })
 
   describe('with projects and mail', () => {
@@ -57,21 +57,21 @@ describe('screens, wide and narrow, light and dark', () => {
     })
 
     it('of the list of projects', async () => {
-      await looks(desk, 'projects', '/console/projects', (window) =>
+      await checkScreens(session, 'projects', '/console/projects', (window) =>
         window.getByRole('link', { name: 'Zealous' }).waitFor(),
       )
     })
 
     it('of a project', async () => {
-      await looks(desk, 'project', `/console/projects/${acme.id}`, async (window) => {
-        await window.getByText('Mail by day').first().waitFor()
+      await checkScreens(session, 'project', `/console/projects/${acme.id}`, async (window) => {
+        await window.getByText('Messages per day').first().waitFor()
         await window.getByText(/^1 of /).waitFor()
-        await window.getByText('With the provider, no news yet').waitFor()
+        await window.getByText('Awaiting delivery report').waitFor()
       })
     })
 
     it('of the palette', async () => {
-      await looks(desk, 'palette', '/console/projects', async (window) => {
+      await checkScreens(session, 'palette', '/console/projects', async (window) => {
         await window.getByRole('link', { name: 'Zealous' }).waitFor()
         await window.keyboard.press('Control+k')
         const field = window.getByRole('combobox', { name: 'Jump to' })
@@ -83,14 +83,14 @@ describe('screens, wide and narrow, light and dark', () => {
   })
 })
 
-/** Thirty days, as the mail plane would have counted them. */
+/** Thirty days of counters, as the mail side writes them. */
 async function mailOf(projectId: number): Promise<void> {
-  await desk.database.query(
+  await session.database.query(
     `with days as (
        select (postern.now() at time zone 'UTC')::date - ago as day, 400 + 40 * (ago % 7) as mails
          from generate_series(0, 29) as ago
      ), counted as (
-       insert into mail.daily (project_id, day, sent, delivered, bounced, failed, complained)
+       insert into mail.daily_counters (project_id, day, sent, delivered, bounced, failed, complained)
        select $1, day, mails, mails - 16, 12, 3, 1 from days
      )
      insert into mail.usage (project_id, period, starts_on, accepted)
@@ -112,7 +112,7 @@ const only = async (name: string) => {
 }
 
 describe('the list of projects', () => {
-  it('is narrowed by the lock, by the limits, and by the score from both ends', async () => {
+  it('is filtered by lock, limits, and minimum and maximum score', async () => {
     await page.goto('/console/projects')
     await choose('Lock', 'Locked')
     await only('Barred')
@@ -122,28 +122,28 @@ describe('the list of projects', () => {
     await only('Zealous')
     assert.deepEqual(asked(), { over_limit: 'true' })
     await page.goto('/console/projects')
-    await page.getByRole('textbox', { name: 'Score at most' }).fill('60')
+    await page.getByRole('textbox', { name: 'Max. score' }).fill('60')
     await only('Dubious')
-    await page.getByRole('textbox', { name: 'Score at least' }).fill('40')
-    await page.getByText('No project fits').waitFor()
+    await page.getByRole('textbox', { name: 'Min. score' }).fill('40')
+    await page.getByText('No matching projects').waitFor()
     assert.deepEqual(asked(), { max_score: '60', min_score: '40' })
   })
 
-  it('takes no score that there is not', async () => {
+  it('ignores invalid scores', async () => {
     await page.goto('/console/projects?max_score=250&min_score=-7')
     await link('Zealous').waitFor()
-    assert.equal(await page.getByRole('textbox', { name: 'Score at most' }).inputValue(), '100')
-    assert.equal(await page.getByRole('textbox', { name: 'Score at least' }).inputValue(), '0')
+    assert.equal(await page.getByRole('textbox', { name: 'Max. score' }).inputValue(), '100')
+    assert.equal(await page.getByRole('textbox', { name: 'Min. score' }).inputValue(), '0')
     await page.goto('/console/projects?max_score=many&min_score=1.5')
     await link('Zealous').waitFor()
-    assert.equal(await page.getByRole('textbox', { name: 'Score at most' }).inputValue(), '')
-    await page.getByRole('textbox', { name: 'Score at most' }).pressSequentially('-')
+    assert.equal(await page.getByRole('textbox', { name: 'Max. score' }).inputValue(), '')
+    await page.getByRole('textbox', { name: 'Max. score' }).pressSequentially('-')
     assert.equal(await page.getByRole('alert').count(), 0)
   })
 
-  it('is ordered, and gone through page by page', async () => {
+  it('is sorted, and paged', async () => {
     await page.goto('/console/projects')
-    await choose('Order', 'By name, backwards')
+    await choose('Order', 'Name (Z–A)')
     await link('Customer 02').waitFor()
     await link('Acme').waitFor({ state: 'hidden' })
     assert.deepEqual((await names()).slice(0, 3), ['Zealous', 'Dubious', 'Customer 47'])
@@ -154,13 +154,13 @@ describe('the list of projects', () => {
     assert.equal(await page.getByRole('button', { name: 'Next page' }).count(), 0)
     await page.getByRole('button', { name: 'First page' }).click()
     await link('Zealous').waitFor()
-    await choose('Order', 'By name')
+    await choose('Order', 'Name (A–Z)')
     await link('Acme').waitFor()
     assert.deepEqual((await names()).slice(0, 2), ['Acme', 'Barred'])
   })
 })
 
-/** As somebody without a mouse gets there. */
+/** By keyboard alone. */
 async function tabTo(target: Locator): Promise<void> {
   const there = target.and(page.locator(':focus'))
   for (let presses = 0; presses < 60; presses++) {

@@ -17,12 +17,12 @@ import { body } from '../stage.ts'
 import { type Browser, openBrowser, type Person } from './browser.ts'
 
 /**
- * An administrator's desk: a `postern all` on a PostgreSQL of its own, a mail server that takes everything and reports
- * back, an HTTPS receiver for webhooks, and a browser in which Ada can sign in.
+ * An administrator's session: a `postern all` on a PostgreSQL of its own, a mail server that accepts everything and
+ * returns reports, an HTTPS receiver for webhooks, and a browser in which Ada can sign in.
  */
-export interface Desk {
+export interface AdminSession {
   url: string
-  /** Ada's program, to make what a scenario begins with. */
+  /** Ada's API client, to set up a scenario. */
   admin: Caller
   ada: Person
   grace: Person
@@ -33,8 +33,8 @@ export interface Desk {
   postern(...args: string[]): Promise<string>
 }
 
-export async function openDesk(settings: Record<string, string> = {}): Promise<Desk> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'postern-desk-'))
+export async function openAdminSession(settings: Record<string, string> = {}): Promise<AdminSession> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'postern-session-'))
   cleanUp(() => rm(folder, { recursive: true, force: true }))
   const bouncePort = await steadyPort()
   const [database, receiver, sink] = await Promise.all([
@@ -51,13 +51,13 @@ export async function openDesk(settings: Record<string, string> = {}): Promise<D
     POSTERN_DATABASE_OWNER_URL: database.superuserUrl,
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
-    POSTERN_AUTH_SECRETS: `1:${'secret-of-the-desk-'.repeat(3)}`,
+    POSTERN_AUTH_SECRETS: `1:${'secret-of-the-session-'.repeat(3)}`,
     POSTERN_MASTER_KEYS: `1:${'5b'.repeat(32)}`,
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
     POSTERN_MX_HOST: 'mx.postern.example.net',
     POSTERN_RETURN_PATH_HOST: 'return.postern.example.net',
-    // Nobody is asked: what is verified, the scenario says.
+    // No DNS server: scenarios set the verification state themselves.
     POSTERN_DNS_SERVERS: '127.0.0.1:9',
     POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}`,
     POSTERN_INTAKE_HOST: '127.0.0.1',
@@ -67,18 +67,21 @@ export async function openDesk(settings: Record<string, string> = {}): Promise<D
   }
   const postern = (...args: string[]) => runPostern(env, ...args)
   const [process, browser] = await Promise.all([startPosternAll(env), openBrowser(url)])
-  const appoint = async (email: string, name: string) => ({
+  const createAdministrator = async (email: string, name: string) => ({
     email,
     ...credentialsIn(await postern('admin', 'create', '--email', email, '--name', name)),
   })
-  const hired = await Promise.all([appoint('ada@example.com', 'Ada'), appoint('grace@example.com', 'Grace')])
-  const admin = new Caller(url, (await postern('token', '--email', hired[0].email)).trim())
+  const administrators = await Promise.all([
+    createAdministrator('ada@example.com', 'Ada'),
+    createAdministrator('grace@example.com', 'Grace'),
+  ])
+  const admin = new Caller(url, (await postern('token', '--email', administrators[0].email)).trim())
   const { data } = await body<{ data: { id: number; email: string }[] }>(200, admin.get('/admin/users'))
-  // Who was first is not known.
+  // The order of creation is not known.
   const idOf = (person: { email: string }) => data.find(({ email }) => email === person.email)?.id ?? 0
   const [ada, grace] = [
-    { ...hired[0], id: idOf(hired[0]) },
-    { ...hired[1], id: idOf(hired[1]) },
+    { ...administrators[0], id: idOf(administrators[0]) },
+    { ...administrators[1], id: idOf(administrators[1]) },
   ]
   return { url, admin, ada, grace, browser, receiver, database, process, postern }
 }

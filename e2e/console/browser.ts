@@ -11,15 +11,15 @@ export interface Person {
   id: number
   email: string
   password: string
-  /** Of the authenticator. */
+  /** The URI for the authenticator. */
   otpauth: string
 }
 
-/** Debian's Chromium, and what every scenario does with it. */
+/** Debian's Chromium. */
 export interface Browser {
-  /** A window in which this person has signed in, through the form. The first time takes the form; later ones its cookie. */
+  /** A window in which this person is signed in: the first time through the form, later with its cookie. */
   enter(person: Person, options?: WindowOptions): Promise<Page>
-  /** A window in which nobody has. */
+  /** A window without a session. */
   window(options?: WindowOptions): Promise<Page>
 }
 
@@ -28,7 +28,7 @@ export interface WindowOptions {
   scheme?: 'light' | 'dark'
 }
 
-/** Debian's Chromium without what only somebody who looks at it needs, which takes a quarter less time. */
+/** The headless build, which is a quarter faster. */
 const executable = process.env['POSTERN_CHROMIUM'] ?? '/usr/bin/chromium-headless-shell'
 const flags = [
   '--no-sandbox',
@@ -38,7 +38,7 @@ const flags = [
 ]
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
-/** What the page complained about in any window: a scenario that ends with some has failed. */
+/** Errors in the browser console of any window fail the scenario. */
 export async function openBrowser(url: string): Promise<Browser> {
   const chrome = await chromium.launch({ executablePath: executable, args: flags })
   const complaints: string[] = []
@@ -57,12 +57,12 @@ export async function openBrowser(url: string): Promise<Browser> {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     const page = await context.newPage()
-    // Of a machine that has other things to do as well.
+    // For a busy machine.
     page.setDefaultTimeout(patienceMs)
     page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('console', (message) => {
-      // An answer of 4xx is the server's to give and the page's to show; the browser mentions it here as well.
-      if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
+      // Expected 4xx responses, and requests that a scenario aborts, are logged by the browser as well.
+      if (message.type() === 'error' && !/status of 4\d\d|net::ERR_FAILED/.test(message.text()))
         complaints.push(message.text())
     })
     return page
@@ -89,14 +89,14 @@ export async function openBrowser(url: string): Promise<Browser> {
   }
 }
 
-/** Through the form that is on the page. A code opens one session: who comes again shows the next, 30 s ahead. */
+/** Signs in through the form on the page. A code is valid once: the next sign-in uses the next code, 30 s ahead. */
 export async function signIn(page: Page, { email, password, otpauth }: Person, aheadMs = 0): Promise<void> {
   await page.getByLabel('Email').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  const field = page.getByLabel('Code of your authenticator')
+  const field = page.getByLabel('Authentication code')
   await field.waitFor()
-  // As late as possible: a code is good for a minute.
+  // As late as possible: a code is valid for a minute.
   await field.fill(totpCode(otpauth, Date.now() + aheadMs))
   await page.getByRole('button', { name: 'Confirm' }).click()
 }
@@ -108,9 +108,9 @@ interface Finding {
   nodes: { target: string[]; failureSummary: string }[]
 }
 
-/** What axe-core finds serious or critical on the page as it is. */
+/** Serious and critical axe-core violations on the page. */
 export async function findings(page: Page): Promise<string[]> {
-  // By evaluation, which the content security policy of the page does not concern.
+  // Evaluated, because the page's content security policy does not apply to that.
   if (!(await page.evaluate('typeof window.axe === "object"'))) {
     await page.evaluate(await readFile(axeFile, 'utf8'))
   }
@@ -127,18 +127,18 @@ export async function findings(page: Page): Promise<string[]> {
 }
 
 /**
- * What customers wrote, `<img src=x onerror="document.title='owned'">` among it, is text on the page: it made no element,
- * which the content security policy would not have kept it from, and ran nothing.
+ * Asserts that customers' input, such as `<img src=x onerror="document.title='owned'">`, is text on the page: it created
+ * no element, which the content security policy would not prevent, and ran nothing.
  */
 export async function staysText(page: Page): Promise<void> {
   assert.equal(await page.locator('img').count(), 0)
   assert.notEqual(await page.title(), 'owned')
 }
 
-/** `npm run screens`: for somebody who looks at them. */
+/** Set by `npm run screens`. */
 const arePicturesWanted = process.env['POSTERN_TEST_PICTURES'] !== undefined
 
-/** Left out of the repository; a chosen few are copied into docs/guide/console/. */
+/** Not in the repository; a few are copied into docs/guide/console/. */
 const folder = path.resolve(import.meta.dirname, '../../.screens')
 
 export async function picture(page: Page, name: string): Promise<void> {

@@ -3,10 +3,10 @@ import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import type { Caller } from '../caller.ts'
 import { body } from '../stage.ts'
 
-/** The dialog in which everything is changed. */
+/** The act dialog. */
 export const dialogOf = (page: Page): Locator => page.getByRole('dialog')
 
-/** Gives the reason, where there is one, and presses the button that acts; done when the server has answered. */
+/** Enters the reason, if given, and clicks the submit button. */
 export async function confirm(page: Page, button: string, reason?: string): Promise<void> {
   const dialog = dialogOf(page)
   if (reason !== undefined) await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
@@ -14,8 +14,8 @@ export async function confirm(page: Page, button: string, reason?: string): Prom
 }
 
 /**
- * Chooses from the menu that is opening, by keyboard. The menu takes the focus a moment after it appears, and once more:
- * a key pressed before that moves nothing, so the arrow is pressed until the item has the focus.
+ * Chooses from an opening menu by keyboard. The menu takes the focus a moment after it appears, and a key pressed before
+ * that moves nothing, so the arrow is pressed until the item has the focus.
  */
 export async function chooseByKeyboard(page: Page, item: string): Promise<void> {
   const wanted = page.getByRole('menuitem', { name: item })
@@ -36,7 +36,7 @@ interface Entry {
   related: { resource: string; id: string | number }[]
 }
 
-/** The newest row of the audit of a project, once it is of this operation and has this reason. */
+/** The newest audit entry of a project, once it has this operation and reason. */
 export const audited = (
   admin: Caller,
   projectId: number,

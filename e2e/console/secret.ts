@@ -3,10 +3,10 @@ import type { Page } from 'playwright-core'
 import { findings, picture } from './browser.ts'
 import { dialogOf } from './dialog.ts'
 
-/** A secret as it is given out: shown once, to be acknowledged, copied to the clipboard, and then nowhere any more. */
+/** Reads a secret from the dialog: it is shown once, copied, confirmed, and then no longer in the page. */
 export async function takeSecret(page: Page, form: RegExp, name: string): Promise<string> {
   const dialog = dialogOf(page)
-  await dialog.getByText('This is shown once').waitFor()
+  await dialog.getByText('This secret is shown only once').waitFor()
   const shown = dialog.getByText(form)
   const secret = String(await shown.textContent())
   assert.deepEqual(await findings(page), [])

@@ -1,14 +1,14 @@
 import type { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
-import type { Desk } from './admin-session.ts'
+import type { AdminSession } from './admin-session.ts'
 
-/** What most scenarios begin with, made through the interface. */
-export interface Furnished {
+/** The starting point of most scenarios, created through the API. */
+export interface SeededProject {
   planId: number
   project: { id: number; name: string }
 }
 
-export async function furnish({ admin, ada }: Desk, name = 'Acme'): Promise<Furnished> {
+export async function seedProject({ admin, ada }: AdminSession, name = 'Acme'): Promise<SeededProject> {
   const { id: planId } = await makePlan(admin, { name: 'Starter' })
   return { planId, project: await makeProject(admin, ada.id, planId, name) }
 }

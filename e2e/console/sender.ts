@@ -1,25 +1,25 @@
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { Caller } from '../caller.ts'
 import { body } from '../stage.ts'
-import type { Desk } from './admin-session.ts'
-import { furnish } from './seed.ts'
+import type { AdminSession } from './admin-session.ts'
+import { seedProject } from './seed.ts'
 
-/** A project that can send: with a domain that counts as verified, and a key. */
+/** A project that can send: it has a verified domain and an API key. */
 export interface Sender {
   project: { id: number; name: string }
   domain: { id: number; name: string }
-  /** The customer's own program. */
+  /** The customer's API client. */
   program: Caller
   path: string
-  /** Accepted; the id of the message. */
+  /** Returns the id of the accepted message. */
   send(mail: object): Promise<string>
 }
 
 const scopes = ['messages:send', 'messages:read', 'suppressions:read', 'suppressions:write', 'usage:read']
 
-export async function makeSender(desk: Desk, host = 'acme.example'): Promise<Sender> {
-  const { admin, database, url } = desk
-  const { project } = await furnish(desk)
+export async function makeSender(session: AdminSession, host = 'acme.example'): Promise<Sender> {
+  const { admin, database, url } = session
+  const { project } = await seedProject(session)
   const path = `/admin/projects/${project.id}`
   const domain = await body<{ id: number; name: string }>(
     201,
@@ -50,8 +50,8 @@ export async function makeSender(desk: Desk, host = 'acme.example'): Promise<Sen
   }
 }
 
-/** Its records are nowhere, so nobody can find them: said in the database, as it would stand there if they were. */
-async function declareVerified(database: Desk['database'], domainId: number): Promise<void> {
+/** Sets the domain to verified in the database, because its DNS records do not exist. */
+async function declareVerified(database: AdminSession['database'], domainId: number): Promise<void> {
   await database.query(
     `update control.dkim_keys as keys set state = 'active', activated_at = postern.now()
        from control.identities as identities

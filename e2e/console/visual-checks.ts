@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
-import type { Desk } from './admin-session.ts'
+import type { AdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
 
 /**
- * A page as it is looked at: wide and narrow, light and dark. Nothing may stick out, and nothing serious be found: in one
- * window of each width and each colour, because looking takes axe longer than all the rest.
+ * Checks a page wide and narrow, light and dark: nothing overflows, and axe finds nothing serious. axe runs once per width
+ * and once per scheme, because it takes longer than everything else.
  */
-export async function looks(
-  { browser, ada }: Desk,
+export async function checkScreens(
+  { browser, ada }: AdminSession,
   name: string,
   address: string,
   ready: (page: Page) => Promise<void>,
@@ -27,14 +27,14 @@ export async function looks(
       if ((width === 390) === (scheme === 'dark')) {
         assert.deepEqual(await findings(page), [], `${name} at ${width}, ${scheme}`)
       }
-      await assertNothingSticksOut(page, `${name} in a window of ${width}, ${scheme}`)
+      await assertNoOverflow(page, `${name} in a window of ${width}, ${scheme}`)
     }
   }
   await page.context().close()
 }
 
-/** Once the page has taken notice of its window: what it does about it by script comes a frame or two later. */
-async function assertNothingSticksOut(page: Page, what: string): Promise<void> {
+/** Retried, because layout by script follows a resize a frame or two later. */
+async function assertNoOverflow(page: Page, what: string): Promise<void> {
   const over = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
   let px = 0
   const fits = async (): Promise<boolean> => {

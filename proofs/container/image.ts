@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Copy, DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { extractDebian, installNode } from '../install/machine.ts'
 
-/** What building an image leaves: its files, and how a container of it is started. */
+/** The result of building an image: its files, and how its container is started. */
 export interface Image {
   files: string
   env: Record<string, string>
@@ -42,7 +42,7 @@ export function buildImage(dockerfile: string, context: { folder: string; files:
 }
 
 function missingBase(dockerfile: string): never {
-  throw new Error(`${dockerfile} begins with no base`)
+  throw new Error(`${dockerfile} has no FROM`)
 }
 
 function stageFrom(base: string): Stage {
@@ -107,7 +107,7 @@ function follow(
     EXPOSE() {},
   }
   const step = steps[keyword]
-  if (!step) throw new Error(`What is to be done for ${keyword} is not known`)
+  if (!step) throw new Error(`The instruction ${keyword} is not supported`)
   process.stdout.write(`${keyword} ${text.split('\n')[0]}\n`)
   step()
 }
@@ -137,7 +137,7 @@ function copyContext(
 ): void {
   for (const name of names) {
     const wanted = known.filter((file) => name === '.' || file === name)
-    if (wanted.length === 0) throw new Error(`${name} is not in what is built from`)
+    if (wanted.length === 0) throw new Error(`${name} is not in the build context`)
     for (const file of wanted) {
       const to = path.join(files, path.resolve(workdir, target), name === '.' ? file : path.basename(file))
       mkdirSync(path.dirname(to), { recursive: true })

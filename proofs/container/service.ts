@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Image } from './image.ts'
 
-/** A service of compose.yaml, as far as it says something that can be done without an engine. */
+/** A service of compose.yaml, as far as it can run without an engine. */
 export interface Service {
   networks?: string[] | Record<string, { aliases?: string[] }>
   user?: string

@@ -2,14 +2,14 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * What is shown as code in the documentation. In front of each block stands, in a comment that nobody sees on the rendered
- * page, what is done with it:
+ * The code blocks of the documentation. A comment in front of each block, invisible on the rendered page, says what is done
+ * with it:
  *
- * - `<!-- run -->`: it is run as it stands there, by `npm run prove:install` on the page about that, by `npm run prove:docs`
- *   on all others.
- * - `<!-- run: fails with 422 -->`: the same, and one of its commands fails so, as the page says: with that status of HTTP, or
- *   that exit code. Several are separated by commas.
- * - `<!-- not run: … -->`: it is not, and why.
+ * - `<!-- run -->`: it is run unchanged, by `npm run prove:install` on the installation page, by `npm run prove:docs` on all
+ *   others.
+ * - `<!-- run: fails with 422 -->`: the same, and one of its commands fails with that HTTP status or that exit code.
+ *   Several are separated by commas.
+ * - `<!-- not run: … -->`: it is not run, with the reason.
  */
 export interface Block {
   page: string
@@ -27,7 +27,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 
 /** Decisions are not for following: they show what was thought of. */
 export const pagesWithBlocks = (): string[] =>
-  globSync(['README.md', 'CONTRIBUTING.md', 'bench/README.md', 'docs/**/*.md'], {
+  globSync(['README.md', 'CONTRIBUTING.md', 'bench/README.md', 'proofs/README.md', 'docs/**/*.md'], {
     cwd: root,
     exclude: (file) => file.includes('decisions'),
   }).sort()

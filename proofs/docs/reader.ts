@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import type { Place } from './place.ts'
+import type { Place } from './dev-installation.ts'
 
-/** What a reader of the pages knows, has and does besides giving the commands. */
+/** What a reader of the pages knows, has and does in addition to the commands. */
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -41,7 +41,7 @@ export async function inPlaceOf(place: Place): Promise<(text: string) => Promise
   const tokenOf = (email: string) =>
     execFileSync(
       process.execPath,
-      [path.join(root, 'server/src/bin/postern.ts'), 'token', '--email', email],
+      [path.join(root, 'server/src/bin/postern.js'), 'token', '--email', email],
       {
         env: { ...process.env, ...place.settings },
         encoding: 'utf8',

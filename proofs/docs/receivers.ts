@@ -6,7 +6,7 @@ import path from 'node:path'
 import { signedHeaders, signingKey } from '../../server/src/core/mail/webhooks/signature.ts'
 import type { Block } from './blocks.ts'
 
-/** What a receiver is given, and whether it should believe it. */
+/** Requests to a receiver, and whether it should accept them. */
 interface Delivery {
   secret: string
   headers: Record<string, string>

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 
-/** A program of somebody else's that runs until it is told not to. */
+/** An external program that runs until it is stopped. */
 export interface Daemon {
   pid: number
   isRunning(): boolean

@@ -4,7 +4,7 @@ import { familyOf, isAlive, killPostgres } from '../../server/src/testing/peers/
 import { type Daemon, startDaemon } from './daemon.ts'
 import { type Credentials, getWith } from './mutual-tls.ts'
 
-/** One machine of three, were they three: an etcd, a Patroni, and the PostgreSQL that Patroni looks after. */
+/** One node of three: an etcd, a Patroni, and the PostgreSQL that Patroni manages. */
 export interface NodePlace {
   name: string
   home: string

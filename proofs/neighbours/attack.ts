@@ -3,7 +3,7 @@ import type { PartOptions } from '../../bench/postern.ts'
 import type { Stage, Tenant } from './stage.ts'
 
 /**
- * What one tenant does to harm another. README.md in bench/ says what is checked of all of them.
+ * What one tenant does to harm another. proofs/README.md lists the criteria.
  *
  *   prepare → (alone → beside: run, check), so many rounds
  */

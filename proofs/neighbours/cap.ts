@@ -1,6 +1,6 @@
 import type { Answer, Attacker } from './attack.ts'
 
-/** A cap of the installation, as somebody meets it who wants one more. */
+/** A cap of the installation, tested by one more request than it allows. */
 export interface CapOptions {
   /** As usage.show calls it. */
   name: string
@@ -47,7 +47,7 @@ export class Cap {
       this.#attacker.faults.push(`${name}: one more was answered ${status} ${error}, and not limit_exceeded`)
     const found = await count()
     if (found !== this.#expected)
-      this.#attacker.faults.push(`${name}: there are ${found}, and there may be ${this.#expected}`)
+      this.#attacker.faults.push(`${name}: there are ${found} instead of ${this.#expected}`)
     return isRefused
   }
 }

@@ -1,7 +1,7 @@
 import type { Attack } from './attack.ts'
-import { bring, receiveMail, report } from './strangers.ts'
+import { bring, receiveMail, report } from './outside-sender.ts'
 
-/** H5 and H6: mails that cost much to parse, as inbound mail and as reports. */
+/** H5 and H6: mails that are expensive to parse, as inbound mail and as reports. */
 export function cpu({ lines }: { lines: number }): Attack {
   const empty = Buffer.from(`From: a@stranger.test\r\n\r\n${'\r\n'.repeat(lines)}`)
   let address = ''
@@ -10,7 +10,7 @@ export function cpu({ lines }: { lines: number }): Attack {
     title: `${inboundConnections} connections with inbound mails of ${lines} empty lines, one each with four kinds of reports`,
     async prepare(attacker) {
       address = await receiveMail(attacker)
-      attacker.refusals.push('none: strangers have no cap')
+      attacker.refusals.push('none: outside senders have no cap')
     },
     async run(attacker, over) {
       const { bouncePort, inboundPort, returnPathHost } = attacker.stage.strangers

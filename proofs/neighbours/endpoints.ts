@@ -3,8 +3,8 @@ import { Cap } from './cap.ts'
 import { capValue } from './stage.ts'
 
 /**
- * As many endpoints for an event as the API makes, and then so many more by SQL. Those have the secret of another, which
- * the worker cannot open for them: their webhooks fail, as those of a customer with a broken receiver do.
+ * As many endpoints for an event as the API allows, and more by SQL. The latter have the secret of another endpoint, which
+ * the worker cannot decrypt: their webhooks fail, as those of a broken receiver do.
  */
 export async function makeManyEndpoints(attacker: Attacker, event: string, count: number): Promise<Cap> {
   const { stage, tenant } = attacker

@@ -2,7 +2,7 @@ import { type Attack, repeat } from './attack.ts'
 import type { Cap } from './cap.ts'
 import { makeManyEndpoints, sendBatch } from './endpoints.ts'
 
-/** H1: each mail that is accepted is an event for many endpoints, and many requests bring mails at once. */
+/** H1: each accepted mail is an event for many endpoints, and many requests send mail concurrently. */
 export function fanout({ endpoints, mails }: { endpoints: number; mails: number }): Attack {
   let cap: Cap
   return {

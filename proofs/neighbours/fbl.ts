@@ -1,13 +1,13 @@
 import type { Attack } from './attack.ts'
-import { bring, report } from './strangers.ts'
+import { bring, report } from './outside-sender.ts'
 
-/** H5: small mails for complaints that are none, each of which is parsed. */
+/** H5: small mails to the address for complaints that are not complaints; each is parsed. */
 export function fbl(): Attack {
   return {
     ...{ id: 'H5', name: 'fbl', isTogether: true },
     title: `${connections} connections with mails of 790 empty lines to fbl@`,
     async prepare(attacker) {
-      attacker.refusals.push('none: strangers have no cap')
+      attacker.refusals.push('none: outside senders have no cap')
     },
     async run(attacker, over) {
       const { bouncePort: port, returnPathHost } = attacker.stage.strangers

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Attack } from './attack.ts'
-import { bring, receiveMail } from './strangers.ts'
+import { bring, receiveMail } from './outside-sender.ts'
 
 /** H6: one mail to many tags of one address, each of which is an event with all of its text. */
 export function inbound({ tags }: { tags: number }): Attack {

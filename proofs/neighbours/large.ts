@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, type Attacker, untilOver } from './attack.ts'
 
-/** M8: large mails of which a worker has room for a few only. None may be counted as tried that was not. */
+/** M8: large mails, of which a worker takes only a few at once. Each recorded attempt must be a real one. */
 export function large({ mails, bytes }: { mails: number; bytes: number }): Attack {
   let handedOverBefore = 0
   return {
     ...{ id: 'M8', name: 'large' },
     title: `${mails} mails of ${(bytes / 2 ** 20).toFixed(1)} MiB that wait to be sent`,
     async prepare(attacker) {
-      attacker.refusals.push('none: large mails wait for room in the worker')
+      attacker.refusals.push('none: large mails wait for a slot of the worker')
     },
     async run(attacker, over) {
       const content = randomBytes(bytes).toString('base64')

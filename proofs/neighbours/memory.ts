@@ -12,7 +12,7 @@ export interface MemorySizes {
   holdMs: number
 }
 
-/** H4: large bodies of which the last octets are held back, and then sent all at once. The process must live on. */
+/** H4: large bodies whose last octets are held back and then sent all at once. The process must survive. */
 export function memory({ bodies, bytes, heapMib, holdMs }: MemorySizes): Attack {
   // Of a domain that is not the attacker's, so that nothing is stored.
   const frame = { from: 'a@other.test', to: ['b@attacked.test'], subject: 'Large', text: '' }

@@ -2,7 +2,7 @@ import { type Attack, repeat } from './attack.ts'
 import { Cap } from './cap.ts'
 import { capValue } from './stage.ts'
 
-/** M6: projects without end, each with quotas of its own. The owner is the user of the run. */
+/** M6: unlimited projects, each with its own quotas. The owner is the user of the run. */
 export function projects(): Attack {
   let cap: Cap
   let bearer = ''

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeLetter } from '../../bench/sample-message.ts'
-import type { QuietOptions, QuietRequest, Spoken } from './quiet.ts'
+import { makeSampleMessage } from '../../bench/sample-message.ts'
+import type { LoadResults, QuietOptions, QuietRequest } from './quiet.ts'
 
 /**
- * The quiet tenant as a process of its own, started by quiet.ts, so that nothing but Postern delays it. Sends a mail and
- * reads something at a steady rate, whether the requests before were answered or not.
+ * The quiet tenant as a separate process, started by quiet.ts, so that only Postern delays it. It sends a mail and reads
+ * something at a steady rate, whether or not earlier requests were answered.
  */
 const { url, tenant, recipients, pauseMs }: QuietOptions = JSON.parse(process.argv[2] ?? '')
-const letter = makeLetter(1500)
+const sampleMessage = makeSampleMessage(1500)
 const reads = ['/messages?limit=10', `/projects/${tenant.projectId}/domains`]
 const patienceMs = 120_000
 let mails = 0
@@ -28,34 +28,34 @@ async function ask(
   return { status: response.status, answer: (await response.json()) as { id?: string; error?: string } }
 }
 
-async function timed(spoken: Spoken, kind: QuietRequest['kind'], path: string, body?: object) {
+async function timed(loadResults: LoadResults, kind: QuietRequest['kind'], path: string, body?: object) {
   const startedAt = performance.now()
   const { status, answer } = await ask(path, body).catch((error: Error) => ({
     ...{ status: 0, answer: { error: `${error.message} ${error.cause ?? ''}`.trim(), id: undefined } },
   }))
-  spoken.requests.push({ kind, status, error: answer.error ?? '', ms: performance.now() - startedAt })
+  loadResults.requests.push({ kind, status, error: answer.error ?? '', ms: performance.now() - startedAt })
   return answer.id
 }
 
-async function send(spoken: Spoken): Promise<void> {
+async function send(loadResults: LoadResults): Promise<void> {
   const recipient = `${recipients}-${++mails}@quiet.test`
-  const body = { from: `shop@${tenant.domain}`, to: [recipient], ...letter }
-  const id = await timed(spoken, 'POST', '/messages', body)
+  const body = { from: `shop@${tenant.domain}`, to: [recipient], ...sampleMessage }
+  const id = await timed(loadResults, 'POST', '/messages', body)
   const at = performance.timeOrigin + performance.now()
-  if (id !== undefined) spoken.promised.push({ id, recipient, at })
+  if (id !== undefined) loadResults.promised.push({ id, recipient, at })
 }
 
-async function speak(forMs: number): Promise<Spoken> {
-  const spoken: Spoken = { requests: [], promised: [] }
+async function speak(forMs: number): Promise<LoadResults> {
+  const loadResults: LoadResults = { requests: [], promised: [] }
   const asked: Promise<unknown>[] = []
   const startedAt = performance.now()
   for (let tick = 0; tick * pauseMs < forMs; tick++) {
     await sleep(Math.max(0, startedAt + tick * pauseMs - performance.now()))
-    asked.push(send(spoken), timed(spoken, 'GET', reads[tick % reads.length] ?? ''))
+    asked.push(send(loadResults), timed(loadResults, 'GET', reads[tick % reads.length] ?? ''))
   }
   await Promise.all(asked)
-  return spoken
+  return loadResults
 }
 
-process.on('message', (forMs: number) => void speak(forMs).then((spoken) => process.send?.(spoken)))
+process.on('message', (forMs: number) => void speak(forMs).then((loadResults) => process.send?.(loadResults)))
 process.on('disconnect', () => process.exit())

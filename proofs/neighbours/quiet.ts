@@ -7,7 +7,7 @@ import type { Tenant } from './stage.ts'
 /** The tenant beside the attacker. */
 export interface Quiet {
   /** Sends and reads for so long; resolves when every request was answered. */
-  speak(forMs: number): Promise<Spoken>
+  speak(forMs: number): Promise<LoadResults>
   stop(): void
 }
 
@@ -27,7 +27,7 @@ export interface QuietRequest {
   ms: number
 }
 
-export interface Spoken {
+export interface LoadResults {
   requests: QuietRequest[]
   /** Accepted, and when, by the clock of this machine, in ms. */
   promised: (Promised & { at: number })[]
@@ -37,7 +37,7 @@ export function startQuiet(options: QuietOptions): Quiet {
   const child = fork(path.join(import.meta.dirname, 'quiet-process.ts'), [JSON.stringify(options)])
   return {
     async speak(forMs) {
-      const answer = once(child, 'message') as Promise<[Spoken]>
+      const answer = once(child, 'message') as Promise<[LoadResults]>
       child.send(forMs)
       return (await answer)[0]
     },

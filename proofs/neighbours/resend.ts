@@ -2,7 +2,7 @@ import { type Attack, repeat } from './attack.ts'
 import type { Cap } from './cap.ts'
 import { makeManyEndpoints, sendBatch } from './endpoints.ts'
 
-/** C1: each mail that is handed over is an event for very many endpoints. */
+/** C1: each mail handed over is an event for very many endpoints. */
 export function resend({ endpoints, mails }: { endpoints: number; mails: number }): Attack {
   let cap: Cap
   return {

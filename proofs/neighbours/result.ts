@@ -1,13 +1,13 @@
 import { median, percentile } from '../../bench/figures.ts'
 import { check, type Promised } from '../check.ts'
-import type { QuietRequest, Spoken } from './quiet.ts'
+import type { LoadResults, QuietRequest } from './quiet.ts'
 
 /** A phase of an attack: the quiet tenant alone, or beside the attacker. */
 export interface Phase {
   when: 'alone' | 'beside'
   /** Counted like the rest; its times are not. */
-  warmUp: Spoken
-  measured: Spoken
+  warmUp: LoadResults
+  measured: LoadResults
   /** Of the process that answers, where it was measured. */
   longestTaskMs?: number
 }
@@ -47,10 +47,10 @@ interface Figures {
 export type Received = Promised & { at: number }
 
 export function resultOf(phases: readonly Phase[], received: readonly Received[]): Result {
-  const spoken = phases.flatMap(({ warmUp, measured }) => [warmUp, measured])
-  const requests = spoken.flatMap((one) => one.requests)
-  const promised = spoken.flatMap((one) => one.promised)
-  const nothingElse = { answers: [], unheard: [], stored: [], inFlight: [], finalStatuses: [], told: {} }
+  const loadResults = phases.flatMap(({ warmUp, measured }) => [warmUp, measured])
+  const requests = loadResults.flatMap((one) => one.requests)
+  const promised = loadResults.flatMap((one) => one.promised)
+  const nothingElse = { answers: [], unanswered: [], stored: [], inFlight: [], finalStatuses: [], told: {} }
   const { lost, unexplainedDuplicates: duplicates } = check({ promised, received, ...nothingElse })
   return {
     requests: requests.length,
@@ -69,11 +69,11 @@ const longestTaskOf = (phases: readonly Phase[], when: Phase['when']): number =>
 
 function timesOf(phases: readonly Phase[], received: readonly Received[]): Times[] {
   const receivedAt = new Map(received.toReversed().map(({ id, at }) => [id, at]))
-  const ofKind = (kind: QuietRequest['kind']) => (spoken: Spoken) =>
-    spoken.requests.filter((request) => request.kind === kind).map(({ ms }) => ms)
-  const delays = ({ promised }: Spoken) =>
+  const ofKind = (kind: QuietRequest['kind']) => (loadResults: LoadResults) =>
+    loadResults.requests.filter((request) => request.kind === kind).map(({ ms }) => ms)
+  const delays = ({ promised }: LoadResults) =>
     promised.flatMap(({ id, at }) => Math.max(0, (receivedAt.get(id) ?? Number.NaN) - at))
-  const times = (kind: string, isCompared: boolean, pick: (spoken: Spoken) => number[]): Times => {
+  const times = (kind: string, isCompared: boolean, pick: (loadResults: LoadResults) => number[]): Times => {
     const figures = (when: Phase['when']): Figures => {
       const values = phases.filter((phase) => phase.when === when).flatMap(({ measured }) => pick(measured))
       return { p50: median(values), p99: percentile(values, 0.99) }
@@ -84,7 +84,7 @@ function timesOf(phases: readonly Phase[], received: readonly Received[]): Times
   return [
     times('POST', true, ofKind('POST')),
     times('GET', true, ofKind('GET')),
-    // prove:lines and bench:fairness have goals for it.
+    // prove:network and bench:fairness have goals for it.
     times('acceptance to MTA', false, delays),
   ]
 }

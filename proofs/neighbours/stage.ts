@@ -8,7 +8,7 @@ import { type Sink, startSink } from '../../bench/sink.ts'
 import { buildServer, builtProgram, isServerStale } from '../../scripts/server-build.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 
-/** Of endpoints, routes and projects of an owner, so that each is reached by a few requests. */
+/** Caps of endpoints, routes and projects of an owner, low enough to be reached by a few requests. */
 export const capValue = 20
 
 export interface Tenant {

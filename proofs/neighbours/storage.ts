@@ -9,7 +9,7 @@ export interface StorageSizes {
   bytes: number
 }
 
-/** H8: what is stored and counted by no quota. */
+/** H8: data that is stored without counting against a quota. */
 export function storage({ bytesPerDay, bytes }: StorageSizes): Attack {
   const content = randomBytes((bytes * 3) / 4).toString('base64')
   let keys = 0
@@ -70,10 +70,10 @@ async function requireByteQuota(attacker: Attacker, content: string, bytesPerDay
     attacker.refusals.push(`POSTERN_MAX_BYTES_PER_DAY: mail ${mails + 1} of ${content.length} bytes`)
     if (mails === 0) attacker.faults.push(`the first mail was answered ${status} ${error}`)
     if (status !== 429 || error !== 'quota_exceeded')
-      attacker.faults.push(`bytes of a day: one more was answered ${status} ${error}, and not quota_exceeded`)
+      attacker.faults.push(`daily bytes: one more was answered ${status} ${error}, and not quota_exceeded`)
     return
   }
-  attacker.faults.push(`bytes of a day: ${most + 1} mails of ${content.length} bytes were accepted`)
+  attacker.faults.push(`daily bytes: ${most + 1} mails of ${content.length} bytes were accepted`)
 }
 
 async function takePlanAway({ stage, tenant }: Attacker): Promise<void> {

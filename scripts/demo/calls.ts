@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Call = (method: string, path: string, body: object) => Promise<{ id: number }>
 
 /**
- * Keeps on when the server is away for a moment (it starts anew when a file changes), and a run that was cut short
- * can be made again: what was created before is not created twice.
+ * Retries while the server restarts (when a file changes). An interrupted run can be repeated: existing objects are not
+ * created twice.
  */
 export function caller(url: string, token: string): Call {
   return async (method, path, body) => {

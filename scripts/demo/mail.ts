@@ -18,7 +18,7 @@ export async function makeMail(databaseUrl: string, projectIds: readonly number[
   try {
     await database.query('begin')
     // A run that was cut short came this far or not at all.
-    const { rows } = await database.query('select from mail.daily limit 1')
+    const { rows } = await database.query('select from mail.daily_counters limit 1')
     if (rows.length === 0) {
       await writeDays(database, projectIds)
       await makeMessages(database, projectIds)
@@ -61,7 +61,7 @@ async function writeDays(database: pg.Client, projectIds: readonly number[]): Pr
      ), dated as (
        select *, (postern.now() at time zone 'UTC')::date - ago as day from day
      ), counted as (
-       insert into mail.daily
+       insert into mail.daily_counters
          (project_id, day, sent, delivered, deferred, bounced, failed, complained, suppressed)
        select project, day, sent, delivered, deferred, bounced, failed, complained, suppressed from dated
      ), by_day as (
@@ -72,7 +72,7 @@ async function writeDays(database: pg.Client, projectIds: readonly number[]): Pr
        select project, 'month', date_trunc('month', day)::date, sum(accepted) from dated group by 1, 2, 3
      )
      insert into mail.outbox (project_id, topic, payload)
-     select distinct project, 'project.counted', '{}'::jsonb from dated`,
+     select distinct project, 'project.stats_changed', '{}'::jsonb from dated`,
     [JSON.stringify(all)],
   )
 }
@@ -127,7 +127,7 @@ function spree(ago: number): Habit {
 async function untilTold(database: pg.Client): Promise<void> {
   for (let tried = 0; tried < 300; tried++) {
     const { rows } = await database.query(
-      `select from mail.outbox where topic = 'project.counted' and created_at <= postern.now() limit 1`,
+      `select from mail.outbox where topic = 'project.stats_changed' and created_at <= postern.now() limit 1`,
     )
     if (rows.length === 0) return
     await sleep(100)

@@ -1,4 +1,4 @@
-/** Between 0 and 1, and for the same number always the same. */
+/** A deterministic value between 0 and 1. */
 export function noise(n: number): number {
   const large = Math.sin(n * 12.9898 + 4.1414) * 43_758.5453
   return large - Math.floor(large)

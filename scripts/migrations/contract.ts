@@ -1,18 +1,18 @@
 /**
- * A contract takes away what a release before has stopped using, and says so in the comment at the head of its file:
+ * A contract removes what an earlier release has stopped using. The comment at the head of its file says so:
  *
  *   -- contract: since 0.3.0 nothing uses control.projects.colour
  */
 const header = /^(?:--.*\n)*?-- contract: since (\d+\.\d+\.\d+) nothing uses \S/
 
-/** What is wrong with its being one; undefined where it is none, and empty where it is one rightly. */
+/** Faults of a contract; undefined if the file is not a contract, empty if it is valid. */
 export function contractFaults(sql: string, released: readonly string[]): string[] | undefined {
   const since = header.exec(sql)?.[1]
   if (since === undefined) return undefined
   return released.includes(since)
     ? []
     : [
-        `it says that nothing has used it since ${since}, which is no release yet: the one that runs may still do`,
+        `it says that nothing has used it since ${since}, which is not released: the running release may still use it`,
       ]
 }
 

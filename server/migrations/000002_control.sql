@@ -483,12 +483,12 @@ grant select on control.project_keys to postern_mail;
 -- no role needs more privileges.
 
 -- The account of a future member.
-create function control.account_at(address text) returns table (user_id bigint, name text)
+create function control.find_account(address text) returns table (user_id bigint, name text)
 language sql stable security definer set search_path = pg_catalog as $$
   select users.id, users.name from control.users as users where users.email = address
 $$;
-revoke execute on function control.account_at(text) from public;
-grant execute on function control.account_at(text) to postern_admin;
+revoke execute on function control.find_account(text) from public;
+grant execute on function control.find_account(text) to postern_admin;
 
 -- Creates a project with its owner. No row when the plan cannot be assigned. The owner's row is locked, so that projects
 -- of an owner are created and counted one after the other.
@@ -527,7 +527,7 @@ language sql immutable return interval '14 days';
 
 -- The bearer of an invitation token becomes the member. No row when the token is invalid, used or expired. With
 -- `is_joined` false: the existing membership of this user.
-create function control.join_project(token_hash bytea, joining bigint)
+create function control.accept_invitation_token(token_hash bytea, joining bigint)
 returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
                invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
                updated_at timestamptz)
@@ -562,12 +562,12 @@ begin
               members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at;
 end
 $$;
-revoke execute on function control.join_project(bytea, bigint) from public;
-grant execute on function control.join_project(bytea, bigint) to postern_customer, postern_identity;
+revoke execute on function control.accept_invitation_token(bytea, bigint) from public;
+grant execute on function control.accept_invitation_token(bytea, bigint) to postern_customer, postern_identity;
 
 -- Accepts an invitation without its token, for the account whose verified address was invited. No row when this user has
 -- no such invitation. With `is_joined` false: the existing membership of this user.
-create function control.join_invited(invitation bigint, joining bigint)
+create function control.accept_invitation(invitation bigint, joining bigint)
 returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
                invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
                updated_at timestamptz)
@@ -607,8 +607,8 @@ begin
               members.invited_at, members.joined_at, members.version, members.created_at, members.updated_at;
 end
 $$;
-revoke execute on function control.join_invited(bigint, bigint) from public;
-grant execute on function control.join_invited(bigint, bigint) to postern_customer;
+revoke execute on function control.accept_invitation(bigint, bigint) from public;
+grant execute on function control.accept_invitation(bigint, bigint) to postern_customer;
 
 -- Creates an account for an invited person, with the invited address: the bearer of the token has read mail sent to it.
 -- No row when the token is invalid, used or expired; null when the address has an account.
@@ -682,7 +682,7 @@ create table control.domains (
   dkim_rotated_on date,
   -- The name under which this domain was last verified. It survives an edit, which sets the domain back to pending: a project
   -- does not lose the mail of a name that it has verified because it registers the name again.
-  proved_name text,
+  verified_name text,
   -- Since when no check has received an answer from DNS for a required record. Null: the last check received all answers.
   unanswered_since timestamptz,
   -- The last warning that was sent about it, as a number of days.
@@ -707,7 +707,7 @@ create policy domain on control.domains as restrictive to postern_customer
   using (postern.current_domain() is null or id = postern.current_domain());
 grant select, insert, update, delete on control.domains to postern_admin;
 -- The columns that a customer's edit writes. None of them makes a domain verified, an identity registered or a key
--- active: only the worker does. Only control.reset_proof resets a verification.
+-- active: only the worker does. Only control.reset_verification resets a verification.
 grant select, insert (project_id, name, mta_provider, ownership_token),
       update (name, mta_provider, ownership_token, next_check_at, dkim_rotations, dkim_rotated_on, version, updated_at),
       delete
@@ -719,7 +719,7 @@ create trigger list_count after insert or delete on control.domains
 
 -- Resets a domain to unverified. As the owner, so that the customers' role needs no privilege on the columns that say
 -- verified. A customer's transaction reaches its own project only, and the domain that its API key is bound to.
-create function control.reset_proof(project bigint, domain bigint) returns void
+create function control.reset_verification(project bigint, domain bigint) returns void
 language sql security definer set search_path = pg_catalog as $$
   update control.domains
      set status = 'pending', verified_at = null, last_checked_at = null, last_check_error = null,
@@ -728,8 +728,8 @@ language sql security definer set search_path = pg_catalog as $$
    where project_id = project and id = domain and (project = postern.current_project() or current_setting('role') = 'postern_admin')
      and (postern.current_domain() is null or domain = postern.current_domain())
 $$;
-revoke execute on function control.reset_proof(bigint, bigint) from public;
-grant execute on function control.reset_proof(bigint, bigint) to postern_admin, postern_customer;
+revoke execute on function control.reset_verification(bigint, bigint) from public;
+grant execute on function control.reset_verification(bigint, bigint) to postern_admin, postern_customer;
 
 -- Fencing tokens. Each lease on the identities of a name has a larger number than all leases before it. A worker that lost
 -- its lease finds a larger number and writes nothing.
@@ -756,7 +756,7 @@ create table control.identities (
     check (state in ('registering', 'registered', 'retiring', 'retired', 'error')),
   last_error text,
   -- When the next attempt is due. Null: reconciled.
-  settle_at timestamptz default postern.now(),
+  reconcile_at timestamptz default postern.now(),
   attempts integer not null default 0,
   -- A worker is reconciling this name until then; no other worker does.
   leased_until timestamptz,
@@ -777,14 +777,14 @@ create unique index identities_one_living on control.identities (domain_id) wher
 create index on control.identities (domain_id);
 -- Rows that are one identity at the provider.
 create index on control.identities (name, provider, account, region) where state <> 'retired';
-create index on control.identities (settle_at) where settle_at is not null;
+create index on control.identities (reconcile_at) where reconcile_at is not null;
 create index on control.identities (name);
 call postern.protect('control.identities');
 create policy domain on control.identities as restrictive to postern_customer
   using (postern.current_domain() is null or domain_id = postern.current_domain());
 grant select, insert, update, delete on control.identities to postern_admin;
 grant select, insert (project_id, domain_id, name, provider, account, region),
-      update (state, retiring_at, settle_at, attempts, last_error, updated_at)
+      update (state, retiring_at, reconcile_at, attempts, last_error, updated_at)
   on control.identities to postern_customer;
 grant select on control.identities to postern_mail, postern_readonly;
 
@@ -885,27 +885,27 @@ language sql immutable strict parallel safe set search_path = pg_catalog
 return sha256(convert_to(lower(name), 'UTF8'));
 revoke execute on function control.name_digest(text) from public;
 
-create function control.note_proof() returns trigger
+create function control.record_verification() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
-  new.proved_name := new.name;
+  new.verified_name := new.name;
   insert into control.name_tombstones as held (digest, was_verified) values (control.name_digest(new.name), true)
     on conflict (digest) do update set was_verified = true where not held.was_verified;
   return new;
 end
 $$;
-revoke execute on function control.note_proof() from public;
+revoke execute on function control.record_verification() from public;
 
-create trigger note_proof before insert on control.domains
-  for each row when (new.status = 'verified') execute function control.note_proof();
+create trigger record_verification before insert on control.domains
+  for each row when (new.status = 'verified') execute function control.record_verification();
 
 -- Not for a check that finds the domain still verified.
-create trigger note_new_proof before update of status, name on control.domains
+create trigger record_new_verification before update of status, name on control.domains
   for each row when (new.status = 'verified' and (old.status <> 'verified' or old.name <> new.name))
-  execute function control.note_proof();
+  execute function control.record_verification();
 
 -- While a project exists, its identities record its claims. They are deleted with the project.
-create function control.note_claim() returns trigger
+create function control.record_claim() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
   insert into control.name_tombstones (digest, was_verified) values (control.name_digest(old.name), false)
@@ -913,10 +913,10 @@ begin
   return null;
 end
 $$;
-revoke execute on function control.note_claim() from public;
+revoke execute on function control.record_claim() from public;
 
-create trigger note_claim after delete on control.identities
-  for each row execute function control.note_claim();
+create trigger record_claim after delete on control.identities
+  for each row execute function control.record_claim();
 
 -- The domain that receives mail for a name: of the project that has verified the name, else of the only project that ever
 -- claimed it (docs/decisions/0014-inbound-belongs-to.md). 0 when several projects claim the name and none has verified it;
@@ -949,9 +949,9 @@ language sql stable security definer set search_path = pg_catalog as $$
                          where (held.no = 1 or tombstones.was_verified)
                            and not exists (select from control.domains as own
                                             where own.project_id = min(domains.project_id)
-                                              and right('.' || wanted, length(own.proved_name) + 1)
-                                                    = '.' || own.proved_name
-                                              and length(own.proved_name) >= length(held.name)))
+                                              and right('.' || wanted, length(own.verified_name) + 1)
+                                                    = '.' || own.verified_name
+                                              and length(own.verified_name) >= length(held.name)))
                       and count(*) = 1 then min(domains.id) else 0 end
        from control.domains as domains where domains.name = wanted having count(*) > 0))
 $$;
@@ -1570,7 +1570,7 @@ grant execute on function control.append_user_activity(jsonb, jsonb) to postern_
 
 -- Whether a sign-in attempt is recorded: the first `most` of an hour are. `unrecorded`: with the first attempt of an hour,
 -- how many attempts of the last active hour were not recorded.
-create function control.admit_attempt(of_user bigint, most integer)
+create function control.count_sign_in_attempt(of_user bigint, most integer)
 returns table (is_recorded boolean, unrecorded integer)
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -1590,8 +1590,8 @@ begin
   end if;
 end
 $$;
-revoke execute on function control.admit_attempt(bigint, integer) from public;
-grant execute on function control.admit_attempt(bigint, integer) to postern_identity;
+revoke execute on function control.count_sign_in_attempt(bigint, integer) from public;
+grant execute on function control.count_sign_in_attempt(bigint, integer) to postern_identity;
 
 -- Deletes up to `at_most` rows from the beginnings of chains of a kind, `project` or `user`: rows older than `kept`, and
 -- rows beyond the newest `most` of a chain. Returns their number. Chains that are locked by an append are skipped.

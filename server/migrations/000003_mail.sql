@@ -1,6 +1,6 @@
 -- The mail schema. Every hot key starts with `shard`, so that a cell can take a range of shards to its own machine. No
 -- foreign key leaves the schema. Tables that grow without end are partitioned by ranges of the UUIDv7 itself: an id alone
--- finds its partition, and old partitions are dropped whole (mail.keep_partitions).
+-- finds its partition, and old partitions are dropped whole (mail.maintain_partitions).
 
 -- Messages.
 
@@ -248,7 +248,7 @@ grant select on mail.fan_outs to postern_admin, postern_readonly;
 --   due     due_at is past        a worker claims it: a lease with a fencing token
 --   leased  leased_until is set   and due_at is the same: if the worker dies, the queue is due when the lease ends. Nothing
 --                                 wakes it; the worker that releases it checks for new deliveries
---   parked  due_at is ahead       it backs off (rests_until) after a failure, or its deliveries are not due yet
+--   parked  due_at is ahead       it backs off (backoff_until) after a failure, or its deliveries are not due yet
 -- A delivery has no state: it waits, and is deleted when it was delivered, given up or became obsolete. Attempts are in
 -- mail.delivery_attempts.
 create table mail.deliveries (
@@ -277,18 +277,18 @@ create table mail.endpoint_queues (
   -- The fencing token: only the holder of this lease records results.
   lease bigint not null default 0,
   -- Backoff after a failure, or by Retry-After: nothing wakes the queue before. Past or null: a new delivery makes it due.
-  rests_until timestamptz,
+  backoff_until timestamptz,
   -- Consecutive failures, and since when.
   failures integer not null default 0,
   failing_since timestamptz,
   last_success_at timestamptz,
   -- When its health was last published to control: at most once a minute, unless it starts or stops failing.
-  told_at timestamptz,
+  published_at timestamptz,
   -- Healthy: no failure since the last success, or never tried. Failing endpoints have few slots of their own in a worker.
-  is_proven boolean not null generated always as (failures = 0) stored,
+  is_healthy boolean not null generated always as (failures = 0) stored,
   primary key (shard, endpoint_id)
 ) with (fillfactor = 50);
-create index on mail.endpoint_queues (is_proven, due_at) where due_at is not null;
+create index on mail.endpoint_queues (is_healthy, due_at) where due_at is not null;
 call postern.protect('mail.endpoint_queues');
 grant select, insert, update, delete on mail.endpoint_queues to postern_mail;
 grant select on mail.endpoint_queues to postern_admin, postern_readonly, postern_customer;
@@ -451,7 +451,7 @@ grant select, insert, update, delete on mail.usage to postern_mail;
 grant select on mail.usage to postern_admin, postern_customer, postern_readonly;
 
 -- Outcomes by the UTC day on which they occurred. Never dropped: a project's lifetime counts are the sums.
-create table mail.daily (
+create table mail.daily_counters (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   day date not null,
@@ -464,9 +464,9 @@ create table mail.daily (
   suppressed bigint not null default 0,
   primary key (shard, project_id, day)
 ) with (fillfactor = 50);
-call postern.protect('mail.daily');
-grant select, insert, update, delete on mail.daily to postern_mail;
-grant select on mail.daily to postern_admin, postern_customer, postern_readonly;
+call postern.protect('mail.daily_counters');
+grant select, insert, update, delete on mail.daily_counters to postern_mail;
+grant select on mail.daily_counters to postern_admin, postern_customer, postern_readonly;
 
 -- Idempotent requests and the two outboxes.
 
@@ -515,17 +515,17 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 
 -- Tables partitioned by day; whether queued mail keeps a partition; and how many days longer than others it is kept.
 -- Reports arrive late, and mail may be accepted a month before it is sent.
-create function mail.cut_tables() returns table (name text, holds_mail boolean, longer_days integer)
+create function mail.partitioned_tables() returns table (name text, holds_mail boolean, longer_days integer)
 language sql immutable set search_path = pg_catalog as $$
   values ('messages', true, 45), ('recipients', true, 45), ('bodies', true, 0), ('attempts', true, 0),
          ('events', false, 0), ('delivery_attempts', false, 0), ('inbound', false, 0), ('inbound_bodies', false, 0)
 $$;
-revoke execute on function mail.cut_tables from public;
+revoke execute on function mail.partitioned_tables from public;
 
 -- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued mail
 -- refers to. The mail role may not create tables; it may call this function, which creates and drops no others. Returns
 -- the numbers of partitions.
-create function mail.keep_partitions(ahead_days integer, kept_days integer)
+create function mail.maintain_partitions(ahead_days integer, kept_days integer)
 returns table (made integer, dropped integer)
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -542,8 +542,8 @@ begin
   made := 0;
   dropped := 0;
   -- One at a time: two calls would both find that a partition is missing.
-  perform pg_advisory_xact_lock(hashtextextended('mail.keep_partitions', 0));
-  for cut in select * from mail.cut_tables() loop
+  perform pg_advisory_xact_lock(hashtextextended('mail.maintain_partitions', 0));
+  for cut in select * from mail.partitioned_tables() loop
     -- Yesterday too, in case the clock is set back a little.
     for day in select generate_series(today - 1, today + ahead_days, interval '1 day')::date loop
       continue when to_regclass(format('mail.%I', cut.name || to_char(day, '_YYYYMMDD'))) is not null;
@@ -573,8 +573,8 @@ begin
   return next;
 end
 $$;
-revoke execute on function mail.keep_partitions from public;
-grant execute on function mail.keep_partitions to postern_mail;
+revoke execute on function mail.maintain_partitions from public;
+grant execute on function mail.maintain_partitions to postern_mail;
 
 -- One step of deleting the bodies of mail that was handed over or given up. Takes the oldest partition of bodies whose day
 -- ended more than `kept_hours` ago, scans the mail that is still queued, by its key, and moves the bodies of that mail out
@@ -608,7 +608,7 @@ begin
   if (kept_hours between 24 and 87840 and rows_at_most > 0 and bytes_at_most > 0) is not true then
     raise exception 'bodies are kept for 24 to 87840 hours, and a step has a size';
   end if;
-  perform pg_advisory_xact_lock(hashtextextended('mail.keep_partitions', 0));
+  perform pg_advisory_xact_lock(hashtextextended('mail.maintain_partitions', 0));
   select child.relname, inhparent = 'mail.waiting_bodies'::regclass, to_date(right(child.relname, 8), 'YYYYMMDD')
     into part, is_waiting, part_day
     from pg_inherits
@@ -710,4 +710,4 @@ revoke execute on function mail.drop_bodies from public;
 grant execute on function mail.drop_bodies to postern_mail;
 
 -- So that mail can be accepted before a worker has run.
-select mail.keep_partitions(14, 3660);
+select mail.maintain_partitions(14, 3660);

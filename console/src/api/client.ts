@@ -1,7 +1,7 @@
-import { patiently, Refusal, refusalOf } from './answer.ts'
-import { signIns } from './gate.ts'
+import { ApiError, apiErrorOf, withTimeout } from './api-error.ts'
 import { type Operations, operations, type Preview } from './operations.gen.ts'
-import { drawToken, forgetToken } from './token.ts'
+import { signInCount } from './sign-in-gate.ts'
+import { discardToken, getToken } from './token.ts'
 
 export type OperationId = keyof Operations
 export type PathOf<Id extends OperationId> = Operations[Id]['path']
@@ -9,7 +9,7 @@ export type QueryOf<Id extends OperationId> = Operations[Id]['query']
 export type BodyOf<Id extends OperationId> = Operations[Id]['body']
 export type AnswerOf<Id extends OperationId> = Operations[Id]['answer']
 
-/** Every administrative mutation, and nothing else, can be previewed. */
+/** The administrative mutations: exactly the operations that have a preview. */
 export type MutationId = {
   [Id in OperationId]: Operations[Id]['hasPreview'] extends true ? Id : never
 }[OperationId]
@@ -20,11 +20,11 @@ export interface Request<Id extends OperationId> {
   body?: BodyOf<Id>
   /** The ETag that the change is based on. */
   version?: string | undefined
-  /** Of a POST: whoever presses twice, or repeats after a lost answer, acts once. */
+  /** For POST: a repeated request, such as after a lost response, takes effect once. */
   idempotencyKey?: string
   signal?: AbortSignal
-  /** How long to wait for what takes longer than anything else. */
-  patienceMs?: number
+  /** For operations that take longer than the default timeout. */
+  timeoutMs?: number
 }
 
 export interface Answer<T> {
@@ -36,12 +36,12 @@ export async function call<Id extends OperationId>(id: Id, request: Request<Id> 
   return (await callForVersion(id, request)).data
 }
 
-/** As `call`, with the ETag for a change that follows. */
+/** Like `call`, with the ETag that a following change needs. */
 export function callForVersion<Id extends OperationId>(
   id: Id,
   request: Request<Id> = {},
 ): Promise<Answer<AnswerOf<Id>>> {
-  return ask(id, request, async (response) => {
+  return perform(id, request, async (response) => {
     const text = await response.text()
     return {
       data: (text === '' ? undefined : JSON.parse(text)) as AnswerOf<Id>,
@@ -50,45 +50,48 @@ export function callForVersion<Id extends OperationId>(
   })
 }
 
-/** What an act would change. Nothing is done. */
+/** A dry run: returns what the mutation would change. */
 export function preview<Id extends MutationId>(id: Id, request: Request<Id>): Promise<Preview> {
   const { idempotencyKey: _, ...rest } = request
-  const asked = { ...rest, query: { ...rest.query, dry_run: true } as QueryOf<Id> }
-  return ask(id, asked, (response) => response.json())
+  const dryRun = { ...rest, query: { ...rest.query, dry_run: true } as QueryOf<Id> }
+  return perform(id, dryRun, (response) => response.json())
 }
 
-/** The answer as it comes in, for what is too long to wait for: an export. Patience ends where the answer begins. */
+/** The response as a stream, for exports. The timeout covers the time until the response begins. */
 export const send = <Id extends OperationId>(id: Id, request: Request<Id>): Promise<Response> =>
-  ask(id, request, async (response) => response)
+  perform(id, request, async (response) => response)
 
 /**
- * Patience covers the answer to its last byte, and begins when there is a token: to sign in may take as long as it
- * takes. An act that meets the end of a session is not sent when somebody has signed in again, perhaps hours later:
- * they are asked to look at it, and to press once more.
+ * The timeout covers the response to its last byte and starts once there is a token: signing in may take any time. A
+ * mutation whose session ended is not sent after the user has signed in again, perhaps hours later: the user is asked to
+ * review it and to submit it again.
  */
-async function ask<Id extends OperationId, T>(
+async function perform<Id extends OperationId, T>(
   id: Id,
   request: Request<Id>,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const isOwnSession = id.startsWith('auth.')
-  const isAct = operations[id][0] !== 'GET' && !isDryRun(request)
-  const signInsBefore = signIns()
+  const isWrite = operations[id][0] !== 'GET' && !isDryRun(request)
+  const signInsBefore = signInCount()
   for (let isSecond = false; ; isSecond = true) {
-    const token = isOwnSession ? undefined : await drawToken()
-    if (isAct && signIns() !== signInsBefore) {
-      const message = 'Your session had ended, so this was not done. Look at it again, and press once more.'
-      throw new Refusal(401, 'signed_out', message)
+    const token = isOwnSession ? undefined : await getToken()
+    if (isWrite && signInCount() !== signInsBefore) {
+      const message = 'Your session had ended, so nothing was changed. Review it and submit again.'
+      throw new ApiError(401, 'signed_out', message)
     }
-    const answer = await patiently(async (signal) => {
-      const response = await fetchOnce(id, request, token, signal)
-      if (response.ok) return { value: await read(response) }
-      const refusal = await refusalOf(response)
-      if (refusal.status !== 401 || isOwnSession || isSecond) throw refusal
-      return undefined
-    }, request)
+    const answer = await withTimeout(
+      async (signal) => {
+        const response = await fetchOnce(id, request, token, signal)
+        if (response.ok) return { value: await read(response) }
+        const error = await apiErrorOf(response)
+        if (error.status !== 401 || isOwnSession || isSecond) throw error
+        return undefined
+      },
+      { ...request, isWrite },
+    )
     if (answer) return answer.value
-    forgetToken(token)
+    discardToken(token)
   }
 }
 

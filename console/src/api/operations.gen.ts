@@ -28,7 +28,7 @@ export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
-export interface Message { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; reply: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string }
+export interface Message { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; diagnostic: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string }
 
 export interface MessageEvent { id: string; type: "message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked"; message_id: string; recipient: string | null; data: { [field: string]: unknown }; created_at: string }
 
@@ -63,16 +63,16 @@ export interface Operations {
     answer: { second_factor_required: boolean }
     hasPreview: false
   }
-  /** Give the authenticator's code */
-  'auth.give-totp-code': {
+  /** Verify an authenticator code */
+  'auth.verify-totp': {
     path: {  }
     query: {  }
     body: { code: string }
     answer: undefined
     hasPreview: false
   }
-  /** Give a backup code */
-  'auth.give-backup-code': {
+  /** Verify a backup code */
+  'auth.verify-backup-code': {
     path: {  }
     query: {  }
     body: { code: string }
@@ -87,15 +87,15 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Draw an access token from the session */
-  'auth.draw-token': {
+  /** Issue an access token */
+  'auth.issue-token': {
     path: {  }
     query: {  }
     body: undefined
     answer: { token: string; expires_at: string }
     hasPreview: false
   }
-  /** Who is signed in here, and how */
+  /** Show the current session */
   'auth.show-session': {
     path: {  }
     query: {  }
@@ -103,7 +103,7 @@ export interface Operations {
     answer: { user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
     hasPreview: false
   }
-  /** Your living sessions */
+  /** List your active sessions */
   'auth.list-sessions': {
     path: {  }
     query: {  }
@@ -135,7 +135,7 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Request a link to set a new password */
+  /** Request a password reset link */
   'auth.forgot-password': {
     path: {  }
     query: {  }
@@ -143,7 +143,7 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Set a new password with a link */
+  /** Reset the password with a link */
   'auth.reset-password': {
     path: {  }
     query: {  }
@@ -151,23 +151,23 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Set up an authenticator as second factor */
-  'auth.set-up-totp': {
+  /** Set up an authenticator app */
+  'auth.enroll-totp': {
     path: {  }
     query: {  }
     body: { password: string }
     answer: { totp_uri: string; backup_codes: (string)[] }
     hasPreview: false
   }
-  /** Accept an invitation without an account */
-  'auth.join': {
+  /** Register with an invitation */
+  'auth.register-invited': {
     path: {  }
     query: {  }
     body: { token: string; name: string; password: string }
     answer: Member
     hasPreview: false
   }
-  /** The public keys of our access tokens */
+  /** List the public keys of access tokens */
   'auth.list-signing-keys': {
     path: {  }
     query: {  }
@@ -283,7 +283,7 @@ export interface Operations {
   'domains.create': {
     path: { project_id: number }
     query: {  }
-    body: { name: string; mta_provider: "service" | "ses"; reason?: string }
+    body: { name: string; mta_provider?: "service" | "ses"; reason?: string }
     answer: Domain
     hasPreview: true
   }
@@ -467,7 +467,7 @@ export interface Operations {
   'api-keys.create': {
     path: { project_id: number }
     query: {  }
-    body: { mode: "live" | "test"; name: string; scopes: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id: number | null; allowed_ips: (string)[]; expires_at: string | null; is_active?: boolean; reason?: string }
+    body: { mode?: "live" | "test"; name: string; scopes?: ("messages:send" | "messages:read" | "suppressions:read" | "suppressions:write" | "domains:read" | "domains:write" | "endpoints:read" | "endpoints:write" | "routing:read" | "routing:write" | "usage:read")[]; domain_id?: number | null; allowed_ips?: (string)[]; expires_at?: string | null; is_active?: boolean; reason?: string }
     answer: ApiKeyWithSecret
     hasPreview: true
   }
@@ -506,7 +506,7 @@ export interface Operations {
   /** List the messages of a project */
   'messages.list': {
     path: { project_id: number }
-    query: { limit?: number; cursor?: string; recipient?: string; status?: "scheduled" | "queued" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; tag?: string }
+    query: { limit?: number; cursor?: string; recipient?: string; status?: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; tag?: string }
     body: undefined
     answer: { data: (Message)[]; next_cursor: string | null }
     hasPreview: false
@@ -639,10 +639,10 @@ export interface Operations {
     answer: User
     hasPreview: true
   }
-  /** Search the audit */
+  /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: string; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.set-billing" | "queue.hold" | "queue.release" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -683,10 +683,10 @@ export interface Operations {
 
 export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
   'auth.sign-in': ['POST', '/v1/auth/sign-in'],
-  'auth.give-totp-code': ['POST', '/v1/auth/totp/code'],
-  'auth.give-backup-code': ['POST', '/v1/auth/backup-code'],
+  'auth.verify-totp': ['POST', '/v1/auth/totp/code'],
+  'auth.verify-backup-code': ['POST', '/v1/auth/backup-code'],
   'auth.sign-out': ['POST', '/v1/auth/sign-out'],
-  'auth.draw-token': ['POST', '/v1/auth/token'],
+  'auth.issue-token': ['POST', '/v1/auth/token'],
   'auth.show-session': ['GET', '/v1/auth/session'],
   'auth.list-sessions': ['GET', '/v1/auth/sessions'],
   'auth.list-activity': ['GET', '/v1/auth/activity'],
@@ -694,8 +694,8 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'auth.change-password': ['POST', '/v1/auth/password'],
   'auth.forgot-password': ['POST', '/v1/auth/password/forgot'],
   'auth.reset-password': ['POST', '/v1/auth/password/reset'],
-  'auth.set-up-totp': ['POST', '/v1/auth/totp'],
-  'auth.join': ['POST', '/v1/auth/join'],
+  'auth.enroll-totp': ['POST', '/v1/auth/totp'],
+  'auth.register-invited': ['POST', '/v1/auth/register'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
   'search.find': ['GET', '/v1/admin/search'],
   'projects.list': ['GET', '/v1/admin/projects'],

@@ -5,7 +5,7 @@ import {
   useQueries,
   useQuery,
 } from '@tanstack/react-query'
-import { Refusal } from './answer.ts'
+import { ApiError } from './api-error.ts'
 import {
   type Answer,
   type AnswerOf,
@@ -18,91 +18,93 @@ import {
 
 export const queryClient = new QueryClient({
   defaultOptions: {
-    // What cannot be sent now is not sent later, when nobody looks any more.
+    // A mutation that cannot be sent now fails; it is not sent later.
     mutations: { networkMode: 'always' },
     queries: {
+      // Offline, a query fails with a message instead of waiting for the network.
+      networkMode: 'always',
       staleTime: 10_000,
       retry: (failures, error) =>
-        failures < 2 && error instanceof Refusal && (error.status === 0 || error.status === 503),
+        failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
     },
   },
 })
 
 /**
- * After an act. What it changed elsewhere (counts, the audit, a list) is not worth guessing: all that is on screen is
- * asked anew. Only what the act would have done is not: it is done, and to ask again may count as doing it again. Nor is
- * what says of itself that it stays.
+ * After a mutation, everything on screen is fetched again: what else it changed (counts, the audit, a list) is not worth
+ * guessing. Previews are not, because the change is made and a dry run may count as repeating it; nor are queries marked
+ * `skipRefetch`.
  */
-export const askAnew = (): Promise<void> =>
+export const refetchAll = (): Promise<void> =>
   queryClient.invalidateQueries({
-    predicate: ({ queryKey, meta }) => queryKey[0] !== 'preview' && meta?.stays !== true,
+    predicate: ({ queryKey, meta }) => queryKey[0] !== 'preview' && meta?.skipRefetch !== true,
   })
 
 declare module '@tanstack/react-query' {
   interface Register {
     queryMeta: {
-      /** Dear to ask for, and not changed by an act, or not so that it matters. */
-      stays?: boolean
+      /** Expensive, and not changed by mutations in a way that matters. */
+      skipRefetch?: boolean
     }
   }
 }
 
-interface Often {
-  /** For what moves by itself. */
-  everyMs?: number | false
-  isWanted?: boolean
+interface PollOptions {
+  /** For data that changes without the user. */
+  pollMs?: number | false
+  isEnabled?: boolean
 }
 
-/** How soon to ask again may depend on what was answered: a domain whose records are being looked for moves. */
-interface OftenOf<T> extends Omit<Often, 'everyMs'> {
-  everyMs?: number | false | ((data: T | undefined) => number | false)
+/** The interval may depend on the data: a domain that awaits its DNS records is polled more often. */
+interface PollOptionsFor<T> extends Omit<PollOptions, 'pollMs'> {
+  pollMs?: number | false | ((data: T | undefined) => number | false)
 }
 
 /** One resource, with its version. */
 export function useOne<Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
-  { everyMs = false, isWanted = true }: OftenOf<AnswerOf<Id>> = {},
+  { pollMs = false, isEnabled = true }: PollOptionsFor<AnswerOf<Id>> = {},
 ): UseQueryResult<Answer<AnswerOf<Id>>> {
   return useQuery({
     queryKey: [id, path],
     queryFn: ({ signal }) => callForVersion(id, { path, signal }),
-    refetchInterval: typeof everyMs === 'function' ? ({ state }) => everyMs(state.data?.data) : everyMs,
-    enabled: isWanted,
+    refetchInterval: typeof pollMs === 'function' ? ({ state }) => pollMs(state.data?.data) : pollMs,
+    enabled: isEnabled,
   })
 }
 
-/** Names stay what they are for a while. */
-const nameLastsMs = 300_000
+/** Names change rarely. */
+const nameStaleMs = 300_000
 
 /**
- * Several of a kind, for the names that a list shows. What is not there, or not yet, is left out. Kept apart from the
- * same resource on a page of its own, which an act does change.
+ * Several resources of one kind, for the names that a list shows. Resources that are missing or still loading are left
+ * out. Cached apart from the same resource on its own page, which mutations do change.
  */
 export function useMany<Id extends OperationId>(id: Id, paths: PathOf<Id>[]): AnswerOf<Id>[] {
   return useQueries({
     queries: paths.map((path) => ({
       queryKey: ['name', id, path],
       queryFn: ({ signal }: { signal: AbortSignal }) => call(id, { path, signal }),
-      staleTime: nameLastsMs,
-      meta: { stays: true },
+      staleTime: nameStaleMs,
+      meta: { skipRefetch: true },
     })),
     combine: (answers) => answers.flatMap(({ data }) => data ?? []),
   })
 }
 
-/** Whatever an operation answers to a question. The last answer stays in sight while the next one is on its way. */
+/** The response of a read operation. The previous response stays on screen while the next one loads. */
 export function useAnswer<Id extends OperationId>(
   id: Id,
   { path, query }: { path?: PathOf<Id>; query?: QueryOf<Id> },
-  { everyMs = false, isWanted = true }: Often = {},
+  { pollMs = false, isEnabled = true }: PollOptions = {},
 ): UseQueryResult<AnswerOf<Id>> {
   return useQuery({
     queryKey: [id, path, query],
     queryFn: ({ signal }) => call(id, { ...(path && { path }), ...(query && { query }), signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: everyMs,
-    enabled: isWanted,
+    refetchInterval: pollMs,
+    enabled: isEnabled,
   })
 }
 
@@ -111,42 +113,42 @@ export interface Page<T> {
   next_cursor: string | null
 }
 
-/** Operations that answer with a page of a list. */
+/** Operations that return a page of a list. */
 export type ListId = { [Id in OperationId]: AnswerOf<Id> extends Page<unknown> ? Id : never }[OperationId]
 export type ItemOf<Id extends ListId> = AnswerOf<Id> extends Page<infer T> ? T : never
 
 /**
- * A page of a list. The server looks at a bounded number of rows for each, so where what is asked for is rare, a page
- * may be empty and yet not the last: a few are gone through before the person is asked whether to go on.
+ * A page of a list. The server scans a bounded number of rows for each page, so with a rare filter a page may be empty
+ * and yet not be the last: a few pages are read before the user is asked whether to continue.
  */
-const pagesAtOnce = 5
+const pagesPerLoad = 5
 
 export function usePage<Id extends ListId>(
   id: Id,
   { path, query }: { path?: PathOf<Id>; query: QueryOf<Id> },
-  { everyMs = false, isWanted = true }: Often = {},
+  { pollMs = false, isEnabled = true }: PollOptions = {},
 ): UseQueryResult<Page<ItemOf<Id>>> {
   return useQuery({
     queryKey: [id, path, query],
     queryFn: async ({ signal }) => {
-      let given = query
+      let current = query
       for (let pages = 1; ; pages++) {
-        const page = (await call(id, { ...(path && { path }), query: given, signal })) as Page<ItemOf<Id>>
-        if (page.data.length > 0 || page.next_cursor === null || pages === pagesAtOnce) return page
-        given = { ...query, cursor: page.next_cursor }
+        const page = (await call(id, { ...(path && { path }), query: current, signal })) as Page<ItemOf<Id>>
+        if (page.data.length > 0 || page.next_cursor === null || pages === pagesPerLoad) return page
+        current = { ...query, cursor: page.next_cursor }
       }
     },
     placeholderData: keepPreviousData,
-    refetchInterval: everyMs,
-    enabled: isWanted,
+    refetchInterval: pollMs,
+    enabled: isEnabled,
   })
 }
 
-/** A whole list, page after page: for what is chosen from by name, and what must not lack one. */
+/** A complete list, page by page: for selects, and where no entry may be missing. */
 export function useAll<Id extends ListId>(
   id: Id,
   path: PathOf<Id>,
-  { isWanted = true }: { isWanted?: boolean } = {},
+  { isEnabled = true }: { isEnabled?: boolean } = {},
 ): UseQueryResult<ItemOf<Id>[]> {
   return useQuery({
     queryKey: [id, path, 'all'],
@@ -160,6 +162,6 @@ export function useAll<Id extends ListId>(
         cursor = page.next_cursor
       }
     },
-    enabled: isWanted,
+    enabled: isEnabled,
   })
 }

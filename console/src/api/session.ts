@@ -1,60 +1,60 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Refusal } from './answer.ts'
+import { ApiError } from './api-error.ts'
 import { type AnswerOf, call } from './client.ts'
-import { openGate, signedIn } from './gate.ts'
+import { currentUserId, setCurrentUserId } from './current-user.ts'
 import { queryClient } from './queries.ts'
-import { forgetToken } from './token.ts'
-import { thisIs, whoIsHere } from './who.ts'
+import { resumeAfterSignIn, waitForSignIn } from './sign-in-gate.ts'
+import { discardToken } from './token.ts'
 
 export type Me = AnswerOf<'auth.show-session'>['user']
 
-/** Who is signed in. Waits until somebody is. */
+/** The signed-in user. Suspends until a user has signed in. */
 export function useMe(): Me {
   return useSuspenseQuery({
     queryKey: ['me'],
-    queryFn: findMe,
+    queryFn: loadMe,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   }).data
 }
 
-async function findMe(): Promise<Me> {
+async function loadMe(): Promise<Me> {
   for (;;) {
     try {
       const { user } = await call('auth.show-session')
-      thisIs(user.id)
+      setCurrentUserId(user.id)
       return user
     } catch (error) {
-      if (!(error instanceof Refusal && error.status === 401)) throw error
-      await openGate()
+      if (!(error instanceof ApiError && error.status === 401)) throw error
+      await waitForSignIn()
     }
   }
 }
 
-/** Whether a code is still to be given. */
+/** Returns whether a second factor is still required. */
 export async function signIn(email: string, password: string): Promise<boolean> {
   return (await call('auth.sign-in', { body: { email, password } })).second_factor_required
 }
 
-export async function giveCode(code: string): Promise<void> {
-  if (/^\d{6}$/.test(code)) await call('auth.give-totp-code', { body: { code } })
-  else await call('auth.give-backup-code', { body: { code } })
+export async function submitCode(code: string): Promise<void> {
+  if (/^\d{6}$/.test(code)) await call('auth.verify-totp', { body: { code } })
+  else await call('auth.verify-backup-code', { body: { code } })
 }
 
-/** Whoever signs in where another's session has ended gets nothing of theirs. */
+/** Resumes the page after sign-in. A different user gets a fresh page and nothing of the previous user's. */
 export async function enter(): Promise<void> {
   const { user } = await call('auth.show-session')
-  forgetToken()
-  if (whoIsHere() !== undefined && whoIsHere() !== user.id) {
+  discardToken()
+  if (currentUserId() !== undefined && currentUserId() !== user.id) {
     window.location.reload()
     return
   }
-  thisIs(user.id)
+  setCurrentUserId(user.id)
   queryClient.setQueryData(['me'], user)
-  signedIn()
+  resumeAfterSignIn()
 }
 
-/** Tabs of the same browser share the session, and so its end: nothing stays on a screen that nobody looks after. */
+/** Tabs of one browser share the session. When it ends in one tab, the others reload, so that no data stays on screen. */
 const tabs = new BroadcastChannel('postern-session')
 tabs.onmessage = () => window.location.reload()
 

@@ -1,66 +1,68 @@
-import { patiently, Refusal, refusalOf } from './answer.ts'
-import { openGate } from './gate.ts'
-import { whoIsHere } from './who.ts'
+import { ApiError, apiErrorOf, withTimeout } from './api-error.ts'
+import { currentUserId } from './current-user.ts'
+import { waitForSignIn } from './sign-in-gate.ts'
 
 /**
- * The access token, which lives ten minutes and only here, in memory. It is drawn from the session, which is a cookie
- * that no script can read. No token is ever kept in the browser's storage.
+ * The access token. It is valid for ten minutes and exists only here, in memory. It is issued for the session, which is
+ * a cookie that no script can read. No token is ever kept in the browser's storage.
  */
 interface Token {
   token: string
   expires_at: string
 }
 
-/** A request that takes a while should not arrive with a token that has just ended. */
-const earlyMs = 30_000
+/** Renewed this long before it expires, so that a slow request does not arrive with an expired token. */
+const renewBeforeMs = 30_000
 
 let current: Token | undefined
-let drawing: Promise<string> | undefined
+let pending: Promise<string> | undefined
 
-/** Where the session has ended, this waits until somebody has signed in again: forms and all else stay as they are. */
-export function drawToken(): Promise<string> {
-  if (current && Date.parse(current.expires_at) - earlyMs > Date.now()) return Promise.resolve(current.token)
-  drawing ??= draw().finally(() => {
-    drawing = undefined
+/** If the session has ended, waits until the user has signed in again. Forms and pages stay as they are meanwhile. */
+export function getToken(): Promise<string> {
+  if (current && Date.parse(current.expires_at) - renewBeforeMs > Date.now()) {
+    return Promise.resolve(current.token)
+  }
+  pending ??= requestToken().finally(() => {
+    pending = undefined
   })
-  return drawing
+  return pending
 }
 
-/** It was refused. If another was drawn since, that one stays. */
-export function forgetToken(refused?: string): void {
-  if (refused === undefined || current?.token === refused) current = undefined
+/** Drops a rejected token. A newer token stays. */
+export function discardToken(rejected?: string): void {
+  if (rejected === undefined || current?.token === rejected) current = undefined
 }
 
-async function draw(): Promise<string> {
+async function requestToken(): Promise<string> {
   for (;;) {
-    const response = await patiently((signal) =>
+    const response = await withTimeout((signal) =>
       fetch('/v1/auth/token', { method: 'POST', cache: 'no-store', signal }),
     )
     if (response.ok) {
-      const drawn = (await response.json()) as Token
-      await mindWhose(drawn.token)
-      current = drawn
-      return drawn.token
+      const issued = (await response.json()) as Token
+      await reloadIfOtherUser(issued.token)
+      current = issued
+      return issued.token
     }
-    const refusal = await refusalOf(response)
-    if (refusal.status !== 401) throw refusal
-    // Signed in, and yet no token: an administrator without a second factor. To sign in again would not help.
-    if (await isSignedIn()) throw new Refusal(403, refusal.code, refusal.message)
-    await openGate()
+    const error = await apiErrorOf(response)
+    if (error.status !== 401) throw error
+    // A session without a token: an administrator without a second factor. Signing in again would not help.
+    if (await isSignedIn()) throw new ApiError(403, error.code, error.message)
+    await waitForSignIn()
   }
 }
 
 async function isSignedIn(): Promise<boolean> {
-  const response = await patiently((signal) => fetch('/v1/auth/session', { cache: 'no-store', signal }))
+  const response = await withTimeout((signal) => fetch('/v1/auth/session', { cache: 'no-store', signal }))
   return response.ok
 }
 
 /**
- * In another tab somebody else may have signed in meanwhile. What is on this page is not theirs, and what was begun here
- * must not be done in their name: the page begins anew, and what waits for the token never gets one.
+ * Another user may have signed in in another tab. This page does not belong to that user, and nothing started here may
+ * be done in their name: the page reloads, and requests that wait for the token never get one.
  */
-async function mindWhose(token: string): Promise<void> {
-  const known = whoIsHere()
+async function reloadIfOtherUser(token: string): Promise<void> {
+  const known = currentUserId()
   const { sub } = JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')))
   if (known === undefined || String(known) === sub) return
   window.location.reload()

@@ -2,7 +2,7 @@ import { Input, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import classes from './address-field.module.css'
 
-/** An address under a domain that is settled: only what stands before the @ is written. */
+/** An address in a fixed domain: only the local part is typed. */
 export function AddressField({
   label,
   isLabelHidden = false,
@@ -19,7 +19,7 @@ export function AddressField({
   isFirst?: boolean
 }) {
   const id = useId()
-  // Whoever pastes the whole address means the same.
+  // A pasted full address is accepted, too.
   const change = (text: string) =>
     onChange(text.toLowerCase().endsWith(`@${domain}`) ? text.slice(0, -domain.length - 1) : text)
   return (

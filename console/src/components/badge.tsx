@@ -3,7 +3,7 @@ import classes from './badge.module.css'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'calm'
 
-/** A state in a word. The word says it; the colour only helps. */
+/** A state in one word. The colour only supports the word. */
 export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {
   return (
     <span className={classes.badge} data-tone={tone}>
@@ -33,10 +33,10 @@ const tones: Record<string, Tone> = {
   error: 'bad',
 }
 
-/** For the words of the wire: statuses, outcomes, states. */
+/** For statuses, outcomes and states of the API. */
 export function Status({ value }: { value: string }) {
   return <Badge tone={tones[value] ?? 'calm'}>{value.replaceAll('_', ' ')}</Badge>
 }
 
-/** Below 60 a project is in trouble, from 80 on all is well. */
+/** Below 60 a project needs attention; 80 and above is good. */
 export const toneOfScore = (score: number): Tone => (score >= 80 ? 'good' : score >= 60 ? 'warn' : 'bad')

@@ -1,4 +1,6 @@
+import { useMany } from '../api/queries.ts'
 import classes from './changes.module.css'
+import { localTime, utcTime } from './relative-time.tsx'
 
 export interface Change {
   resource: string
@@ -8,17 +10,18 @@ export interface Change {
   after?: unknown
 }
 
-/** Field by field, what was and what is: in previews, in the audit, and between two operators. */
+/** Values before and after, field by field: in previews, in the audit, and in edit conflicts. */
 export function Changes({
   changes,
   before = 'Now',
-  after = 'Then',
+  after = 'After',
 }: {
   changes: Change[]
   before?: string
   after?: string
 }) {
   const subjects = new Set(changes.map(({ resource, id }) => `${resource} ${id}`))
+  const nameOf = useNames(changes)
   return (
     <table className={classes.changes}>
       <thead>
@@ -31,18 +34,18 @@ export function Changes({
       <tbody>
         {changes.map(({ resource, id, field, before: was, after: is }) => (
           <tr key={`${resource} ${id} ${field}`}>
-            <th scope="row">
+            <th scope="row" title={field}>
               {subjects.size > 1 && (
                 <span className={classes.subject}>
                   {resource.replaceAll('_', ' ')} {id}{' '}
                 </span>
               )}
-              {field}
+              {labelOf(field)}
             </th>
             <td>
-              <Value of={was} />
+              <Value of={was} name={nameOf(field, was)} />
             </td>
-            <td>{isUnknown(was, is) ? 'not known yet' : <Value of={is} isNew />}</td>
+            <td>{isUnknown(was, is) ? 'not known yet' : <Value of={is} name={nameOf(field, is)} isNew />}</td>
           </tr>
         ))}
       </tbody>
@@ -50,15 +53,72 @@ export function Changes({
   )
 }
 
-/** Of a preview: what is only made when it is really done, such as an id. */
+const labels: Record<string, string> = {
+  id: 'ID',
+  url: 'URL',
+  user_id: 'Owner',
+  plan_id: 'Plan',
+  admin_plan_id: 'Plan override',
+  admin_subscription_status: 'Subscription status override',
+  billing_subscription_id: 'Subscription',
+  billing_subscription_status: 'Subscription status',
+  billing_product_id: 'Billing product',
+  allow_service_mta: 'Shared mail servers',
+  mta_provider: 'Provider',
+  score_offset: 'Score offset',
+  allowed_ips: 'Allowed IP addresses',
+  dns_records: 'DNS records',
+  endpoint_id: 'Endpoint',
+  domain_id: 'Domain',
+  identity_id: 'Identity',
+  only_undelivered: 'Undelivered only',
+  event_id: 'Event',
+  send_at: 'Scheduled',
+}
+
+/** `is_locked` is shown as "Locked", `last_checked_at` as "Last checked". */
+function labelOf(field: string): string {
+  const words = field.replace(/^is_/, '').replace(/_at$/, '').replaceAll('_', ' ')
+  return labels[field] ?? words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Names of users and plans, whose ids mean nothing to a reader. */
+function useNames(changes: Change[]): (field: string, value: unknown) => string | undefined {
+  const idsOf = (...fields: string[]) => {
+    const values = changes.filter(({ field }) => fields.includes(field)).flatMap((c) => [c.before, c.after])
+    return [...new Set(values.filter((value) => typeof value === 'number'))].map((id) => ({ id }))
+  }
+  const users = useMany('users.show', idsOf('user_id'))
+  const plans = useMany('plans.show', idsOf('plan_id', 'admin_plan_id'))
+  return (field, value) => {
+    if (field === 'user_id') return users.find(({ id }) => id === value)?.email
+    return field.endsWith('plan_id') ? plans.find(({ id }) => id === value)?.name : undefined
+  }
+}
+
+/** In a preview: a value that is only made by the real call, such as an id. */
 const isUnknown = (was: unknown, is: unknown): boolean => was === null && is === null
 
-function Value({ of, isNew = false }: { of: unknown; isNew?: boolean }) {
+function Value({ of, name, isNew = false }: { of: unknown; name: string | undefined; isNew?: boolean }) {
   const isNone = of === null || of === undefined || (Array.isArray(of) && of.length === 0)
   if (isNone) return <span className={classes.none}>none</span>
-  const text = typeof of === 'string' ? of : isListOfText(of) ? of.join(', ') : JSON.stringify(of, null, 1)
-  return <span className={isNew ? classes.is : classes.was}>{text}</span>
+  return (
+    <span className={isNew ? classes.is : classes.was} title={isTime(of) ? utcTime(of) : undefined}>
+      {name ?? textOf(of)}
+    </span>
+  )
 }
+
+function textOf(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (isTime(value)) return localTime(value)
+  if (typeof value === 'string') return value
+  return isListOfText(value) ? value.join(', ') : JSON.stringify(value, null, 1)
+}
+
+/** RFC 3339, in UTC. */
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
 
 const isListOfText = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')

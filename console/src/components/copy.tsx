@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from '@mantine/core'
 import { useState } from 'react'
 
-/** Copies a text and says that it did. */
+/** Copies a text and confirms it. */
 export function Copy({
   text,
   label = 'Copy',
@@ -9,28 +9,28 @@ export function Copy({
   ...props
 }: {
   text: string
-  label?: string /** Names what is copied to who cannot see where the button stands. */
+  label?: string /** For screen readers: names what is copied. */
   of?: string
 } & ButtonProps) {
-  const [said, say] = useState<string>()
+  const [status, setStatus] = useState<string>()
   const copy = async () => {
-    // Where the page came without HTTPS there is no clipboard at all.
+    // Without HTTPS, browsers have no clipboard API.
     const isCopied = await navigator.clipboard?.writeText(text).then(
       () => true,
       () => false,
     )
-    say(isCopied ? 'Copied' : 'Select and copy by hand')
-    setTimeout(() => say(undefined), 2000)
+    setStatus(isCopied ? 'Copied' : 'Copy failed: select the text')
+    setTimeout(() => setStatus(undefined), 2000)
   }
   return (
     <Button
       size="compact-sm"
       variant="default"
       onClick={() => void copy()}
-      aria-label={of ? `${said ?? label} ${of}` : undefined}
+      aria-label={of ? `${status ?? label} ${of}` : undefined}
       {...props}
     >
-      {said ?? label}
+      {status ?? label}
     </Button>
   )
 }

@@ -1,7 +1,7 @@
 import { useElementSize } from '@mantine/hooks'
 import { useId, useState } from 'react'
 import classes from './chart.module.css'
-import { number } from './figures.tsx'
+import { number } from './stat-tiles.tsx'
 
 export interface Series {
   label: string
@@ -14,19 +14,19 @@ const height = 180
 const foot = 18
 
 /**
- * Counts by day, oldest first, as bars beside each other. Ours, because a chart library is larger than the rest of the
- * console together. Who cannot see it reads the same as a table.
+ * Counts by day, oldest first, as grouped bars. Written here because a chart library is larger than the rest of the
+ * console together. Screen readers get the same data as a table.
  */
 export function DayChart({ title, days, series }: { title: string; days: string[]; series: Series[] }) {
   const [at, setAt] = useState<number>()
   const id = useId()
-  // Drawn as wide as there is room, so that its letters are as large as all others.
-  const { ref, width: room } = useElementSize<HTMLDivElement>()
-  const width = Math.max(room, 1)
+  // Drawn at the width of its container, so that its text has the size of all other text.
+  const { ref, width: available } = useElementSize<HTMLDivElement>()
+  const width = Math.max(available, 1)
   const top = Math.max(1, ...series.flatMap(({ values }) => values))
   const slot = width / days.length
   const bar = (slot * 0.8) / series.length
-  const tall = (value: number) => (value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - 14)))
+  const barHeight = (value: number) => (value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - 14)))
   const shown = at ?? days.length - 1
   return (
     <figure className={classes.chart} aria-labelledby={id}>
@@ -58,13 +58,13 @@ export function DayChart({ title, days, series }: { title: string; days: string[
                 className={classes.slot}
                 data-at={at === index || undefined}
               />
-              {series.map(({ label, colour, values }, place) => (
+              {series.map(({ label, colour, values }, position) => (
                 <rect
                   key={label}
-                  x={index * slot + slot * 0.1 + place * bar}
-                  y={height - foot - tall(values[index] ?? 0)}
+                  x={index * slot + slot * 0.1 + position * bar}
+                  y={height - foot - barHeight(values[index] ?? 0)}
                   width={bar}
-                  height={tall(values[index] ?? 0)}
+                  height={barHeight(values[index] ?? 0)}
                   fill={`var(${colour})`}
                 />
               ))}

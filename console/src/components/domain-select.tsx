@@ -18,7 +18,7 @@ export function DomainSelect<Domain extends Chosen>({
   onChange: (domain: Chosen | null) => void
 } & Omit<SelectProps, 'value' | 'onChange' | 'data'>) {
   const domains = useAll('domains.list', { project_id: projectId })
-  // Until all are there, the one that is chosen.
+  // Until the list has loaded, only the selected domain.
   const known: Chosen[] = domains.data ?? (value ? [value] : [])
   return (
     <Select
@@ -26,7 +26,7 @@ export function DomainSelect<Domain extends Chosen>({
       value={value && String(value.id)}
       onChange={(chosen) => onChange(known.find(({ id }) => String(id) === chosen) ?? null)}
       data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
-      nothingFoundMessage="The project has no such domain"
+      nothingFoundMessage="No matching domains"
       error={domains.error?.message}
       openOnFocus={false}
       searchable

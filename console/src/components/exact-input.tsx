@@ -1,28 +1,28 @@
 import { TextInput, type TextInputProps } from '@mantine/core'
 
 /**
- * A field of a search that needs the whole of something. Half of it finds nothing, so nothing is asked before Enter, or
- * before the field is left.
+ * A search field that needs a full value. Part of a value finds nothing, so the search runs on Enter or when the field
+ * loses focus.
  */
 export function ExactInput({
   value,
-  onSettle,
+  onCommit,
   ...props
-}: { value: string | undefined; onSettle: (value: string | undefined) => void } & Omit<
+}: { value: string | undefined; onCommit: (value: string | undefined) => void } & Omit<
   TextInputProps,
   'value' | 'onChange'
 >) {
-  const settle = (text: string) => {
-    const settled = text.trim() || undefined
-    if (settled !== value) onSettle(settled)
+  const commit = (text: string) => {
+    const committed = text.trim() || undefined
+    if (committed !== value) onCommit(committed)
   }
   return (
     <TextInput
-      // Another value in the address is another field.
+      // Another value in the address bar resets the field.
       key={value}
       defaultValue={value ?? ''}
-      onBlur={(event) => settle(event.currentTarget.value)}
-      onKeyDown={(event) => event.key === 'Enter' && settle(event.currentTarget.value)}
+      onBlur={(event) => commit(event.currentTarget.value)}
+      onKeyDown={(event) => event.key === 'Enter' && commit(event.currentTarget.value)}
       {...props}
     />
   )

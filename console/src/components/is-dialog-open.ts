@@ -1,2 +1,2 @@
-/** What is typed then belongs to the dialog, and so does the focus. */
+/** An open dialog owns the keyboard and the focus. */
 export const isDialogOpen = (): boolean => document.querySelector('[role="dialog"]') !== null

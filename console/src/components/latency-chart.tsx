@@ -1,8 +1,8 @@
 import { useId, useState } from 'react'
 import type { DeliveryAttempt } from '../api/operations.gen.ts'
 import classes from './chart.module.css'
-import { number } from './figures.tsx'
-import { exactly } from './when.tsx'
+import { localTime } from './relative-time.tsx'
+import { number } from './stat-tiles.tsx'
 
 type Outcome = DeliveryAttempt['outcome']
 
@@ -22,13 +22,13 @@ const head = 16
 const foot = 8
 
 /**
- * How long each attempt took, oldest first. One that ran out of time takes a thousand times as long as a good one, so a
- * step upwards is ten times as much. Colour and form tell the outcome; who cannot see it reads the same as a table.
+ * The latency of each attempt, oldest first, on a logarithmic scale: a timeout takes a thousand times as long as a good
+ * attempt. Colour and shape show the outcome. Screen readers get the same data as a table.
  */
 export function LatencyChart({ title, attempts }: { title: string; attempts: DeliveryAttempt[] }) {
   const [at, setAt] = useState<number>()
   const id = useId()
-  // What was given up without a try took no time.
+  // An event that was given up without an attempt has no latency.
   const tried = attempts.filter(({ attempt }) => attempt > 0).toReversed()
   const powers = decades(tried.map(({ latency_ms }) => latency_ms))
   const [lowest = 0, highest = 1] = [powers[0], powers.at(-1)]
@@ -36,19 +36,19 @@ export function LatencyChart({ title, attempts }: { title: string; attempts: Del
     height - foot - ((log(ms) - lowest) / (highest - lowest)) * (height - head - foot)
   const slot = 92 / Math.max(tried.length, 1)
   const xOf = (index: number) => 7 + index * slot
-  const pointed = at === undefined ? undefined : tried[at]
+  const hovered = at === undefined ? undefined : tried[at]
   return (
     <figure className={classes.chart} aria-labelledby={id}>
       <figcaption id={id} className={classes.caption}>
         <strong>{title}</strong>
-        {pointed ? <Pointed attempt={pointed} /> : <Summary attempts={tried} />}
+        {hovered ? <Hovered attempt={hovered} /> : <Summary attempts={tried} />}
       </figcaption>
       <svg height={height} aria-hidden="true" onMouseLeave={() => setAt(undefined)}>
         {powers.map((power) => (
           <g key={power}>
             <line x1="0" x2="100%" y1={yOf(10 ** power)} y2={yOf(10 ** power)} className={classes.axis} />
             <text x="0" y={yOf(10 ** power) - 3} className={classes.mark}>
-              {shortly(10 ** power)}
+              {formatMs(10 ** power)}
             </text>
           </g>
         ))}
@@ -72,7 +72,7 @@ export function LatencyChart({ title, attempts }: { title: string; attempts: Del
         <caption>{title}</caption>
         <thead>
           <tr>
-            {['When', 'Event', 'Outcome', 'Milliseconds'].map((column) => (
+            {['Time', 'Event', 'Outcome', 'Milliseconds'].map((column) => (
               <th key={column} scope="col">
                 {column}
               </th>
@@ -82,7 +82,7 @@ export function LatencyChart({ title, attempts }: { title: string; attempts: Del
         <tbody>
           {tried.map(({ id: attemptId, created_at, event_type, outcome, latency_ms }) => (
             <tr key={attemptId}>
-              <th scope="row">{exactly(created_at)}</th>
+              <th scope="row">{localTime(created_at)}</th>
               <td>{event_type}</td>
               <td>{outcomes[outcome].label}</td>
               <td>{latency_ms}</td>
@@ -94,10 +94,10 @@ export function LatencyChart({ title, attempts }: { title: string; attempts: Del
   )
 }
 
-function Pointed({ attempt: { created_at, event_type, outcome, latency_ms } }: { attempt: DeliveryAttempt }) {
+function Hovered({ attempt: { created_at, event_type, outcome, latency_ms } }: { attempt: DeliveryAttempt }) {
   return (
     <>
-      <span>{exactly(created_at)}</span>
+      <span>{localTime(created_at)}</span>
       <span>{event_type}</span>
       <Key outcome={outcome} value={`${number(latency_ms)} ms`} />
     </>
@@ -138,7 +138,7 @@ function Key({ outcome, value }: { outcome: Outcome; value: string }) {
 
 const log = (ms: number): number => Math.log10(Math.max(1, ms))
 
-/** Powers of ten from below the least to above the most. */
+/** Powers of ten from below the lowest to above the highest value. */
 function decades(latencies: number[]): number[] {
   const logs = latencies.map(log)
   const lowest = Math.floor(Math.min(...logs, 1))
@@ -146,4 +146,4 @@ function decades(latencies: number[]): number[] {
   return Array.from({ length: highest - lowest + 1 }, (_, step) => lowest + step)
 }
 
-const shortly = (ms: number): string => (ms >= 1000 ? `${number(ms / 1000)} s` : `${number(ms)} ms`)
+const formatMs = (ms: number): string => (ms >= 1000 ? `${number(ms / 1000)} s` : `${number(ms)} ms`)

@@ -3,23 +3,23 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import { Fragment, type KeyboardEvent, type ReactNode, useRef } from 'react'
 import type { Page } from '../api/queries.ts'
 import classes from './list.module.css'
-import { Asked } from './states.tsx'
+import { QueryState } from './states.tsx'
 
-/** Told from the others by its id, or, where it has none, by the address that it is about. */
+/** Identified by its id or, without one, by its address. */
 type Row = { id: number | string } | { address: string }
 
 export interface Column<T> {
   title: string
-  /** In the first column, a link to the row's page: it is what the keyboard moves along. */
+  /** In the first column, a link to the row's page: arrow keys move along these links. */
   cell: (row: T) => ReactNode
   isNumber?: boolean
-  /** Left out where the window is narrow. */
+  /** Hidden in a narrow window. */
   isExtra?: boolean
 }
 
 /**
- * A page of a list. Arrow keys, or j and k, move from row to row, Enter opens. The cursor of the page is the caller's,
- * who keeps it in the address.
+ * A page of a list. Arrow keys, or j and k, move from row to row; Enter opens. The caller keeps the page cursor in the
+ * address bar.
  */
 export function List<T extends Row>({
   label,
@@ -29,21 +29,24 @@ export function List<T extends Row>({
   empty,
   cursor,
   setCursor,
+  isProse = false,
 }: {
   label: string
   query: UseQueryResult<Page<T>>
   columns: Column<T>[]
-  /** What a row shows below itself while it is open. */
+  /** Details shown below an expanded row. */
   below?: (row: T) => ReactNode
   empty: ReactNode
   cursor: string | undefined
   setCursor: (cursor: string | undefined) => void
+  /** The first column holds sentences instead of names, and is not bold. */
+  isProse?: boolean
 }) {
   const body = useRef<HTMLTableSectionElement>(null)
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return
-    // Keys pressed in a row's menu come here, too, though it stands elsewhere in the page.
+    // Keys pressed in a row's menu bubble here, too, though the menu is rendered elsewhere.
     if (!body.current?.contains(event.target as Node)) return
     const links = [
       ...(body.current?.querySelectorAll<HTMLElement>(
@@ -57,11 +60,12 @@ export function List<T extends Row>({
     }
   }
   return (
-    <Asked query={query} rows={8}>
+    <QueryState query={query} rows={8}>
       {({ data, next_cursor: next }) => (
         <div
           aria-busy={query.isFetching}
           className={classes.list}
+          data-prose={isProse || undefined}
           data-stale={query.isPlaceholderData || undefined}
         >
           {data.length > 0 ? (
@@ -96,7 +100,7 @@ export function List<T extends Row>({
             empty
           ) : (
             <Text c="dimmed" ta="center" py="xl">
-              Nothing yet among the rows looked at. There are more.
+              No matches so far. More rows are left to search.
             </Text>
           )}
           <Group justify="flex-end" mt="sm">
@@ -107,13 +111,13 @@ export function List<T extends Row>({
             )}
             {next !== null && (
               <Button variant="default" size="compact-md" onClick={() => setCursor(next)}>
-                {data.length > 0 ? 'Next page' : 'Keep looking'}
+                {data.length > 0 ? 'Next page' : 'Continue search'}
               </Button>
             )}
           </Group>
         </div>
       )}
-    </Asked>
+    </QueryState>
   )
 }
 

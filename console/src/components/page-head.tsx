@@ -3,20 +3,20 @@ import { type ReactNode, useEffect } from 'react'
 
 interface HeadProps {
   title: string
-  /** Where this belongs. */
+  /** Breadcrumb. */
   above?: ReactNode
-  /** What must be seen at once: locked, inactive. */
+  /** Badges: locked, inactive. */
   beside?: ReactNode
-  /** A sentence about it. */
+  /** A sentence below the title. */
   below?: ReactNode
   /** Buttons. */
   children?: ReactNode
 }
 
-/** The title of a page, of the window, and what can be done here. */
+/** The title of a page and of the window, with the page's actions. */
 export const PageHead = (props: HeadProps) => <Head order={1} {...props} />
 
-/** The same for a part of a page, such as what a tab shows. */
+/** The same for a section of a page, such as a tab. */
 export const PartHead = (props: HeadProps) => <Head order={2} {...props} />
 
 function Head({ order, title, above, beside, below, children }: HeadProps & { order: 1 | 2 }) {
@@ -47,10 +47,10 @@ function Aside({ children }: { children: ReactNode }) {
   )
 }
 
-/** On the page now, by order. */
+/** The titles on the page, by heading level. */
 const titles = new Map<number, string>()
 
-/** The window is called by the part, then by the page that it is of: a row of browser tabs shows only the beginning. */
+/** The window title is the section, then its page: browser tabs show only the beginning. */
 function useWindowTitle(order: 1 | 2, title: string): void {
   useEffect(() => {
     titles.set(order, title)

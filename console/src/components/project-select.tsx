@@ -3,7 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import { useAnswer, useOne } from '../api/queries.ts'
 
-/** Narrows a list to a project, found by part of its name; 0 is what belongs to none. */
+/** Filters a list by project, found by part of its name; 0 selects what belongs to no project. */
 export function ProjectSelect({
   value,
   onChange,
@@ -16,7 +16,7 @@ export function ProjectSelect({
   const [typed, setTyped] = useState('')
   const [q] = useDebouncedValue(typed, 150)
   const found = useAnswer('projects.list', { query: { limit: 10, ...(q && { q }) } })
-  const chosen = useOne('projects.show', { project_id: value ?? 0 }, { isWanted: Boolean(value) })
+  const chosen = useOne('projects.show', { project_id: value ?? 0 }, { isEnabled: Boolean(value) })
   const names = new Map((found.data?.data ?? []).map(({ id, name }) => [id, name]))
   if (chosen.data) names.set(chosen.data.data.id, chosen.data.data.name)
   return (
@@ -29,12 +29,12 @@ export function ProjectSelect({
       onSearchChange={setTyped}
       data={[
         { value: '0', label: 'No project' },
-        // Two may have the same name.
+        // Names are not unique.
         ...[...names].map(([id, name]) => ({ value: String(id), label: `${name} (${id})` })),
       ]}
-      // The server has searched already.
+      // The server has filtered already.
       filter={({ options }) => options}
-      nothingFoundMessage="No project"
+      nothingFoundMessage="No matching projects"
       searchable
       clearable
       w={w}

@@ -6,7 +6,7 @@ export interface RowAct {
   isDangerous?: boolean
 }
 
-/** What else can be done with a row that has no page of its own. */
+/** The actions on a row without a page of its own. */
 export function RowMenu({ of, acts }: { of: string; acts: RowAct[] }) {
   return (
     <Menu position="bottom-end" transitionProps={{ duration: 0 }}>

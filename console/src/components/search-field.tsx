@@ -3,7 +3,7 @@ import { useHotkeys } from '@mantine/hooks'
 import { useLayoutEffect, useRef, useState } from 'react'
 import { isDialogOpen } from './is-dialog-open.ts'
 
-/** What a list is searched for, kept in the address by the caller. It has the focus from the start; a slash leads back. */
+/** The search field of a list; the caller keeps its value in the address bar. Focused on load; `/` focuses it again. */
 export function SearchField({
   value,
   onChange,
@@ -13,9 +13,9 @@ export function SearchField({
   'value' | 'onChange'
 >) {
   const field = useRef<HTMLInputElement>(null)
-  // The address follows a moment later than the keys: what was typed counts for as long as somebody types.
+  // The address bar lags behind the keys: while the user types, the typed text counts.
   const [typed, setTyped] = useState<string>()
-  // A page arrives a moment after it was asked for. By then the palette may be open again.
+  // A page renders a moment after navigation. By then the palette may be open again.
   useLayoutEffect(() => {
     if (!isDialogOpen()) field.current?.focus()
   }, [])

@@ -1,17 +1,18 @@
-import { Button, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { Refusal } from '../api/answer.ts'
+import { ApiError } from '../api/api-error.ts'
+import { To } from './link.tsx'
 import classes from './states.module.css'
 
-/** What was asked for, once it is there. Until then, where it is not to be had, and where it is old, says so. */
-export function Asked<T>({
+/** Renders the data of a query. Shows that it loads, failed, or is out of date. */
+export function QueryState<T>({
   query,
   rows = 4,
   children,
 }: {
   query: UseQueryResult<T>
-  /** How much room the answer will take, so that the page does not jump. */
+  /** How much space the data will take, so that the page does not jump. */
   rows?: number
   children: (data: T) => ReactNode
 }) {
@@ -20,7 +21,7 @@ export function Asked<T>({
       <>
         {query.error && (
           <Text size="sm" c="dimmed" mb="xs" role="status">
-            Not up to date: {query.error.message}
+            Out of date. {query.error.message}
           </Text>
         )}
         {children(query.data)}
@@ -42,16 +43,28 @@ export function Loading({ rows = 4 }: { rows?: number }) {
 }
 
 export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
-  const isGone = error instanceof Refusal && error.status === 404
+  const isNotFound = error instanceof ApiError && error.status === 404
   return (
     <div className={classes.state} role="alert">
-      <Text fw={600}>{isGone ? 'There is no such thing' : 'This did not work'}</Text>
+      <Title order={2}>{isNotFound ? 'Not found' : 'Something went wrong'}</Title>
       <Text c="dimmed">{error.message}</Text>
-      {retry && !isGone && (
-        <Button variant="default" onClick={retry}>
-          Try again
-        </Button>
-      )}
+      <Group>
+        {retry && !isNotFound && (
+          <Button variant="default" onClick={retry}>
+            Try again
+          </Button>
+        )}
+        {isNotFound && <To to="/projects">Go to projects</To>}
+      </Group>
+    </div>
+  )
+}
+
+export function PageNotFound() {
+  return (
+    <div className={classes.state}>
+      <Title order={1}>Page not found</Title>
+      <To to="/projects">Go to projects</To>
     </div>
   )
 }

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { User } from '../api/operations.gen.ts'
 import { useAnswer, useOne } from '../api/queries.ts'
 
-/** A person, found by part of the address or name. */
+/** A user, found by part of the address or name. */
 export function UserSelect({
   label,
   description,
@@ -17,33 +17,33 @@ export function UserSelect({
   description?: string
   value: number | null
   onChange: (id: number | null) => void
-  /** Narrows a list of acts: may be left empty, and knows the one who is no person. */
+  /** Filters the audit: may be empty, and offers the command line as an actor. */
   isFilter?: boolean
   w?: number
 }) {
   const [typed, setTyped] = useState('')
   const [q] = useDebouncedValue(typed, 150)
   const found = useAnswer('users.list', { query: { limit: 10, ...(q && { q }) } })
-  const chosen = useOne('users.show', { id: value ?? 0 }, { isWanted: value !== null && value !== 0 })
-  const people = new Map((found.data?.data ?? []).map((user) => [user.id, user]))
-  if (chosen.data) people.set(chosen.data.data.id, chosen.data.data)
+  const chosen = useOne('users.show', { id: value ?? 0 }, { isEnabled: value !== null && value !== 0 })
+  const users = new Map((found.data?.data ?? []).map((user) => [user.id, user]))
+  if (chosen.data) users.set(chosen.data.data.id, chosen.data.data)
   const labelOf = ({ name, email }: User) => (name ? `${name} <${email}>` : email)
   return (
     <Select
       label={label}
       description={description}
-      placeholder={isFilter ? 'Anybody' : 'Part of an address or a name'}
+      placeholder={isFilter ? 'Anyone' : 'Part of an address or a name'}
       value={value === null ? null : String(value)}
       onChange={(id) => onChange(id === null ? null : Number(id))}
       searchValue={typed}
       onSearchChange={setTyped}
       data={[
-        ...(isFilter ? [{ value: '0', label: "The server's shell" }] : []),
-        ...[...people.values()].map((user) => ({ value: String(user.id), label: labelOf(user) })),
+        ...(isFilter ? [{ value: '0', label: 'Command line' }] : []),
+        ...[...users.values()].map((user) => ({ value: String(user.id), label: labelOf(user) })),
       ]}
-      // The server has searched already.
+      // The server has filtered already.
       filter={({ options }) => options}
-      nothingFoundMessage="Nobody"
+      nothingFoundMessage="No matching users"
       searchable
       required={!isFilter}
       clearable={isFilter}

@@ -5,59 +5,59 @@ import type { SearchResult } from '../api/operations.gen.ts'
 import { useAnswer, useOne } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import { useAct } from '../components/act/acts.tsx'
-import { useTell } from '../components/told.tsx'
+import { useToast } from '../components/toast.tsx'
 import { createProject, lockProject } from '../pages/projects/acts.tsx'
 import { tabs } from '../pages/projects/tabs.ts'
 
-/** Something to jump to, or to do. */
+/** A page to go to, or a command. */
 export interface Choice {
   key: string
   group: string
   label: string
-  /** What tells it from others of the same name. */
+  /** Distinguishes it from others of the same name. */
   note?: string
-  take: () => void
+  select: () => void
 }
 
-/** A person types faster than this between two letters of one word, and waits for no more. */
-const restMs = 60
+/** Longer than the pause between two letters of a word, short enough to feel immediate. */
+const debounceMs = 60
 
-/** What fits what was typed: commands at once, and what the server finds a moment later. */
+/** Choices for the typed text: commands at once, search results of the server a moment later. */
 export function useChoices(typed: string) {
   const q = typed.trim().toLowerCase()
-  const [asked] = useDebouncedValue(q, restMs)
-  const query = useAnswer('search.find', { query: { q: asked } }, { isWanted: asked !== '' })
+  const [searched] = useDebouncedValue(q, debounceMs)
+  const query = useAnswer('search.find', { query: { q: searched } }, { isEnabled: searched !== '' })
   const commands = useCommands()
   const go = useGo()
 
-  const isAnswered = asked === q && !query.isPlaceholderData
+  const isCurrent = searched === q && !query.isPlaceholderData
   const found = q === '' ? [] : (query.data?.data ?? [])
-  // Until its own answer is there, a question shows of the last one what would be right for it, too.
-  const fitting = isAnswered ? found : found.filter(({ label }) => label.toLowerCase().includes(q))
+  // Until its own results arrive, the last results are shown as far as they match.
+  const matching = isCurrent ? found : found.filter(({ label }) => label.toLowerCase().includes(q))
   const words = q.split(/\s+/)
   return {
     choices: [
       ...commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word))),
-      ...fitting.map((result) => choiceOf(result, go)),
+      ...matching.map((result) => choiceOf(result, go)),
     ],
-    isAsking: q !== '' && !query.error && (!isAnswered || query.isLoading),
-    failure: asked === '' ? undefined : query.error?.message,
+    isSearching: q !== '' && !query.error && (!isCurrent || query.isLoading),
+    failure: searched === '' ? undefined : query.error?.message,
   }
 }
 
 type Go = (path: string, search?: Record<string, string>) => void
 
-/** Paths are put together here, so the router cannot know them by their type. */
+/** Paths are built here, so the router cannot check their type. */
 function useGo(): Go {
   const navigate = useNavigate()
   return (path, search = {}) => void navigate({ to: path, search: search as never })
 }
 
-const groups = { project: 'Projects', domain: 'Domains', route: 'Addresses', user: 'People' }
+const groups = { project: 'Projects', domain: 'Domains', route: 'Addresses', user: 'Users' }
 
 function choiceOf({ type, id, project_id, project_name, label }: SearchResult, go: Go): Choice {
   const email = /<([^<>]+)>$/.exec(label)?.[1] ?? label
-  const jumps = {
+  const targets = {
     project: () => go(`/projects/${id}`),
     domain: () => go(`/projects/${project_id}/domains/${id}`),
     route: () => go(`/projects/${project_id}/routing`, { address: label }),
@@ -69,21 +69,21 @@ function choiceOf({ type, id, project_id, project_name, label }: SearchResult, g
     group: groups[type],
     label,
     ...(note !== null && { note }),
-    take: jumps[type],
+    select: targets[type],
   }
 }
 
-const command = (key: string, group: string, label: string, take: () => void): Choice => ({
+const command = (key: string, group: string, label: string, select: () => void): Choice => ({
   key,
   group,
   label,
-  take,
+  select,
 })
 
 function useCommands(): Choice[] {
   const go = useGo()
   const start = useAct()
-  const tell = useTell()
+  const toast = useToast()
   const { setColorScheme } = useMantineColorScheme()
   const newProject = () => start(createProject(({ id }) => go(`/projects/${id}`)))
   return [
@@ -92,26 +92,31 @@ function useCommands(): Choice[] {
     command('audit', 'Go to', 'Audit', () => go('/audit')),
     command('plans', 'Go to', 'Plans', () => go('/plans')),
     command('users', 'Go to', 'Users', () => go('/users')),
-    command('new-project', 'Do', 'New project', newProject),
-    command('light', 'Do', 'Light', () => setColorScheme('light')),
-    command('dark', 'Do', 'Dark', () => setColorScheme('dark')),
-    command('auto', 'Do', 'Light or dark as the system', () => setColorScheme('auto')),
-    command('sign-out', 'Do', 'Sign out', () => void signOut().catch(({ message }: Error) => tell(message))),
+    command('new-project', 'Commands', 'New project', newProject),
+    command('light', 'Commands', 'Light theme', () => setColorScheme('light')),
+    command('dark', 'Commands', 'Dark theme', () => setColorScheme('dark')),
+    command('auto', 'Commands', 'Match system theme', () => setColorScheme('auto')),
+    command(
+      'sign-out',
+      'Commands',
+      'Sign out',
+      () => void signOut().catch(({ message }: Error) => toast(message)),
+    ),
   ]
 }
 
-/** On a project's page: its parts, and its lock. */
+/** On a project's page: its tabs, and its lock. */
 function useProjectCommands(go: Go): Choice[] {
   const start = useAct()
   const { projectId } = useParams({ strict: false })
   const project = useOne(
     'projects.show',
     { project_id: Number(projectId ?? 0) },
-    { isWanted: projectId !== undefined },
+    { isEnabled: projectId !== undefined },
   )
   if (projectId === undefined || !project.data) return []
-  const seen = project.data
-  const { name, is_locked } = seen.data
+  const loaded = project.data
+  const { name, is_locked } = loaded.data
   const group = `In ${name}`
   const home = `/projects/${projectId}`
   return [
@@ -119,7 +124,7 @@ function useProjectCommands(go: Go): Choice[] {
       command(`tab-${tab}`, group, label, () => go(tab === 'overview' ? home : `${home}/${tab}`)),
     ),
     command('lock', group, is_locked ? 'Unlock this project' : 'Lock this project', () =>
-      start(lockProject(seen)),
+      start(lockProject(loaded)),
     ),
   ]
 }

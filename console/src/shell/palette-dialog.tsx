@@ -4,41 +4,49 @@ import { type Choice, useChoices } from './palette-choices.ts'
 import classes from './palette-dialog.module.css'
 
 /**
- * Jump anywhere, or do something, by a few letters: a combobox whose list is always open (WAI-ARIA Authoring Practices,
- * "Combobox"). The focus stays in the field; arrow keys move the choice, Enter takes it, Escape closes.
+ * The command palette: a combobox whose list is always open (WAI-ARIA Authoring Practices, "Combobox"). The focus stays
+ * in the field; arrow keys move the selection, Enter selects, Escape closes. `typed` belongs to the caller, which
+ * collects what is typed before the field has the focus.
  */
-export function PaletteDialog({ close }: { close: () => void }) {
+export function PaletteDialog({
+  typed,
+  setTyped,
+  close,
+}: {
+  typed: string
+  setTyped: (text: string) => void
+  close: () => void
+}) {
   const id = useId()
-  const [typed, setTyped] = useState('')
-  // By its key: the list changes while answers come in, and what was chosen stays chosen.
-  const [chosen, setChosen] = useState<string>()
-  const { choices, isAsking, failure } = useChoices(typed)
-  const place = Math.max(
+  // By key: the list changes while results arrive, and the selection stays.
+  const [activeKey, setActiveKey] = useState<string>()
+  const { choices, isSearching, failure } = useChoices(typed)
+  const index = Math.max(
     0,
-    choices.findIndex(({ key }) => key === chosen),
+    choices.findIndex(({ key }) => key === activeKey),
   )
-  const active = choices[place]
+  const active = choices[index]
   const idOf = (choice: Choice) => `${id}-${choice.key}`
 
-  const take = (choice: Choice | undefined) => {
+  const select = (choice: Choice | undefined) => {
     if (!choice) return
     close()
-    choice.take()
+    choice.select()
   }
   const move = (event: KeyboardEvent) => {
     const last = choices.length - 1
     const next = {
-      ArrowDown: place === last ? 0 : place + 1,
-      ArrowUp: place === 0 ? last : place - 1,
-      PageDown: Math.min(last, place + 8),
-      PageUp: Math.max(0, place - 8),
+      ArrowDown: index === last ? 0 : index + 1,
+      ArrowUp: index === 0 ? last : index - 1,
+      PageDown: Math.min(last, index + 8),
+      PageUp: Math.max(0, index - 8),
     }[event.key]
     if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
       event.preventDefault()
-      take(active)
+      select(active)
     } else if (next !== undefined) {
       event.preventDefault()
-      setChosen(choices[next]?.key)
+      setActiveKey(choices[next]?.key)
     }
   }
   const activeId = active && idOf(active)
@@ -61,10 +69,10 @@ export function PaletteDialog({ close }: { close: () => void }) {
         value={typed}
         onChange={(event) => {
           setTyped(event.currentTarget.value)
-          setChosen(undefined)
+          setActiveKey(undefined)
         }}
         onKeyDown={move}
-        placeholder="A project, domain, address or person, or what to do"
+        placeholder="Search projects, domains, addresses, users and commands"
         variant="unstyled"
         size="lg"
         px="md"
@@ -72,7 +80,7 @@ export function PaletteDialog({ close }: { close: () => void }) {
         maxLength={100}
         autoComplete="off"
         spellCheck={false}
-        // At once, and not when the dialog gets to it: a letter typed by then would go elsewhere.
+        // On mount, before the dialog's focus trap does it.
         autoFocus
         data-autofocus
         role="combobox"
@@ -83,9 +91,9 @@ export function PaletteDialog({ close }: { close: () => void }) {
         aria-activedescendant={activeId}
       />
       {choices.length > 0 ? (
-        <div role="listbox" id={`${id}-list`} aria-label="Choices" className={classes.list}>
+        <div role="listbox" id={`${id}-list`} aria-label="Results" className={classes.list}>
           {[...Map.groupBy(choices, ({ group }) => group)].map(([group, members], n) => (
-            // biome-ignore lint/a11y/useSemanticElements: a fieldset does not belong into a listbox.
+            // biome-ignore lint/a11y/useSemanticElements: a fieldset is not allowed in a listbox.
             <div key={group} role="group" aria-labelledby={`${id}-group-${n}`}>
               <div id={`${id}-group-${n}`} className={classes.group}>
                 {group}
@@ -96,8 +104,8 @@ export function PaletteDialog({ close }: { close: () => void }) {
                   id={idOf(choice)}
                   choice={choice}
                   isActive={choice === active}
-                  choose={() => setChosen(choice.key)}
-                  take={() => take(choice)}
+                  activate={() => setActiveKey(choice.key)}
+                  select={() => select(choice)}
                 />
               ))}
             </div>
@@ -105,11 +113,11 @@ export function PaletteDialog({ close }: { close: () => void }) {
         </div>
       ) : (
         <div className={classes.nothing}>
-          {failure ?? (isAsking ? 'Looking…' : 'Nothing is called that. Try less of it.')}
+          {failure ?? (isSearching ? 'Searching…' : 'No results. Try fewer letters.')}
         </div>
       )}
       <VisuallyHidden role="status">
-        {isAsking ? '' : choices.length === 1 ? '1 choice' : `${choices.length} choices`}
+        {isSearching ? '' : choices.length === 1 ? '1 result' : `${choices.length} results`}
       </VisuallyHidden>
     </Modal>
   )
@@ -119,25 +127,25 @@ function Option({
   id,
   choice: { label, note },
   isActive,
-  choose,
-  take,
+  activate,
+  select,
 }: {
   id: string
   choice: Choice
   isActive: boolean
-  choose: () => void
-  take: () => void
+  activate: () => void
+  select: () => void
 }) {
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard is in the field, which has the focus.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and handles the keyboard.
     // biome-ignore lint/a11y/useFocusableInteractive: as above.
     <div
       role="option"
       id={id}
       aria-selected={isActive}
       className={classes.option}
-      onMouseMove={choose}
-      onClick={take}
+      onMouseMove={activate}
+      onClick={select}
     >
       <span className={classes.label}>{label}</span>
       {note && <span className={classes.note}>{note}</span>}

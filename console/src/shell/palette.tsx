@@ -1,32 +1,60 @@
 import { useHotkeys } from '@mantine/hooks'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useLayoutEffect, useState } from 'react'
 import { isDialogOpen } from '../components/is-dialog-open.ts'
 
 const load = () => import('./palette-dialog.tsx')
 const PaletteDialog = lazy(() => load().then((module) => ({ default: module.PaletteDialog })))
 
-/** After the page itself; and so long before anybody types into it that no letter goes elsewhere. */
-const loadsAfterMs = 1000
+/** Preloaded after the page itself. */
+const preloadDelayMs = 1000
 
-/** ⌘K or Ctrl-K, from within fields as well. */
+/** Opened by ⌘K or Ctrl-K, from within fields as well. */
 export function usePalette() {
   const [isOpen, setIsOpen] = useState(false)
   const open = () => setIsOpen(true)
   const close = () => setIsOpen(false)
   const toggle = () => {
     if (isOpen) close()
-    // Whoever is in the middle of a change would leave it behind.
+    // An open dialog may hold an unfinished change.
     else if (!isDialogOpen()) open()
   }
   useHotkeys([['mod+K', toggle]], [])
   useEffect(() => {
-    // Where it fails, opening it tries again.
-    const timer = setTimeout(() => void load().catch(() => undefined), loadsAfterMs)
+    // If this fails, opening the palette tries again.
+    const timer = setTimeout(() => void load().catch(() => undefined), preloadDelayMs)
     return () => clearTimeout(timer)
   }, [])
   return { isOpen, open, close }
 }
 
 export function Palette({ isOpen, close }: { isOpen: boolean; close: () => void }) {
-  return <Suspense>{isOpen && <PaletteDialog close={close} />}</Suspense>
+  return isOpen && <OpenPalette close={close} />
+}
+
+function OpenPalette({ close }: { close: () => void }) {
+  const [typed, setTyped] = useState('')
+  useEarlyKeys(setTyped, close)
+  return (
+    <Suspense>
+      <PaletteDialog typed={typed} setTyped={setTyped} close={close} />
+    </Suspense>
+  )
+}
+
+/** Collects the keys that are pressed after the palette was opened and before its field has the focus. */
+function useEarlyKeys(setTyped: (update: (text: string) => string) => void, close: () => void): void {
+  useLayoutEffect(() => {
+    const collect = (event: KeyboardEvent) => {
+      const isInDialog = event.target instanceof Element && event.target.closest('[role="dialog"]') !== null
+      if (isInDialog || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+      if (event.key === 'Escape') close()
+      else if (event.key === 'Backspace') setTyped((text) => text.slice(0, -1))
+      else if (event.key.length === 1) setTyped((text) => text + event.key)
+      else return
+      event.preventDefault()
+      event.stopPropagation()
+    }
+    window.addEventListener('keydown', collect, { capture: true })
+    return () => window.removeEventListener('keydown', collect, { capture: true })
+  }, [setTyped, close])
 }

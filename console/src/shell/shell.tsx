@@ -10,13 +10,14 @@ import {
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Link, Outlet } from '@tanstack/react-router'
-import { signOut, useMe } from '../api/session.ts'
-import { Mark } from '../components/mark.tsx'
-import { useTell } from '../components/told.tsx'
+import { type Me, signOut, useMe } from '../api/session.ts'
+import { Logo } from '../components/logo.tsx'
+import { useToast } from '../components/toast.tsx'
+import { AdministratorsOnly } from './administrators-only.tsx'
 import { Palette, usePalette } from './palette.tsx'
 import classes from './shell.module.css'
 
-const places = [
+const sections = [
   ['/projects', 'Projects'],
   ['/audit', 'Audit'],
   ['/plans', 'Plans'],
@@ -25,6 +26,10 @@ const places = [
 
 export function Shell() {
   const me = useMe()
+  return me.role === 'admin' ? <AdminShell me={me} /> : <AdministratorsOnly me={me} />
+}
+
+function AdminShell({ me }: { me: Me }) {
   const [isOpen, { toggle, close }] = useDisclosure()
   const palette = usePalette()
   const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent)
@@ -36,27 +41,31 @@ export function Shell() {
       classNames={{ main: classes.main ?? '', navbar: classes.navbar ?? '' }}
     >
       <a href="#content" className={classes.skip}>
-        Skip to the content
+        Skip to content
       </a>
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
-            <Mark />
+            <span className={classes.logo}>
+              <Logo />
+            </span>
           </Group>
           <UnstyledButton className={classes.search} onClick={palette.open}>
             <span>Jump to…</span>
-            <Kbd size="xs">{isApple ? '⌘K' : 'Ctrl K'}</Kbd>
+            <Kbd size="xs" className={classes.shortcut ?? ''}>
+              {isApple ? '⌘K' : 'Ctrl K'}
+            </Kbd>
           </UnstyledButton>
           <Account name={me.name || me.email} email={me.email} />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Main">
-        {places.map(([to, label]) => (
+        {sections.map(([to, label]) => (
           <Link
             key={to}
             to={to}
-            className={classes.place ?? ''}
+            className={classes.section ?? ''}
             activeProps={{ 'data-active': true, 'aria-current': 'page' }}
             onClick={close}
           >
@@ -73,9 +82,9 @@ export function Shell() {
 }
 
 function Account({ name, email }: { name: string; email: string }) {
-  const tell = useTell()
+  const toast = useToast()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const schemes = { auto: 'As the system', light: 'Light', dark: 'Dark' } as const
+  const schemes = { auto: 'Match system', light: 'Light', dark: 'Dark' } as const
   return (
     <Menu position="bottom-end" width={220} transitionProps={{ duration: 0 }}>
       <Menu.Target>
@@ -96,9 +105,9 @@ function Account({ name, email }: { name: string; email: string }) {
         ))}
         <Menu.Divider />
         <Menu.Item component="a" href="/docs" target="_blank">
-          Reference of the interface
+          API reference
         </Menu.Item>
-        <Menu.Item onClick={() => void signOut().catch(({ message }: Error) => tell(message))}>
+        <Menu.Item onClick={() => void signOut().catch(({ message }: Error) => toast(message))}>
           Sign out
         </Menu.Item>
       </Menu.Dropdown>

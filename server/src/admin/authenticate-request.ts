@@ -10,17 +10,18 @@ import type { Db } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { operationIdOf } from '../platform/http/operation-id.ts'
 import { statusOf } from '../platform/http/problem.ts'
-import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
+import { networkOf, type RateLimit, setRateLimitHeaders } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { isDryRun } from './preview.ts'
 
 /**
- * What stands before every address of the administrative plane, known or not: whoever is no administrator
- * learns nothing, not even which addresses exist.
+ * Authenticates every request to the administrative plane, unknown paths included: a caller who is not an
+ * administrator does not learn which paths exist.
  *
- * A body may take its time to arrive, and the caller may be an administrator no more by then: whoever was let in a
- * while ago is looked at again before anything is done.
+ * A body can take long to arrive, and the caller may lose the role meanwhile: if authentication is older than
+ * `reauthenticateAfterMs`, it is repeated before the handler runs.
  *
- * In this order: 429 per address, 403 for the shape of an API key, 401, 403 for the role, 429 per user.
+ * Refusals come in this order: 429 per address, 403 for the shape of an API key, 401, 403 for the role, 429 per user.
  */
 export interface AuthenticateDeps {
   authenticate: Authenticate
@@ -31,15 +32,15 @@ export interface AuthenticateDeps {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whoever a valid token names, administrator or not; null before that is known. */
+    /** The user of a valid token, administrator or not; null before authentication. */
     user: User | null
-    /** When that was found out, in milliseconds. */
-    userSeenAt: number
+    /** `performance.now()` of the last authentication. */
+    authenticatedAt: number
   }
 }
 
-/** A request whose body came along is not asked twice. */
-const seenForMs = 1_000
+/** A request whose body arrives promptly is authenticated once. */
+const reauthenticateAfterMs = 1_000
 
 export function authenticateRequests(
   plane: HttpServer,
@@ -47,43 +48,42 @@ export function authenticateRequests(
 ): void {
   const denials = new DenialCounter(db)
   plane.decorateRequest('user', null)
-  plane.decorateRequest('userSeenAt', 0)
+  plane.decorateRequest('authenticatedAt', 0)
   const identify = async (request: FastifyRequest): Promise<User> => {
-    request.userSeenAt = performance.now()
+    request.authenticatedAt = performance.now()
     request.user = await authenticate(request.headers.authorization)
     requireAdministrator(request.user)
     return request.user
   }
-  plane.addHook('onRequest', async (request) => {
+  plane.addHook('onRequest', async (request, reply) => {
     await addressLimit(networkOf(request.ip))
     refuseApiKey(request.headers.authorization)
     const { id } = await identify(request)
-    await userLimit(id)
+    setRateLimitHeaders(reply, await userLimit(id))
   })
   plane.addHook('preHandler', async (request) => {
-    if (performance.now() - request.userSeenAt > seenForMs) await identify(request)
+    if (performance.now() - request.authenticatedAt > reauthenticateAfterMs) await identify(request)
   })
   plane.addHook('onError', async (request, _reply, error: unknown) => {
     if (!isDenial(request, error)) return
     try {
       await denials.count(denialOf(request, error))
     } catch (failure) {
-      request.log.error({ err: failure }, 'a refusal could not be counted')
+      request.log.error({ err: failure }, 'denied request could not be recorded')
     }
   })
 }
 
 const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Refused by the role, or by a rule of something that would have changed something. */
+/** Refused because of the role, or a mutation refused by a rule. */
 function isDenial(request: FastifyRequest, error: unknown): error is PosternError {
   if (request.user === null || !(error instanceof PosternError)) return false
   const status = statusOf[error.code]
   if (status === 403) return true
-  // What does not exist refuses nobody.
+  // An unknown path is not a denial.
   if (operationIdOf(request) === undefined) return false
-  const { dry_run } = request.query as { dry_run?: boolean }
-  return changing.has(request.method) && dry_run !== true && [404, 409, 412, 422].includes(status)
+  return changing.has(request.method) && !isDryRun(request.query) && [404, 409, 412, 422].includes(status)
 }
 
 function denialOf(request: FastifyRequest, error: PosternError) {

@@ -12,28 +12,26 @@ import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 
 /**
- * The two shapes of the administrative plane. An operation says what it is and what it does; everything that
- * holds for all of them (who may call, what is refused in which order, versions, repetition, preview, the
- * transaction, the reason, the audit row) is done once, in pipeline.ts.
+ * The two shapes of administrative operations: mutations and queries. An operation declares what it is and what it
+ * does; pipeline.ts does what all of them share (authorisation, order of refusals, versions, idempotency, dry run,
+ * transaction, reason, audit row).
  *
- * The kind of a mutation decides the rest of its manners (platform/http/kinds.ts), and when it needs a reason: a
- * create beyond a limit, an edit where `run` asks for it, a rotation and a deletion always, an `ask` and
- * what is enqueued never, because they change no configuration; and whatever says `reason: 'always'`.
+ * The kind of a mutation decides its HTTP behaviour (platform/http/kinds.ts); reason.ts decides when it needs a reason.
  */
 export interface AdminDeps {
   db: Db
-  /** Where the mail of a project is read. */
-  mailOf: (projectId: number) => Db
+  /** The database that holds a project's mail. */
+  mailDbFor: (projectId: number) => Db
   vault: Vault
   domains: DomainDeps
   endpoints: EndpointDeps
-  orders: EndpointCommandDeps
+  endpointCommands: EndpointCommandDeps
   caps: Caps
-  /** What the audit's checkpoints are checked against. */
+  /** What the audit log's checkpoints are verified against. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
 
-/** `dry_run` alone needs these; where they cost a query they are functions, and only a dry run calls them. */
+/** Only a dry run needs these. Sentences that cost a query are functions, which only a dry run calls. */
 export type Sentences = readonly string[] | (() => Promise<readonly string[]>)
 
 /** An edit that changes nothing: no version moves, no audit row is written. */
@@ -44,30 +42,32 @@ export interface Audited {
   projectId: number | null
   /** As stored, without secrets, and without the personal data that `subject` holds. */
   change: Change
-  /** What else the act changed. */
+  /** Other resources that changed. */
   related?: Change[]
-  /** The limit that was gone past. Needs a reason. */
+  /** The limit that was exceeded. Requires a reason. */
   limitException?: LimitException | null
-  /** The person acted upon, kept beside the chain and erasable. */
+  /** The person concerned, stored beside the chain and erasable. */
   subject?: { email: string; name: string | null }
 }
 
-/** What `run` must tell. None of the first three can be left out: an act without its audit row does not compile. */
+/** The result of `run`. The first three are required: a mutation without its audit row does not compile. */
 export interface MutationResult<Answer> {
   audit: Audited | typeof unchanged
   effects: Sentences
   warnings: Sentences
   answer: Answer
+  /** The resource as the wire shows it, where the audit records other fields: the preview lists changes of these. */
+  views?: { before: object | null; after: object | null }
   /** Of the resource as it is now; null when it is gone. */
   version: number | null
-  /** Where a created thing is, or the thing a secret belongs to. */
+  /** The path of the created resource, or of the one that a secret belongs to. */
   location?: string
-  /** Fields whose change needs a reason, as the caller spells them. */
-  reasonNeededFor?: readonly string[]
+  /** The wire names of the fields that changed, where a changed field may require a reason (reason.ts). */
+  changedFields?: readonly string[]
 }
 
 interface Described {
-  /** Noun first: `endpoints.rotate`. The word to search for. */
+  /** Noun first: `endpoints.rotate`. */
   id: string
   /** Below /v1, in Fastify's spelling: `/admin/projects/:project_id`. */
   path: string
@@ -75,20 +75,20 @@ interface Described {
   description: string
 }
 
-export interface MutationCall<Params, Body, Target, Seen> {
+export interface MutationCall<Params, Body, Target, Preloaded> {
   tx: Tx
   vault: Vault
   domains: KeyedDeps
   endpoints: EndpointDeps
-  orders: EndpointCommandDeps
+  endpointCommands: EndpointCommandDeps
   caps: Caps
   actorId: number
   requestId: string
   params: Params
   body: Body
   target: Target
-  /** What `look` saw. */
-  seen: Seen
+  /** What `preload` read. */
+  preloaded: Preloaded
   reason: string | null
 }
 
@@ -97,46 +97,45 @@ export interface Mutation<
   Body extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
   Target = unknown,
-  Seen = unknown,
+  Preloaded = unknown,
 > extends Described {
   kind: Kind
-  /** Where it is not the kind's own: a complete replacement is a PUT, what a worker deletes afterwards a DELETE. */
+  /** Overrides the kind's method: a complete replacement is a PUT, a deletion by the worker a DELETE. */
   method?: 'PUT' | 'DELETE'
   params: TObject<Params>
-  /** The fields of the body; `reason` is added to every one. */
+  /** The fields of the body; `reason` is added to every body. */
   body: Body
   example: Record<string, unknown>
-  /** Where the body may be larger than others. */
+  /** Overrides the ordinary body limit. */
   bodyLimitBytes?: number
   /** Absent: the answer is empty. */
   answer?: Answer
-  /** The answer is of something that has no version, so there is no ETag. */
+  /** The answer has no version, so it has no ETag. */
   hasVersion?: false
-  reason?: 'always'
   /** A body that lacks fields is `incomplete_configuration`, naming them. */
   isCompleteConfiguration?: true
-  /** The answer holds a secret: it is told once, and a repetition does not tell it again. */
+  /** The answer contains a secret, which is returned once; a replayed answer does not contain it. */
   revealsSecret?: true
-  /** It may make a DKIM key, which takes long: the pair is made before anything is locked (core/control/domains/dkim-key-pool.ts). */
+  /** It may generate a DKIM key, which is slow: the pair is generated before any lock (core/control/domains/dkim-key-pool.ts). */
   makesDkimKey?: true
-  /** The codes by which its own rules refuse, besides those that its kind brings along. For the document. */
+  /** The error codes of its own rules, besides those of its kind. For the OpenAPI document. */
   refusals?: readonly ErrorCode[]
   /**
-   * What the mail plane knows of the project, asked before the transaction begins: mail may be in another database, and
-   * no transaction waits for one. It says nothing of whether there is such a project, and refuses nobody.
+   * Reads from the mail side before the transaction begins: mail may be in another database, and no transaction waits
+   * for another database. It does not check whether the project exists and refuses no request.
    */
-  look?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Seen>
-  /** A preview alone has to know. Nothing is seen otherwise, nor when the mail plane cannot answer. */
-  looksFor?: 'preview'
-  /** What is acted upon, locked, or 404: looked up before anything else is said about it. A create's is its parent. */
-  target(tx: Tx, params: Static<TObject<Params>>, seen: NoInfer<Seen>): Promise<Target>
+  preload?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Preloaded>
+  /** Only a dry run preloads. `preloaded` is undefined otherwise, and when the mail side is unavailable. */
+  preloadFor?: 'preview'
+  /** Locks and returns the resource acted upon, or throws 404; the first check of all. For a create: the parent. */
+  target(tx: Tx, params: Static<TObject<Params>>, preloaded: NoInfer<Preloaded>): Promise<Target>
   run(
-    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Preloaded>>,
   ): Promise<MutationResult<Answer extends TSchema ? Static<Answer> : null>>
 }
 
-export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailOf' | 'audit' | 'caps'> {
-  /** Aborted when the caller hangs up. */
+export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'audit' | 'caps'> {
+  /** Aborted when the caller disconnects. */
   signal: AbortSignal
   params: Params
   query: Query
@@ -148,12 +147,12 @@ export interface Query<
   Answer extends TSchema = TSchema,
 > extends Described {
   params: TObject<Params>
-  /** Query parameters; any other is refused. */
+  /** Query parameters; others are refused. */
   query: Parameters
   answer: Answer
   /** Absent: JSON. */
   contentType?: string
-  /** There is no HEAD where it would do all the work of a GET for nothing. */
+  /** No HEAD route, where HEAD would do all the work of a GET. */
   hasHead?: false
   /** The answer is one resource, with its version in the ETag. */
   hasVersion?: true
@@ -167,9 +166,9 @@ export function adminOperation<
   Body extends TProperties,
   Answer extends TSchema,
   Target,
-  Seen = undefined,
+  Preloaded = undefined,
 >(
-  operation: Mutation<Params, Body, Answer, Target, Seen> &
+  operation: Mutation<Params, Body, Answer, Target, Preloaded> &
     (
       | { kind: Unversioned }
       | { kind: Exclude<Kind, Unversioned>; target(...args: never[]): Promise<Versioned<Target>> }

@@ -1,24 +1,23 @@
 import type { Actor } from '../core/control/audit/record.ts'
 import { recordAudit } from '../core/control/audit/record.ts'
-import { limitExceeded } from '../core/control/caps/caps.ts'
 import type { OfferedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
-import { IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
+import { findTarget, IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { successOfKind } from '../platform/http/kinds.ts'
 import { asResponse, type HttpResponse } from '../platform/http/response.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
-import { type AdminDeps, type Audited, type Mutation, type MutationResult, unchanged } from './operation.ts'
+import { type AdminDeps, type Mutation, type MutationResult, unchanged } from './operation.ts'
 import { previewOf } from './preview.ts'
-import { reasonOf } from './reason.ts'
-import { honoursIfMatch, needsReasonAlways } from './schema.ts'
+import { reasonOf, requireReasonBeforeRun, requireReasonForResult } from './reason.ts'
+import { honoursIfMatch, methodOf } from './schema.ts'
 
 /**
- * A mutation from its checked input to its answer, in one transaction.
+ * Runs an administrative mutation, from its validated input to its answer, in one transaction.
  *
- * Refusals come in this order: the thing does not exist (404), the request was answered before (idempotency),
- * the version is not the one expected (412), the rules (409, 422). Whatever fails, nothing is written; what is
- * written has its audit row.
+ * Refusals come in this order: the resource does not exist (404), the request was answered before (idempotency),
+ * the version differs from If-Match (412), the rules (409, 422). A refused request writes nothing; a committed one
+ * has its audit row.
  */
 export interface MutationRequest {
   actor: Actor
@@ -35,55 +34,56 @@ export async function perform(
   request: MutationRequest,
   deps: AdminDeps,
 ): Promise<HttpResponse> {
-  const { db, vault, domains, endpoints, orders, caps } = deps
+  const { db, vault, domains, endpoints, endpointCommands, caps } = deps
   const { params, isDryRun } = request
   const { reason: givenReason, ...body } = request.body
   const reason = reasonOf(givenReason)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
-  const seen = await lookAhead(operation, request, body, deps)
+  const preloaded = await preloadOf(operation, request, body, deps)
 
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
-    const target = await operation.target(tx, params, seen)
-    const before = await repeatable?.recall(tx)
+    const deleting = methodOf(operation) === 'DELETE' ? repeatable : undefined
+    const found = await findTarget(() => operation.target(tx, params, preloaded), tx, deleting)
+    const before = found.deletion ?? (await repeatable?.findResponse(tx))
     if (before) return { ...before, isRepeated: true }
+    const { target } = found
     if (honoursIfMatch(operation)) requireVersion(request.ifMatch, target as { version: number })
-    if (!isDryRun && reason === null && needsReasonAlways(operation)) throw reasonRequired()
+    if (!isDryRun) requireReasonBeforeRun(operation, reason)
 
-    const outcome = await operation.run({
+    const result = await operation.run({
       tx,
       vault,
       domains: { ...domains, pair },
       endpoints,
-      orders,
+      endpointCommands,
       caps,
       actorId: request.actor.userId,
       requestId: request.requestId,
       params,
       body,
       target,
-      seen,
+      preloaded,
       reason,
     })
-    if (isDryRun)
-      return asResponse(200, await previewOf(operation.id, outcome, needsReason(operation, outcome)))
+    if (isDryRun) return asResponse(200, await previewOf(operation, result))
 
-    if (reason === null) refuseWithoutReason(outcome)
-    if (outcome.audit !== unchanged) {
+    requireReasonForResult(operation, result, reason)
+    if (result.audit !== unchanged) {
       await recordAudit(tx, {
         actor: request.actor,
         requestId: request.requestId,
         operation: operation.id,
-        projectId: outcome.audit.projectId,
-        change: outcome.audit.change,
-        related: outcome.audit.related ?? [],
+        projectId: result.audit.projectId,
+        change: result.audit.change,
+        related: result.audit.related ?? [],
         reason,
-        limitException: outcome.audit.limitException ?? null,
-        subject: outcome.audit.subject ?? null,
+        limitException: result.audit.limitException ?? null,
+        subject: result.audit.subject ?? null,
       })
     }
-    const answer = answerOf(operation, outcome)
-    await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
+    const answer = answerOf(operation, result)
+    await repeatable?.storeResponse(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     return answer
   }
   const wanted = operation.makesDkimKey === true && { projectId: params['project_id'] as number }
@@ -92,20 +92,20 @@ export async function perform(
   )
 }
 
-async function lookAhead(
+async function preloadOf(
   operation: Mutation,
   { params, isDryRun }: MutationRequest,
   body: Record<string, unknown>,
-  { mailOf }: AdminDeps,
+  { mailDbFor }: AdminDeps,
 ): Promise<unknown> {
-  const { look, looksFor } = operation
-  if (!look || (looksFor === 'preview' && !isDryRun)) return undefined
+  const { preload, preloadFor } = operation
+  if (!preload || (preloadFor === 'preview' && !isDryRun)) return undefined
   try {
-    return await mailOf(params['project_id'] as number).read((mail) => look(mail, params, body))
+    return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body))
   } catch (error) {
-    // What is about to be done can be done all the same.
-    const isAway = error instanceof PosternError && error.code === 'unavailable'
-    if (looksFor === 'preview' && isAway) return undefined
+    // The operation works without it; only the preview says less.
+    const isUnavailable = error instanceof PosternError && error.code === 'unavailable'
+    if (preloadFor === 'preview' && isUnavailable) return undefined
     throw error
   }
 }
@@ -121,36 +121,13 @@ function idempotentRequest(
   )
 }
 
-function answerOf(operation: Mutation, outcome: MutationResult<unknown>): HttpResponse {
+function answerOf(operation: Mutation, result: MutationResult<unknown>): HttpResponse {
   const status = successOfKind[operation.kind]
   const tags = {
-    etag: outcome.version === null ? null : etagOf(outcome.version),
-    location: outcome.location ?? null,
+    etag: result.version === null ? null : etagOf(result.version),
+    location: result.location ?? null,
   }
   return operation.answer
-    ? { ...asResponse(status, outcome.answer), ...tags }
+    ? { ...asResponse(status, result.answer), ...tags }
     : { status, body: null, ...tags }
-}
-
-function needsReason(operation: Mutation, { audit, reasonNeededFor = [] }: MutationResult<unknown>): boolean {
-  return (
-    needsReasonAlways(operation) ||
-    reasonNeededFor.length > 0 ||
-    (audit !== unchanged && isExceptional(audit))
-  )
-}
-
-const isExceptional = ({ limitException }: Audited): boolean => Boolean(limitException)
-
-function refuseWithoutReason({ audit, reasonNeededFor = [] }: MutationResult<unknown>): void {
-  // First what is never done without one, whether it goes past a limit besides or not.
-  if (reasonNeededFor.length > 0) throw reasonRequired(reasonNeededFor)
-  if (audit !== unchanged && audit.limitException) {
-    throw limitExceeded(audit.limitException, 'An administrator may go past the limit by giving a "reason".')
-  }
-}
-
-function reasonRequired(fields: readonly string[] = []): PosternError {
-  const what = fields.length === 0 ? 'This' : `A change of ${fields.map((field) => `"${field}"`).join(', ')}`
-  return new PosternError('reason_required', `${what} needs a "reason" in the body, for the audit.`)
 }

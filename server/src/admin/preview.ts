@@ -1,68 +1,85 @@
 import Type, { type Static } from 'typebox'
 import type { Change } from '../core/control/audit/record.ts'
-import type { Audited, MutationResult, Sentences } from './operation.ts'
-import { unchanged } from './operation.ts'
+import { type Audited, type Mutation, type MutationResult, type Sentences, unchanged } from './operation.ts'
+import { needsReason } from './reason.ts'
 
-/** The answer of `?dry_run=true`: what the operation's own code did in a transaction that was then rolled back. */
+/**
+ * The dry run, `?dry_run=true`. The pipeline runs the operation's own code in a transaction and rolls it back; the
+ * answer is a preview of the changes. It writes no job, audit row or idempotency row, reveals no secret, calls no
+ * provider, and reports a missing reason instead of refusing it.
+ */
+export const DryRun = Type.Object(
+  {
+    dry_run: Type.Optional(
+      Type.Boolean({ description: 'Return a preview of the changes without making them.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const isDryRun = (query: unknown): boolean => (query as { dry_run?: boolean }).dry_run === true
+
 export const Preview = Type.Object(
   {
     operation: Type.String(),
-    reason_required: Type.Boolean({ description: 'Whether the act is refused without a `reason`.' }),
+    reason_required: Type.Boolean({ description: 'Whether the request is refused without a `reason`.' }),
     changes: Type.Array(
       Type.Object(
         {
           resource: Type.String(),
           id: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
-            description: 'Null for what does not exist yet.',
+            description: 'Null for a resource that does not exist yet.',
           }),
           field: Type.String(),
           before: Type.Unknown(),
-          after: Type.Unknown({ description: 'Null also for what is only known once it is done.' }),
+          after: Type.Unknown({ description: 'Null also for values that are only known after the change.' }),
         },
         { additionalProperties: false },
       ),
     ),
-    effects: Type.Array(Type.String(), { description: 'What follows from the change, in sentences.' }),
-    warnings: Type.Array(Type.String(), { description: 'What to think about first, in sentences.' }),
+    effects: Type.Array(Type.String(), { description: 'Consequences of the change, as sentences.' }),
+    warnings: Type.Array(Type.String(), {
+      description: 'Points to consider before making the change, as sentences.',
+    }),
   },
   { title: 'Preview', additionalProperties: false },
 )
 
 export async function previewOf(
-  operation: string,
-  outcome: MutationResult<unknown>,
-  isReasonRequired: boolean,
+  operation: Mutation,
+  result: MutationResult<unknown>,
 ): Promise<Static<typeof Preview>> {
   return {
-    operation,
-    reason_required: isReasonRequired,
-    changes: outcome.audit === unchanged ? [] : changesOf(outcome.audit),
-    effects: [...(await linesOf(outcome.effects))],
-    warnings: [...(await linesOf(outcome.warnings))],
+    operation: operation.id,
+    reason_required: needsReason(operation, result),
+    changes: result.audit === unchanged ? [] : changesOf(result.audit, result.views),
+    effects: [...(await sentencesOf(result.effects))],
+    warnings: [...(await sentencesOf(result.warnings))],
   }
 }
 
-const linesOf = (lines: Sentences): Promise<readonly string[]> =>
-  typeof lines === 'function' ? lines() : Promise.resolve(lines)
+const sentencesOf = (sentences: Sentences): Promise<readonly string[]> =>
+  typeof sentences === 'function' ? sentences() : Promise.resolve(sentences)
 
-/** Made at random, or numbered, when the act is really done. */
-const unknowable = new Set([
-  'secret_hint',
-  'prefix',
-  'identity_id',
-  'selector',
-  'dkim_records',
-  'next_check_at',
-])
+/** Values that are only assigned when the change is made: random values, and records made of them. */
+const unknowable = new Set(['secret_hint', 'prefix', 'dns_records', 'next_check_at'])
 
-function changesOf({ change, related = [], subject }: Audited): Static<typeof Preview>['changes'] {
-  // A person's data is kept out of the audited change, but who previews it wants to see it.
+/** Identity and times of a resource are not configuration. */
+const bookkeeping = new Set(['id', 'project_id', 'created_at', 'updated_at'])
+
+function changesOf(
+  { change, related = [], subject }: Audited,
+  views: MutationResult<unknown>['views'],
+): Static<typeof Preview>['changes'] {
+  // Personal data is not part of the audited change, but the preview shows it.
   const person = subject ? { ...subject } : {}
-  const main: Change = {
-    ...change,
-    before: change.before && !change.after ? { ...person, ...change.before } : change.before,
-    after: change.after && !change.before ? { ...person, ...change.after } : change.after,
-  }
+  const main: Change = views
+    ? { ...change, before: withoutBookkeeping(views.before), after: withoutBookkeeping(views.after) }
+    : {
+        ...change,
+        before: change.before && !change.after ? { ...person, ...change.before } : change.before,
+        after: change.after && !change.before ? { ...person, ...change.after } : change.after,
+      }
   return [main, ...related].flatMap(({ resource, id, before, after }) =>
     [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
       .map((field) => ({
@@ -73,8 +90,18 @@ function changesOf({ change, related = [], subject }: Audited): Static<typeof Pr
         after: fieldOf(after, field),
       }))
       .filter((entry) => JSON.stringify(entry.before) !== JSON.stringify(entry.after))
-      .map((entry) => (unknowable.has(entry.field) ? { ...entry, after: null } : entry)),
+      .map((entry) => ({ ...entry, after: knowable(entry.field, entry.after) })),
   )
+}
+
+const withoutBookkeeping = (view: object | null): object | null =>
+  view && Object.fromEntries(Object.entries(view).filter(([field]) => !bookkeeping.has(field)))
+
+function knowable(field: string, value: unknown): unknown {
+  if (unknowable.has(field)) return null
+  // A domain's identity is numbered, and its selector drawn, when the change is made.
+  if (field === 'identity' && value !== null) return { ...(value as object), id: null, selector: null }
+  return value
 }
 
 const fieldOf = (of: object | null, field: string): unknown =>

@@ -1,11 +1,103 @@
-import Type from 'typebox'
+import Type, { type TObject } from 'typebox'
+import { limitExceeded } from '../core/control/caps/caps.ts'
 import { plainReason } from '../core/shared/text.ts'
+import { PosternError } from '../platform/errors.ts'
+import { type Mutation, type MutationResult, unchanged } from './operation.ts'
 
-/** The audit reason: a field of every administrative mutation, always recorded when it is given. */
+/**
+ * The audit reason: a field of every administrative mutation, recorded whenever it is given. This file decides which
+ * mutations are refused without one:
+ *
+ *   always           every rotation and deletion, and the operations of `reasonedOperations`
+ *   by changed field the fields of `reasonedFields`, when their value changes
+ *   by limit         a mutation that exceeds a limit that applies to customers
+ *
+ * A dry run is never refused for a missing reason: its answer says whether one is required.
+ */
 export const Reason = Type.String({
-  description: 'Why this is done, for the audit: one line of 1 to 500 characters after trimming.',
+  description: 'Why the change is made, for the audit log: one line of 1 to 500 characters after trimming.',
   examples: ['Asked for by the customer, ticket 4711'],
 })
 
+/** The same as the OpenAPI document shows it: the length is checked after trimming, by `reasonOf`. */
+const DocumentedReason = { ...Reason, minLength: 1, maxLength: 500 }
+
+const reasonedOperations: ReadonlySet<string> = new Set([
+  'users.edit',
+  'queue.hold',
+  'queue.release',
+  'messages.cancel',
+  'suppressions.delete',
+])
+
+/** Locks, scores, overrides and transfers. */
+const reasonedFields: Readonly<Record<string, readonly string[]>> = {
+  'projects.edit': [
+    'is_locked',
+    'reputation_score',
+    'admin_plan_id',
+    'admin_subscription_status',
+    'allow_service_mta',
+    'user_id',
+  ],
+}
+
 export const reasonOf = (given: string | undefined): string | null =>
   given === undefined ? null : plainReason(given)
+
+export const alwaysNeedsReason = ({ id, kind }: Pick<Mutation, 'id' | 'kind'>): boolean =>
+  kind === 'rotate' || kind === 'delete' || reasonedOperations.has(id)
+
+/**
+ * The body as it is documented. A dry run may omit a required reason, and without one the refusal is `reason_required`
+ * instead of `validation_failed`; so the schema that is checked accepts a body without it.
+ */
+export function documentedBody(operation: Mutation): TObject {
+  const { body, example } = operation
+  return Type.Object(
+    { ...body, reason: alwaysNeedsReason(operation) ? DocumentedReason : Type.Optional(DocumentedReason) },
+    { additionalProperties: false, examples: [example] },
+  )
+}
+
+/** Before `run`: what `run` would find is not revealed to a request that is refused anyway. */
+export function requireReasonBeforeRun(operation: Mutation, reason: string | null): void {
+  if (reason === null && alwaysNeedsReason(operation)) throw reasonRequired()
+}
+
+/** After `run`, in its transaction: only `run` knows what changed. */
+export function requireReasonForResult(
+  operation: Mutation,
+  result: MutationResult<unknown>,
+  reason: string | null,
+): void {
+  if (reason !== null) return
+  // Fields come first: a reason is required for them whether a limit is exceeded or not.
+  const fields = changedReasonedFields(operation, result)
+  if (fields.length > 0) throw reasonRequired(fields)
+  const exception = limitExceptionOf(result)
+  if (exception) throw limitExceeded(exception, 'An administrator can exceed the limit by giving a "reason".')
+}
+
+export const needsReason = (operation: Mutation, result: MutationResult<unknown>): boolean =>
+  alwaysNeedsReason(operation) ||
+  changedReasonedFields(operation, result).length > 0 ||
+  Boolean(limitExceptionOf(result))
+
+const changedReasonedFields = (
+  { id }: Mutation,
+  { changedFields = [] }: MutationResult<unknown>,
+): readonly string[] => changedFields.filter((field) => reasonedFields[id]?.includes(field))
+
+const limitExceptionOf = ({ audit }: MutationResult<unknown>) =>
+  audit === unchanged ? null : (audit.limitException ?? null)
+
+function reasonRequired(fields: readonly string[] = []): PosternError {
+  const names = fields.map((field) => `"${field}"`).join(', ')
+  return new PosternError(
+    'reason_required',
+    fields.length === 0
+      ? 'This operation requires a "reason" in the body, for the audit log.'
+      : `Changing ${names} requires a "reason" in the body, for the audit log.`,
+  )
+}

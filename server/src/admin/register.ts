@@ -11,19 +11,21 @@ import {
 import { sendJson, sendResponse } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
+import { namingMissingProject } from './missing-project.ts'
 import { type AdminDeps, isMutation, type Mutation, type Query } from './operation.ts'
-import { perform } from './pipeline.ts'
-import { documentedBody, methodOf, schemaOf, takesIdempotencyKey } from './schema.ts'
+import { type MutationRequest, perform } from './pipeline.ts'
+import { isDryRun } from './preview.ts'
+import { documentedBody } from './reason.ts'
+import { methodOf, schemaOf } from './schema.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the OpenAPI document shows in place of the schema that is checked. */
+    /** Shown in the OpenAPI document instead of the schema that is validated. */
     documentedBody?: TObject
   }
 }
 
-/** The operations as routes: from HTTP to `run` and back. */
-
+/** Registers the operations as routes: HTTP request to `run`, result to HTTP response. */
 export function registerOperations(
   plane: HttpServer,
   operations: readonly (Mutation | Query)[],
@@ -59,21 +61,16 @@ async function mutate(
   deps: AdminDeps,
 ): Promise<FastifyReply> {
   const { headers, params, body, query } = request
-  const answer = await perform(
-    operation,
-    {
-      actor: actorOf(request),
-      requestId: request.id,
-      params: params as Record<string, unknown>,
-      body: body as Record<string, unknown>,
-      ifMatch: ifMatchOf(headers['if-match']),
-      idempotencyKey: takesIdempotencyKey(operation)
-        ? idempotencyKeyOf(headers['idempotency-key'])
-        : undefined,
-      isDryRun: (query as { dry_run?: boolean }).dry_run === true,
-    },
-    deps,
-  )
+  const mutation: MutationRequest = {
+    actor: actorOf(request),
+    requestId: request.id,
+    params: params as Record<string, unknown>,
+    body: body as Record<string, unknown>,
+    ifMatch: ifMatchOf(headers['if-match']),
+    idempotencyKey: idempotencyKeyOf(headers['idempotency-key']),
+    isDryRun: isDryRun(query),
+  }
+  const answer = await namingMissingProject(deps.db, params, () => perform(operation, mutation, deps))
   return sendResponse(reply, answer)
 }
 
@@ -81,16 +78,18 @@ async function answerQuery(
   operation: Query,
   { params, query }: FastifyRequest,
   reply: FastifyReply,
-  { db, mailOf, audit, caps }: AdminDeps,
+  { db, mailDbFor, audit, caps }: AdminDeps,
 ): Promise<FastifyReply> {
   const caller = new AbortController()
   reply.raw.once('close', () => caller.abort())
   const { signal } = caller
-  const result = await operation.run({
-    ...{ db, mailOf, audit, caps, signal },
-    params: params as never,
-    query: query as never,
-  })
+  const result = await namingMissingProject(db, params, () =>
+    operation.run({
+      ...{ db, mailDbFor, audit, caps, signal },
+      params: params as never,
+      query: query as never,
+    }),
+  )
   if ('stream' in result)
     return reply.type(operation.contentType ?? 'application/octet-stream').send(result.stream)
   if (result.version !== undefined) reply.header('etag', etagOf(result.version))
@@ -98,6 +97,6 @@ async function answerQuery(
 }
 
 function actorOf({ user, ip, headers }: FastifyRequest): Actor {
-  if (user === null) throw new Error('an operation was reached without passing the door')
+  if (user === null) throw new Error('an operation was reached without authentication')
   return { userId: user.id, email: user.email, ip, userAgent: headers['user-agent'] ?? null }
 }

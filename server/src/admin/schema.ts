@@ -1,4 +1,4 @@
-import Type, { type TObject, type TSchema } from 'typebox'
+import Type from 'typebox'
 import { comparesVersions, methodOfKind } from '../platform/http/kinds.ts'
 import {
   answered,
@@ -12,21 +12,16 @@ import {
   successHeaders,
 } from '../platform/http/route-schema.ts'
 import { isMutation, type Mutation, type Query } from './operation.ts'
-import { Preview } from './preview.ts'
-import { Reason } from './reason.ts'
+import { DryRun, Preview } from './preview.ts'
+import { alwaysNeedsReason, Reason } from './reason.ts'
 
 /**
- * An operation as a route schema: what Fastify checks a request against, and what the OpenAPI document shows.
+ * Route schemas of administrative operations: what Fastify validates requests against and what the OpenAPI document shows.
  */
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
   isMutation(operation) ? (operation.method ?? methodOfKind[operation.kind]) : 'GET'
 
-export const takesIdempotencyKey = (operation: Mutation): boolean => methodOf(operation) === 'POST'
-
 export const honoursIfMatch = ({ kind }: Mutation): boolean => comparesVersions(kind)
-
-export const needsReasonAlways = ({ kind, reason }: Mutation): boolean =>
-  reason === 'always' || kind === 'rotate' || kind === 'delete'
 
 export function schemaOf(operation: Mutation | Query): object {
   return {
@@ -40,19 +35,6 @@ export function schemaOf(operation: Mutation | Query): object {
   }
 }
 
-/**
- * The body as it is documented. A preview may leave a required reason out, and without one the refusal is
- * `reason_required`, not a fault of the schema; so what is checked is a little wider.
- */
-export function documentedBody({ body, example, ...operation }: Mutation): TObject {
-  const isRequired = needsReasonAlways({ body, example, ...operation })
-  const reason = { ...Reason, minLength: 1, maxLength: 500 }
-  return Type.Object(
-    { ...body, reason: isRequired ? reason : Type.Optional(reason) },
-    { additionalProperties: false, examples: [example] },
-  )
-}
-
 function querySchema(operation: Query): object {
   const { query, answer, contentType, params, hasVersion } = operation
   const isAboutSomething = Object.keys(params.properties).length > 0
@@ -60,7 +42,7 @@ function querySchema(operation: Query): object {
     querystring: Type.Object(query, { additionalProperties: false }),
     response: {
       200: {
-        ...answered('What was asked for.', answer, contentType),
+        ...answered('The requested data.', answer, contentType),
         ...(hasVersion ? { headers: ETag } : {}),
       },
       ...problems(
@@ -75,13 +57,9 @@ function querySchema(operation: Query): object {
 function mutationSchema(operation: Mutation): object {
   const { kind, body } = operation
   return {
-    headers: mutationHeaders(kind, takesIdempotencyKey(operation)),
-    querystring: Type.Object(
-      {
-        dry_run: Type.Optional(Type.Boolean({ description: 'Tell what would change, and change nothing.' })),
-      },
-      { additionalProperties: false },
-    ),
+    headers: mutationHeaders(kind),
+    querystring: DryRun,
+    'x-dry-run-response': dryRunResponse,
     body: Type.Object({ ...body, reason: Type.Optional(Reason) }, { additionalProperties: false }),
     response: {
       ...successes(operation),
@@ -90,8 +68,17 @@ function mutationSchema(operation: Mutation): object {
   }
 }
 
+/**
+ * The answer of `dry_run=true`. OpenAPI has one response for each status, and a union of both in every 200 would burden
+ * each generated client: so the 200 of an edit documents the resource, and this extension the preview.
+ */
+const dryRunResponse = {
+  description: 'With `dry_run=true`, status 200: a preview of the changes.',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Preview' } } },
+}
+
 function successes({ kind, answer, hasVersion }: Mutation): object {
-  const preview = 'With `dry_run=true`: what would change.'
+  const preview = 'With `dry_run=true`: a preview of the changes.'
   switch (kind) {
     case 'create':
       return {
@@ -102,7 +89,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
       return {
         200: answered(preview, Preview),
         202: {
-          ...answered('Accepted; it is begun within seconds.', answer),
+          ...answered('Accepted; work starts within seconds.', answer),
           headers: successHeaders(kind, false),
         },
       }
@@ -111,14 +98,14 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
     default:
       return {
         200: {
-          ...answered(`Done. ${preview}`, answer ? (Type.Union([answer, Preview]) as TSchema) : Preview),
+          ...answered('Done.', answer),
           headers: successHeaders(kind, hasVersion),
         },
       }
   }
 }
 
-/** What every operation of its kind may answer; an operation adds its own `refusals`. */
+/** The error codes of each status: those of the operation's kind and the operation's own `refusals`. */
 function codesOf(operation: Mutation | Query): Codes {
   const codes = {
     400: ['invalid_json', 'invalid_parameter'],
@@ -130,9 +117,9 @@ function codesOf(operation: Mutation | Query): Codes {
     500: ['internal_error'],
   } satisfies Codes
   if (!isMutation(operation)) return { ...codes, 400: ['invalid_parameter'] }
-  const rules = ruleCodes(operation, takesIdempotencyKey(operation))
-  const reason = needsReasonAlways(operation) ? (['reason_required'] as const) : []
+  const rules = ruleCodes(operation)
+  const reason = alwaysNeedsReason(operation) ? (['reason_required'] as const) : []
   return { ...codes, ...rules, 422: rules[422].toSpliced(1, 0, ...reason) }
 }
 
-const meanings = { 401: 'No access token, or not a valid one', 403: 'The caller is no administrator' }
+const meanings = { 401: 'The access token is missing or invalid', 403: 'The caller is not an administrator' }

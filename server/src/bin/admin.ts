@@ -1,13 +1,14 @@
 import type { Context } from '../context/context.ts'
 import {
+  type AdministratorCredentials,
   createAdministrator,
-  type Enrolment,
   linkAdministrator,
   resetAdministrator,
 } from '../core/control/access/administrators.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 
+/** `postern admin`: creates administrators, resets their credentials and links them to external issuers. */
 export const admin = command('admin', {
   async create({ email, name = 'Administrator', reason = '', json }) {
     const address = emailOf(email)
@@ -24,7 +25,7 @@ export const admin = command('admin', {
   async link({ email, issuer, subject, reason = '', json }) {
     const address = emailOf(email)
     await withContext((context) => linkAdministrator(depsOf(context, reason), address, issuer, subject))
-    print(json, { email, issuer, subject }, () => `${email} is now also ${subject} of ${issuer}.`)
+    print(json, { email, issuer, subject }, () => `${email} can now sign in as ${subject} of ${issuer}.`)
   },
 })
 
@@ -35,17 +36,21 @@ const depsOf = ({ auth, db }: Context, reason: string) => ({
   reason,
 })
 
-function show(json: boolean, email: string, { password, totpUri, backupCodes }: Enrolment): void {
+function show(
+  json: boolean,
+  email: string,
+  { password, totpUri, backupCodes }: AdministratorCredentials,
+): void {
   const document = { email, password, totp_uri: totpUri, backup_codes: backupCodes }
   print(
     json,
     document,
-    () => `${email} is an administrator. What follows is shown this once only.
+    () => `${email} is an administrator. These credentials cannot be shown again.
 
   password      ${password}
   authenticator ${totpUri}
   backup codes  ${backupCodes.join(' ')}
 
-Add the authenticator address to a TOTP app (most take it as a QR code or by its secret).`,
+Add the authenticator URI to a TOTP app, as a QR code or by its secret.`,
   )
 }

@@ -38,43 +38,43 @@ const elsewhere = inEnvironment(bareEnvironment)
 const full = path.join(folder, 'full.ndjson')
 
 describe('postern audit', () => {
-  test('says how it is called', async () => {
+  test('rejects wrong arguments', async () => {
     for (const args of [[], ['fly'], ['verify', '--fly'], ['erase', '--email', 'a@example.com']]) {
       const { status, stderr } = await audit(...args)
       assert.equal(status, 2, args.join(' '))
-      assert.match(stderr, /Usage:\n {2}postern audit verify|Unknown option '--fly'|Missing: --reason/)
+      assert.match(stderr, /Usage:\n {2}postern audit verify|Unknown option "--fly"|Missing option: --reason/)
     }
   })
 
-  test('checkpoint signs what changed, and writes it to the file', async () => {
+  test('checkpoint signs new entries and appends to the file', async () => {
     const first = await audit('checkpoint')
     assert.deepEqual(first, {
       status: 0,
-      stdout: `Made: 1.\nLines added to ${checkpointFile}: 1.\n`,
+      stdout: `Checkpoints signed: 1.\nLines added to ${checkpointFile}: 1.\n`,
       stderr: '',
     })
     assert.deepEqual(JSON.parse((await audit('checkpoint', '--json')).stdout), {
       ...{ made: 0, file: checkpointFile, appended: 0 },
     })
     const again = await audit('checkpoint')
-    assert.match(again.stdout, /^Nothing has changed since the last checkpoint\.\nLines added to .*: 0\.\n$/)
+    assert.match(again.stdout, /^No new entries since the last checkpoint\.\nLines added to .*: 0\.\n$/)
   })
 
-  test('verify finds the untouched audit right', async () => {
+  test('verify accepts an unaltered audit log', async () => {
     const { status, stdout, stderr } = await audit('verify')
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
     assert.equal(
       stdout,
-      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n' +
-        'The hashes of the activity of projects and users agree (rows: 0, chains: 0, erased entries: 0); no signature covers them.\n',
+      'The audit log is intact (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n' +
+        'The activity log of projects and users has consistent hashes (rows: 0, chains: 0, erased entries: 0); it is not signed.\n',
     )
   })
 
-  test('export writes a file once, which verifies on another machine with the printed key', async () => {
-    assert.equal((await audit('export', '--out', full)).stdout, `Written to ${full}.\n`)
+  test('export never overwrites a file, and the file verifies on another machine with the printed key', async () => {
+    assert.equal((await audit('export', '--out', full)).stdout, `Wrote ${full}.\n`)
     const twice = await audit('export', '--out', full)
     assert.equal(twice.status, 2)
-    assert.match(twice.stderr, /is there already/)
+    assert.match(twice.stderr, /exists already/)
     const key = (await audit('key')).stdout.trim()
     assert.match(key, /^1:[0-9a-f]{64}$/)
 
@@ -89,17 +89,17 @@ describe('postern audit', () => {
     )
     assert.equal(
       verified.stdout,
-      'The audit is as it was written (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
+      'The audit log is intact (rows: 7, chains: 3, checkpoints: 1, erased persons: 0).\n',
     )
     const unsaid = await elsewhere('verify', '--file', full, '--json')
     const { first_bad, signed, rows } = JSON.parse(unsaid.stdout)
     assert.deepEqual([unsaid.status, first_bad, signed, rows], [3, null, false, 7])
-    assert.match((await audit('export', '--json')).stderr, /--json goes with --out/)
+    assert.match((await audit('export', '--json')).stderr, /--json requires --out/)
     const keyless = await elsewhere('verify', '--file', full)
     assert.equal(keyless.status, 3)
     assert.match(
       keyless.stdout,
-      /^NOT PROVED\. The hashes agree with each other, which anybody can make so.*Note: Signatures were not checked/s,
+      /^NOT PROVED\. The hashes are consistent, but no signature was checked.*Note: Signatures were not checked/s,
     )
     const unsigned = path.join(folder, 'unsigned.ndjson')
     const rowsAlone = (await readFile(full, 'utf8'))
@@ -110,12 +110,12 @@ describe('postern audit', () => {
     assert.deepEqual([stripped.status, stripped.stdout.slice(0, 11)], [3, 'NOT PROVED.'])
     const wrong = await elsewhere('verify', '--file', full, '--public-key', `1:${'00'.repeat(32)}`)
     assert.equal(wrong.status, 1)
-    assert.match(wrong.stderr, /Checkpoint 1 in .* signature is not right/)
-    assert.match((await elsewhere('verify', '--file', '/nowhere')).stderr, /There is no file \/nowhere/)
+    assert.match(wrong.stderr, /Checkpoint 1 in .* signature is invalid/)
+    assert.match((await elsewhere('verify', '--file', '/nowhere')).stderr, /File not found: \/nowhere/)
     assert.equal((await elsewhere('verify', '--file', full, '--public-key', 'x')).status, 2)
   })
 
-  test('export goes on from where another ended, and can be of one project', async () => {
+  test('export continues after an earlier one, and can be limited to one project', async () => {
     const { next } = JSON.parse((await readFile(full, 'utf8')).trimEnd().split('\n').at(-1) ?? '')
     await recordEach(db, everyKind.slice(0, 2))
     const since = path.join(folder, 'since.ndjson')
@@ -138,7 +138,7 @@ describe('postern audit', () => {
     }
   })
 
-  test('export to somebody who stops reading ends without a complaint', async () => {
+  test('export to a closed pipe ends without an error', async () => {
     const child = spawn(process.execPath, [program, 'audit', 'export'], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -159,7 +159,7 @@ describe('postern audit', () => {
     assert.equal(inFile.status, 1)
     assert.match(
       inFile.stderr,
-      /NOT as it was written\. Row 2 of chain 7 was altered: its hash does not match its content/,
+      /The audit log was ALTERED\. Row 2 of chain 7 was altered: its hash does not match its content/,
     )
 
     await database.query('alter table control.audit disable trigger all')
@@ -173,7 +173,7 @@ describe('postern audit', () => {
     assert.equal((await audit('verify')).status, 0)
   })
 
-  test('erase forgets a person, says so in the audit without naming them, and leaves it verifiable', async () => {
+  test('erase removes a person, records it without naming them, and leaves the log verifiable', async () => {
     const named = await audit(
       'erase',
       '--email',
@@ -182,16 +182,16 @@ describe('postern audit', () => {
       'Bob@example.com asked for it',
     )
     assert.equal(named.status, 2)
-    assert.match(named.stderr, /leave the address out of it/)
+    assert.match(named.stderr, /do not put the address into it/)
     for (const reason of [' ', 'two\nlines', 'x'.repeat(501)]) {
       const refused = await audit('erase', '--email', 'bob@example.com', '--reason', reason)
       assert.equal(refused.status, 2)
       assert.match(refused.stderr, /^"reason" (is|contains) [^\n]*\.\n$/)
     }
     const { stdout } = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
-    assert.equal(stdout, 'Rows of the audit that no longer name bob@example.com: 1.\n')
+    assert.equal(stdout, 'Audit entries from which bob@example.com was erased: 1.\n')
     const again = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
-    assert.equal(again.stdout, 'bob@example.com is not in the audit.\n')
+    assert.equal(again.stdout, 'The audit log does not contain bob@example.com.\n')
     const rows = await database.query(
       `select chain::int, actor_id::int, operation, reason, after from control.audit where operation = 'audit.erase'`,
     )
@@ -202,15 +202,15 @@ describe('postern audit', () => {
     assert.ok(!(await audit('export')).stdout.includes('bob@'))
   })
 
-  test('a checkpoint file that was removed is found by verify, and begun anew with a complaint', async () => {
+  test('verify detects a removed checkpoint file, and checkpoint starts a new one with a warning', async () => {
     await rename(checkpointFile, `${checkpointFile}.removed`)
     const removed = await audit('verify')
     assert.equal(removed.status, 1)
-    assert.match(removed.stderr, /is not there or is empty, although there are checkpoints/)
+    assert.match(removed.stderr, /is missing or empty, although checkpoints exist/)
     const { status, stdout, stderr } = await audit('checkpoint')
     assert.equal(status, 0)
-    assert.match(stdout, /Made: 1\.\nLines added to .*: 1\./)
-    assert.match(stderr, /A new one begins with checkpoint 2\. If it was not configured only just now/)
+    assert.match(stdout, /Checkpoints signed: 1\.\nLines added to .*: 1\./)
+    assert.match(stderr, /A new file begins with checkpoint 2\. Unless the file was configured only recently/)
     assert.match((await audit('verify')).stdout, /Note: .* begins with checkpoint 2/)
   })
 })

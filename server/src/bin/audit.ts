@@ -6,11 +6,11 @@ import { pipeline } from 'node:stream/promises'
 import { loadConfig } from '../config/config.ts'
 import { auditSignerOf } from '../context/context.ts'
 import { type ActivityVerification, verifyActivity } from '../core/control/activity/verify.ts'
-import { beganLate, type CaughtUp, catchUpFile } from '../core/control/audit/checkpoint-file.ts'
+import { type CaughtUp, catchUpFile, newFileWarning } from '../core/control/audit/checkpoint-file.ts'
 import { makeCheckpoints, makeCheckpointsBy } from '../core/control/audit/checkpoints.ts'
-import { exportAudit, isMoment } from '../core/control/audit/export.ts'
+import { erasePerson } from '../core/control/audit/erasure.ts'
+import { exportAudit, isSnapshot } from '../core/control/audit/export.ts'
 import { readKeys, trustedKeysOf, writeKeys } from '../core/control/audit/keys.ts'
-import { erasePerson } from '../core/control/audit/people.ts'
 import { type Verification, verifyAudit, verifyExport } from '../core/control/audit/verify.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { command, endWith, print, reasonOf, say } from './command.ts'
@@ -23,12 +23,13 @@ type Given<Verb extends keyof typeof manual.audit.verbs> = Values<
   (typeof manual.audit.verbs)[Verb]['options']
 >
 
+/** `postern audit`: verifies and exports the audit log, signs checkpoints, prints keys and erases persons. */
 export const audit = command('audit', { verify, export: exportTo, checkpoint, key, erase })
 
 async function verify({ file, checkpoints, 'public-key': publicKeys, json }: Given<'verify'>): Promise<void> {
   const keys = readKeys(publicKeys)
   for (const path of [...file, checkpoints]) {
-    if (path !== undefined && !existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+    if (path !== undefined && !existsSync(path)) throw new UsageError(`File not found: ${path}`)
   }
   const progress = new Progress('rows verified')
   const onProgress = progress.show
@@ -62,13 +63,13 @@ function show(
 ): void {
   const extent = `(rows: ${rows}, chains: ${chains}, checkpoints: ${checkpoints}, erased persons: ${erased})`
   if (first_bad !== null) {
-    process.stderr.write(`The audit is NOT as it was written. ${first_bad.problem}\n`)
-    process.stderr.write(`Read so far ${extent}.\n`)
+    process.stderr.write(`The audit log was ALTERED. ${first_bad.problem}\n`)
+    process.stderr.write(`Checked so far ${extent}.\n`)
   } else if (isProved) {
-    say(`The audit is as it was written ${extent}.`)
+    say(`The audit log is intact ${extent}.`)
   } else {
     say(
-      `NOT PROVED. The hashes agree with each other, which anybody can make so, and no signature was checked ${extent}.`,
+      `NOT PROVED. The hashes are consistent, but no signature was checked: a forged log would pass, too ${extent}.`,
     )
   }
   for (const note of notes) say(`Note: ${note}`)
@@ -77,25 +78,23 @@ function show(
 function showActivity({ first_bad, rows, chains, erased }: ActivityVerification): void {
   const extent = `(rows: ${rows}, chains: ${chains}, erased entries: ${erased})`
   if (first_bad === null) {
-    say(`The hashes of the activity of projects and users agree ${extent}; no signature covers them.`)
+    say(`The activity log of projects and users has consistent hashes ${extent}; it is not signed.`)
   } else {
-    process.stderr.write(`The activity is NOT as it was written. ${first_bad.problem}\n`)
+    process.stderr.write(`The activity log was ALTERED. ${first_bad.problem}\n`)
   }
 }
 
 async function exportTo({ out, project, after, json }: Given<'export'>): Promise<void> {
   if (project !== undefined && !/^(0|[1-9]\d{0,14})$/.test(project)) {
     throw new UsageError(
-      `--project takes the id of a project, or 0 for what belongs to none, not "${project}".`,
+      `--project must be the id of a project, or 0 for entries without a project, not "${project}".`,
     )
   }
-  if (after !== undefined && !isMoment(after)) {
-    throw new UsageError('--after takes the "next" of an earlier export\'s last line, unchanged.')
+  if (after !== undefined && !isSnapshot(after)) {
+    throw new UsageError('--after must be the value of "next" from the last line of an earlier export.')
   }
   if (json && out === undefined) {
-    throw new UsageError(
-      'Without --out the export itself is printed, as lines of JSON; --json goes with --out.',
-    )
+    throw new UsageError('--json requires --out: without it the export itself is printed, as lines of JSON.')
   }
   const wanted = { projectId: project === undefined ? undefined : Number(project), after }
   const progress = new Progress('lines exported')
@@ -106,7 +105,7 @@ async function exportTo({ out, project, after, json }: Given<'export'>): Promise
       if (out === undefined) return await toStandardOutput(lines)
       await toFile(lines, out)
       progress.end()
-      print(json, { file: out, lines: tally.lines }, () => `Written to ${out}.`)
+      print(json, { file: out, lines: tally.lines }, () => `Wrote ${out}.`)
     } catch (error) {
       if (error instanceof PosternError && error.code === 'invalid_parameter')
         throw new UsageError(error.message)
@@ -131,16 +130,16 @@ async function toStandardOutput(lines: AsyncIterable<string>): Promise<void> {
   try {
     await pipeline(Readable.from(lines), process.stdout, { end: false })
   } catch (error) {
-    // Whoever reads has seen enough (`| head`).
+    // The reader closed the pipe (`| head`).
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
 }
 
-/** Never over an older export, which may be the only witness. */
+/** Never overwrites an older export, which may be the only evidence. */
 async function toFile(lines: AsyncIterable<string>, path: string): Promise<void> {
   const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(
-      error.code === 'EEXIST' ? `${path} is there already; choose another name.` : error.message,
+      error.code === 'EEXIST' ? `${path} exists already; choose another name.` : error.message,
     )
   })
   try {
@@ -155,19 +154,19 @@ async function checkpoint({ json }: Given<'checkpoint'>): Promise<void> {
     const signer = auditSignerOf(config)
     if (signer === 'elsewhere') {
       throw new UsageError(
-        'Only the signer has the key: run this on its machine, with POSTERN_AUDIT_SIGNER_SOCKET set.',
+        'Only the signer has the key: run this on the machine of the signer, with POSTERN_AUDIT_SIGNER_SOCKET set.',
       )
     }
     const made = signer
       ? await makeCheckpointsBy(signer, db.admin)
       : await makeCheckpoints(db.admin, config.masterKeys)
-    // The signer has its file before anybody has the signature.
+    // The signer writes its file before it returns a signature.
     const file = signer ? undefined : config.auditCheckpointFile
     const caughtUp = file === undefined ? undefined : await catchUp(() => catchUpFile(db.admin, file))
     const appended = caughtUp && 'appended' in caughtUp ? caughtUp.appended : null
     print(json, { made, file: file ?? null, appended }, () =>
       [
-        made === 0 ? 'Nothing has changed since the last checkpoint.' : `Made: ${made}.`,
+        made === 0 ? 'No new entries since the last checkpoint.' : `Checkpoints signed: ${made}.`,
         ...(appended === null ? [] : [`Lines added to ${file}: ${appended}.`]),
       ].join('\n'),
     )
@@ -175,7 +174,7 @@ async function checkpoint({ json }: Given<'checkpoint'>): Promise<void> {
       process.stderr.write(`The checkpoint file is not up to date: ${caughtUp.fault}.\n`)
       endWith('failed')
     } else if (file !== undefined && caughtUp && caughtUp.beganLateWith !== null) {
-      process.stderr.write(`${beganLate(file, caughtUp.beganLateWith)}.\n`)
+      process.stderr.write(`${newFileWarning(file, caughtUp.beganLateWith)}.\n`)
     }
   })
 }
@@ -190,13 +189,15 @@ async function key({ json }: Given<'key'>): Promise<void> {
 
 async function erase({ email, reason, json }: Given<'erase'>): Promise<void> {
   if (reason.toLowerCase().includes(email.toLowerCase())) {
-    throw new UsageError('The reason is kept for ever: leave the address out of it.')
+    throw new UsageError('The reason is stored permanently: do not put the address into it.')
   }
   const why = reasonOf(reason)
   const rows = await withContext(({ db }) =>
     db.admin.transaction((tx) => erasePerson(tx, { email, requestId: randomUUIDv7(), reason: why })),
   )
   print(json, { email, rows }, () =>
-    rows === 0 ? `${email} is not in the audit.` : `Rows of the audit that no longer name ${email}: ${rows}.`,
+    rows === 0
+      ? `The audit log does not contain ${email}.`
+      : `Audit entries from which ${email} was erased: ${rows}.`,
   )
 }

@@ -4,7 +4,7 @@ import { UsageError } from '../platform/errors.ts'
 import { command, print } from './command.ts'
 import { Progress } from './progress.ts'
 
-/** `postern cell`: what an operator of several cells does once for each (docs/operations/scale.md). */
+/** `postern cell`: sets up the replication of control to a cell (docs/operations/scale.md). */
 export const cell = command('cell', {
   async join({ name, json }) {
     const { cells } = loadConfig(process.env)
@@ -12,9 +12,7 @@ export const cell = command('cell', {
     if (!wanted) throw new UsageError(`There is no cell "${name}" in POSTERN_CELLS.`)
     const { ownerUrl, sourceUrl } = wanted
     if (ownerUrl === undefined || sourceUrl === undefined) {
-      throw new UsageError(
-        `Cell "${name}" needs "owner_url" and "source_url" in POSTERN_CELLS to be supplied.`,
-      )
+      throw new UsageError(`Cell "${name}" needs "owner_url" and "source_url" in POSTERN_CELLS.`)
     }
     const progress = new Progress('tables copied')
     const done = await startReplication({
@@ -25,9 +23,7 @@ export const cell = command('cell', {
     })
     progress.end()
     print(json, { cell: name, is_new: done === 'begun' }, () =>
-      done === 'begun'
-        ? `Cell "${name}" has a copy of control, and follows it.`
-        : `Cell "${name}" is up to date.`,
+      done === 'begun' ? `Cell "${name}" now replicates control.` : `Cell "${name}" is up to date.`,
     )
   },
 })

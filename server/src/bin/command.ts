@@ -3,6 +3,7 @@ import { plainReason } from '../core/shared/text.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { type CommandName, exits, manual, usageOf, type Verb } from './manual.ts'
 import { readOptions, type Values } from './options.ts'
+import { didYouMean } from './suggestion.ts'
 
 export interface Command {
   run(args: string[]): Promise<void>
@@ -11,10 +12,10 @@ export interface Command {
 type Verbs<Name extends CommandName> = (typeof manual)[Name]['verbs']
 type OptionsOf<Form> = Form extends Verb ? Form['options'] : never
 
-/** What is done for each verb of the manual, with its options. */
+/** A command of the manual: one function for each of its verbs. */
 export function command<Name extends CommandName>(
   name: Name,
-  doing: { [Form in keyof Verbs<Name>]: (given: Values<OptionsOf<Verbs<Name>[Form]>>) => Promise<void> },
+  actions: { [Form in keyof Verbs<Name>]: (given: Values<OptionsOf<Verbs<Name>[Form]>>) => Promise<void> },
 ): Command {
   const page = manual[name]
   const verbs = page.verbs as Record<string, Verb>
@@ -22,30 +23,36 @@ export function command<Name extends CommandName>(
     async run(args) {
       const [verb, rest] = Object.hasOwn(verbs, '') ? ['', args] : [args[0] ?? '', args.slice(1)]
       const form = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
-      if (!form) throw new UsageError(usageOf(name, page))
-      const act = doing[verb as keyof typeof doing] as (given: unknown) => Promise<void>
+      if (!form) throw new UsageError(`${unknownVerb(name, verb)}${usageOf(name, page)}`)
+      const act = actions[verb as keyof typeof actions] as (given: unknown) => Promise<void>
       await act(readOptions(form.options, rest))
     },
   }
 }
 
+const unknownVerb = (name: CommandName, verb: string): string =>
+  verb === ''
+    ? ''
+    : `Unknown subcommand "${verb}" of \`postern ${name}\`.${didYouMean(verb, Object.keys(manual[name].verbs))}\n\n`
+
 export const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-/** As one document for a program, or as text for a person. */
+/** Prints a JSON document for programs, or text for people. */
 export function print(isJson: boolean, document: object, text: () => string): void {
   say(isJson ? JSON.stringify(document, null, 2) : text())
 }
 
-/** What was to be done is done, or was looked at; but not all is well. */
+/** Sets the exit code of a command that ran to its end but found a problem. */
 export const endWith = (exit: keyof typeof exits): void => {
   process.exitCode = exits[exit].code
 }
 
 export const emailOf = (text: string): string => {
   const email = signInAddress(text)
-  if (email === undefined) throw new UsageError(`"${text}" is not an email address that can sign in.`)
+  if (email === undefined)
+    throw new UsageError(`"${text}" is not an email address that can be used to sign in.`)
   return email
 }
 

@@ -26,21 +26,21 @@ const env = {
 }
 
 describe('postern health', () => {
-  it('says that the API is ready', async () => {
+  it('reports that the API is ready', async () => {
     assert.deepEqual(await callPostern(env, 'health'), { status: 0, stdout: 'ready\n', stderr: '' })
   })
 
-  it('says that it is not, and why', async () => {
+  it('reports why the API is not ready', async () => {
     refusals = 1
     const answer = await callPostern(env, 'health')
     assert.equal(answer.status, 1)
-    assert.match(answer.stdout, /^not ready: http:\S+\/readyz answers 503$/m)
-    const nobody = await callPostern({ ...env, POSTERN_HTTP_PORT: '1' }, 'health')
-    assert.equal(nobody.status, 1)
-    assert.match(nobody.stdout, /nothing answers/)
+    assert.match(answer.stdout, /^not ready: http:\S+\/readyz returned 503$/m)
+    const unreachable = await callPostern({ ...env, POSTERN_HTTP_PORT: '1' }, 'health')
+    assert.equal(unreachable.status, 1)
+    assert.match(unreachable.stdout, /no response from/)
   })
 
-  it('waits for it', async () => {
+  it('waits until the API is ready', async () => {
     refusals = 3
     assert.equal((await callPostern(env, 'health', '--wait', String(patienceMs / 1000))).status, 0)
     assert.equal(refusals, 0)

@@ -5,15 +5,15 @@ import { integer, Wrong } from '../platform/settings.ts'
 import { command, endWith, print } from './command.ts'
 import { localApi } from './local-api.ts'
 
-/** For those that keep processes running: whether the API of this machine is ready. Exit code 0 or 1. */
+/** `postern health`: exits with 0 if the API of this machine is ready, with 1 if not. */
 export const health = command('health', {
   async ''({ wait = '0', json }) {
-    const url = `${localApi(whereItListens())}/readyz`
+    const url = `${localApi(listenAddress())}/readyz`
     const end = performance.now() + secondsOf(wait) * 1000
     for (;;) {
-      const { isReady, told } = await look(url)
+      const { isReady, problem } = await check(url)
       if (isReady || performance.now() >= end) {
-        print(json, { is_ready: isReady }, () => (isReady ? 'ready' : told))
+        print(json, { is_ready: isReady }, () => (isReady ? 'ready' : problem))
         if (!isReady) endWith('failed')
         return
       }
@@ -22,8 +22,8 @@ export const health = command('health', {
   },
 })
 
-/** Nothing else is read: whoever asks may not see the secrets. */
-function whereItListens() {
+/** Reads no other setting: the caller may not have access to the secrets. */
+function listenAddress() {
   const { host, port } = settings
   return {
     host: host.parse(process.env[host.name] || host.default),
@@ -39,12 +39,12 @@ function secondsOf(text: string): number {
   }
 }
 
-async function look(url: string): Promise<{ isReady: boolean; told: string }> {
+async function check(url: string): Promise<{ isReady: boolean; problem: string }> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(3000) })
     await response.body?.cancel()
-    return { isReady: response.ok, told: `not ready: ${url} answers ${response.status}` }
+    return { isReady: response.ok, problem: `not ready: ${url} returned ${response.status}` }
   } catch {
-    return { isReady: false, told: `not ready: nothing answers at ${url}` }
+    return { isReady: false, problem: `not ready: no response from ${url}` }
   }
 }

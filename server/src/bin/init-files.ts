@@ -1,59 +1,59 @@
 import { chmod, chown, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 
-/** Files that `postern init` leaves on a machine, and what it does where one is there already. */
+/** Writes the files of `postern init`, and decides what happens to files that exist already. */
 export class InitFiles {
   readonly #group: number
-  readonly #tell: (line: string) => void
+  readonly #report: (line: string) => void
 
-  constructor(group: number, tell: (line: string) => void) {
+  constructor(group: number, report: (line: string) => void) {
     this.#group = group
-    this.#tell = tell
+    this.#report = report
   }
 
-  /** Nobody looks in but root and the service. */
+  /** A directory that only root and the service can read. */
   async folder(path: string): Promise<void> {
     await mkdir(path, { recursive: true })
     await chown(path, 0, this.#group)
     await chmod(path, 0o750)
   }
 
-  /** A secret or a setting: what is there stays. */
+  /** A secret or a settings file: an existing file is kept. */
   async write(path: string, text: string): Promise<void> {
     if (!(await this.writeForRoot(path, text))) return
     await chown(path, 0, this.#group)
     await chmod(path, 0o640)
   }
 
-  /** A secret that the service itself must not have. False: it was there. */
+  /** A secret that the service itself must not read. False: the file existed. */
   async writeForRoot(path: string, text: string): Promise<boolean> {
     try {
-      // Made as root's alone, and opened to the group only then.
+      // Created readable by root only; write() then gives the group access.
       await writeFile(path, text, { flag: 'wx', mode: 0o600 })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      this.#tell(`kept     ${path}`)
+      this.#report(`kept     ${path}`)
       return false
     }
-    this.#tell(`wrote    ${path}`)
+    this.#report(`wrote    ${path}`)
     return true
   }
 
-  /** A file of the program's; what an operator changes about it is in a file of theirs. */
+  /** A file that Postern owns: it is overwritten. Operators put their changes into files of their own. */
   async replace(path: string, text: string): Promise<void> {
-    if ((await contentOf(path)) === text) return this.#tell(`kept     ${path}`)
+    if ((await contentOf(path)) === text) return this.#report(`kept     ${path}`)
     await writeFile(path, text, { mode: 0o644 })
-    this.#tell(`wrote    ${path}`)
+    this.#report(`wrote    ${path}`)
   }
 
-  /** A file of another program's: what was there is put aside, once. Who has changed ours since keeps it. */
+  /** A file of another program: the original is renamed once. A file that was edited since the first run is kept. */
   async takeOver(path: string, text: string): Promise<void> {
-    const aside = `${path}.before-postern`
+    const backup = `${path}.before-postern`
     const present = await contentOf(path)
-    if (present === text || (present !== undefined && (await contentOf(aside)) !== undefined))
-      return this.#tell(`kept     ${path}`)
-    if (present !== undefined) await rename(path, aside)
+    if (present === text || (present !== undefined && (await contentOf(backup)) !== undefined))
+      return this.#report(`kept     ${path}`)
+    if (present !== undefined) await rename(path, backup)
     await writeFile(path, text, { mode: 0o644 })
-    this.#tell(present === undefined ? `wrote    ${path}` : `wrote    ${path}; what was there is ${aside}`)
+    this.#report(present === undefined ? `wrote    ${path}` : `wrote    ${path}; the original is ${backup}`)
   }
 }
 

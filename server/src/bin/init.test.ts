@@ -51,7 +51,7 @@ const publicHalf = (text: string): string => {
 }
 
 describe('postern init', () => {
-  it('writes settings that are complete, with secrets of which nobody knows', async () => {
+  it('writes complete settings with new random secrets', async () => {
     const { status, stdout } = await init(...url)
     assert.equal(status, 0)
     assert.match(stdout, /systemctl enable --now postern/)
@@ -72,7 +72,7 @@ describe('postern init', () => {
     assert.equal((await stat(folders.directory)).mode & 0o777, 0o750)
   })
 
-  it('writes units for that user, and that place', async () => {
+  it('writes units with the chosen users and directory', async () => {
     const unit = await read('systemd', 'postern.service')
     assert.match(unit, /^User=nobody\nGroup=nobody$/m)
     assert.ok(unit.includes(`EnvironmentFile=${folders.directory}/postern.env`))
@@ -81,7 +81,7 @@ describe('postern init', () => {
     assert.match(await read('systemd', 'postern-migrate.service'), /^User=bin\nGroup=bin$/m)
   })
 
-  it('leaves nothing for the doctor to find about logins and checkpoints', async () => {
+  it('passes the checks of doctor for logins and checkpoints', async () => {
     const cluster = await startCluster()
     cleanUp(() => cluster.stop())
     const { host } = new URL(cluster.url)
@@ -120,18 +120,18 @@ describe('postern init', () => {
     await runPostern(env, 'admin', 'create', '--email', 'ada@example.com')
     await runPostern(env, 'audit', 'checkpoint')
     const { stdout } = await callPostern(env, 'doctor', '--json')
-    const told = (JSON.parse(stdout) as CheckResult[]).filter(({ check }) =>
+    const results = (JSON.parse(stdout) as CheckResult[]).filter(({ check }) =>
       /^(configuration|database\.(login|roles|migrations)|audit\.)/.test(check),
     )
     assert.deepEqual(
-      told.map(({ check, level }) => [check, level]),
+      results.map(({ check, level }) => [check, level]),
       [
         ...['configuration', 'database.login', 'database.roles', 'database.migrations'],
         ...['audit.checkpoints', 'audit.file', 'audit.signer'],
       ].map((check) => [check, 'ok']),
       stdout,
     )
-    assert.match(await runPostern(env, 'audit', 'verify'), /^The audit is as it was written/)
+    assert.match(await runPostern(env, 'audit', 'verify'), /^The audit log is intact/)
 
     const login = new pg.Client({ connectionString: settings['POSTERN_DATABASE_URL'] ?? '' })
     await login.connect()
@@ -155,7 +155,7 @@ describe('postern init', () => {
     }
   })
 
-  it('takes the owner from a login that could become it', async () => {
+  it('revokes the owner role from the login of the application', async () => {
     const cluster = await startCluster()
     cleanUp(() => cluster.stop())
     const sql = path.join(folders.directory, 'database.sql')
@@ -168,25 +168,22 @@ describe('postern init', () => {
     assert.equal(stdout.trim(), 'f')
   })
 
-  it('says what to add to settings of before there was a signer', async () => {
+  it('prints the signer settings that an older file lacks', async () => {
     const file = path.join(folders.directory, 'postern.env')
     const text = await readFile(file, 'utf8')
     await writeFile(file, text.replaceAll(/^POSTERN_AUDIT_.*\n/gm, ''))
     const { stdout } = await init(...url)
-    assert.match(
-      stdout,
-      /has no settings for the signer of the audit\. Add:\n {2}POSTERN_AUDIT_SIGNER_SOCKET=/,
-    )
+    assert.match(stdout, /has no settings for the audit signer\. Add:\n {2}POSTERN_AUDIT_SIGNER_SOCKET=/)
     await writeFile(file, text)
-    assert.doesNotMatch((await init(...url)).stdout, /names no signer/)
+    assert.doesNotMatch((await init(...url)).stdout, /has no settings/)
   })
 
-  it('puts aside what Postfix had', async () => {
+  it('keeps a backup of the Postfix configuration', async () => {
     assert.equal(await read('postfix', 'main.cf.before-postern'), 'myhostname = old\n')
     assert.match(await read('postfix', 'main.cf'), /^smtpd_relay_restrictions = permit_mynetworks, reject$/m)
   })
 
-  it('makes nothing twice, and keeps what an operator changed', async () => {
+  it('keeps secrets and edited files when it runs again', async () => {
     const secret = await read('directory', 'master-keys')
     await writeFile(path.join(folders.postfix, 'main.cf'), 'myhostname = changed\n')
     await writeFile(path.join(folders.systemd, 'postern.service'), 'of an older version\n')
@@ -197,9 +194,9 @@ describe('postern init', () => {
     assert.deepEqual(stdout.match(/^wrote .*$/gm), [`wrote    ${folders.systemd}/postern.service`])
   })
 
-  it('says what is missing', async () => {
+  it('rejects wrong arguments', async () => {
     for (const [args, sentence] of [
-      [[], /Missing: --public-url/],
+      [[], /Missing option: --public-url/],
       [['--public-url', 'http://mail.example.org'], /--public-url must begin with https/],
       [[...url, '--user', 'nobody-of-that-name'], /useradd --system/],
     ] as const) {

@@ -19,8 +19,8 @@ const units = [
 const postfixFiles = ['main.cf', 'master.cf', 'reports', 'inside']
 
 /**
- * Writes what one machine needs to run Postern under systemd. Starts nothing, and makes neither users nor databases: it
- * says what to do next. Called again, it keeps every secret and setting that is there.
+ * `postern init` writes the files that one machine needs to run Postern under systemd. It starts nothing and creates
+ * neither users nor databases: it prints the next steps. If run again, it keeps every existing secret and setting.
  */
 export const init = command('init', {
   async ''(given) {
@@ -31,50 +31,50 @@ export const init = command('init', {
       migrate: given['migrate-user'] ?? `${user}-migrate`,
     }
     const publicUrl = originOf(given['public-url'])
-    const told: string[] = []
-    const tell = (line: string): void => void (given.json ? told.push(line) : say(line))
+    const notes: string[] = []
+    const report = (line: string): void => void (given.json ? notes.push(line) : say(line))
     for (const other of [users.signer, users.migrate]) await groupOf(other)
-    const premises = new InitFiles(await groupOf(user), tell)
-    await premises.folder(directory)
-    const write = (name: string, text: string) => premises.write(path.join(directory, name), text)
+    const files = new InitFiles(await groupOf(user), report)
+    await files.folder(directory)
+    const write = (name: string, text: string) => files.write(path.join(directory, name), text)
     await write('auth-secrets', freshSecret())
     await write('master-keys', freshSecret())
-    await premises.writeForRoot(path.join(directory, 'signer-key'), freshSecret('signer-1'))
+    await files.writeForRoot(path.join(directory, 'signer-key'), freshSecret('signer-1'))
     const publicKey = await publicKeyIn(path.join(directory, 'signer-key'))
     await write('postern.env', settingsText(publicUrl, user, directory, publicKey))
-    await premises.writeForRoot(path.join(directory, 'signer.env'), signerText(users.signer))
-    await premises.writeForRoot(path.join(directory, 'migrate.env'), migrateText(users.migrate))
-    await premises.replace(path.join(directory, 'database.sql'), await databaseText(users))
-    for (const line of await missingIn(path.join(directory, 'postern.env'), publicKey)) tell(line)
+    await files.writeForRoot(path.join(directory, 'signer.env'), signerText(users.signer))
+    await files.writeForRoot(path.join(directory, 'migrate.env'), migrateText(users.migrate))
+    await files.replace(path.join(directory, 'database.sql'), await databaseText(users))
+    for (const line of await missingIn(path.join(directory, 'postern.env'), publicKey)) report(line)
     for (const unit of units)
-      await premises.replace(
+      await files.replace(
         path.join(systemd, `${unit}.service`),
         unitText(await shipped('systemd', `${unit}.service`), users, directory),
       )
     if (postfix !== undefined)
       for (const file of postfixFiles)
-        await premises.takeOver(path.join(postfix, file), await shipped('postfix', file))
-    print(given.json, { user, users, directory, told }, () =>
+        await files.takeOver(path.join(postfix, file), await shipped('postfix', file))
+    print(given.json, { user, users, directory, notes }, () =>
       nextSteps(user, directory, postfix !== undefined),
     )
   },
 })
 
-// In the repository it lies beside the server, in the package within.
+// In the repository the folder is beside the server; in the built package it is inside.
 const deploy = [packageFile('deploy'), packageFile('../deploy')].find((folder) => existsSync(folder)) ?? ''
 
 const shipped = (...names: string[]): Promise<string> => readFile(path.join(deploy, ...names), 'utf8')
 
 interface Users {
-  /** Serves. */
+  /** Runs api, worker and intake. */
   postern: string
-  /** Has the key of the audit's checkpoints. */
+  /** Has the key that signs audit checkpoints. */
   signer: string
   /** Owns the tables. */
   migrate: string
 }
 
-/** As shipped, for other users and another place. */
+/** The shipped unit, with the chosen users and directory. */
 const unitText = (text: string, { postern, signer, migrate }: Users, directory: string): string =>
   text
     .replaceAll(/^(User|Group)=postern$/gm, `$1=${postern}`)
@@ -86,17 +86,17 @@ const freshSecret = (name = '1'): string => `${name}:${randomBytes(32).toString(
 
 async function publicKeyIn(file: string): Promise<string> {
   const seed = signerKey((await readFile(file, 'utf8')).trim())
-  if (!seed) throw new UsageError(`${file} is empty; it should hold the key of the signer.`)
+  if (!seed) throw new UsageError(`${file} is empty; it must contain the key of the signer.`)
   const [line = ''] = writeKeys(publicKeyOf(signingKeyFrom(seed)))
   return line
 }
 
-/** Settings of an earlier version are kept, and so have to be added to by hand. */
+/** `init` never changes an existing settings file, so the operator has to add new settings by hand. */
 async function missingIn(file: string, publicKey: string): Promise<string[]> {
   const text = await readFile(file, 'utf8')
   if (text.includes('POSTERN_AUDIT_PUBLIC_KEYS')) return []
   return [
-    `${file} has no settings for the signer of the audit. Add:`,
+    `${file} has no settings for the audit signer. Add:`,
     ...signerSettings(publicKey).map((line) => `  ${line}`),
   ]
 }
@@ -109,12 +109,12 @@ function originOf(value: string): string {
   }
 }
 
-/** Secrets are root's, and the group of the service reads them; not that of the signer. */
+/** Secrets are owned by root and readable by the group of the service, not by that of the signer. */
 async function groupOf(user: string): Promise<number> {
   const { stdout } = await promisify(execFile)('id', ['-g', user]).catch(() => {
     throw new UsageError(
       `The user "${user}" does not exist. Create it first: useradd --system --user-group --shell /usr/sbin/nologin ${user}. The ` +
-        'user of Postern must be in the group of the signer: usermod --append --groups <signer> <user>',
+        'user of Postern must be a member of the group of the signer: usermod --append --groups <signer> <user>',
     )
   })
   return Number(stdout)
@@ -131,45 +131,45 @@ const signerSettings = (publicKey: string): string[] => [
 
 const signerText = (
   user: string,
-): string => `# Settings of \`postern signer\`. Its key is in the file signer-key, which only root can read; systemd passes it on.
+): string => `# Settings of \`postern signer\`. Its key is in the file signer-key, which only root can read; systemd passes it to the process.
 
 ${signerSocket}
 ${checkpointFile}
-# A login that can only read.
+# A login that is read-only.
 POSTERN_SIGNER_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 `
 
 const migrateText = (
   user: string,
-): string => `# For \`postern migrate\` alone, besides postern.env: the login that may become the owner of the tables.
+): string => `# Read by \`postern migrate\` only, in addition to postern.env: the login that is a member of the table owner's role.
 
 POSTERN_DATABASE_OWNER_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 `
 
 const settingsText = (publicUrl: string, user: string, directory: string, publicKey: string): string =>
-  `# Settings of Postern, one in a line: docs/operations/configuration.md lists them. The systemd units read this file, and
-# \`postern --settings\` does.
+  `# Settings of Postern, one per line: docs/operations/configuration.md lists them. The systemd units and
+# \`postern --settings\` read this file.
 
 POSTERN_PUBLIC_URL=${publicUrl}
-# By the socket of this machine, where PostgreSQL knows the user by itself: there is no password.
+# Over the Unix socket, where PostgreSQL identifies the system user (peer authentication): no password is needed.
 POSTERN_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 POSTERN_AUTH_SECRETS_FILE=${directory}/auth-secrets
 POSTERN_MASTER_KEYS_FILE=${directory}/master-keys
-# The signer of the audit has a user of its own, which alone has the key and writes the checkpoints.
+# The audit signer runs as a separate user, which alone has the key and writes the checkpoints.
 ${signerSettings(publicKey).join('\n')}
 POSTERN_MTA_HOSTS=smtp://127.0.0.1:25
-# The front end of this machine.
+# The reverse proxy on this machine.
 POSTERN_TRUSTED_PROXIES=127.0.0.1, ::1
 `
 
-/** The strict way of docs/operations/database.md. A second time it changes nothing. */
+/** The strict setup of docs/operations/database.md. Running the file twice changes nothing. */
 const databaseText = async ({ postern, signer, migrate }: Users): Promise<string> => `\\set ON_ERROR_STOP on
 
 ${await readFile(packageFile('roles.sql'), 'utf8')}
 ${loginText(postern, 'postern_admin, postern_customer, postern_mail, postern_identity')}
 ${loginText(migrate, 'postern_owner')}
 ${loginText(signer, 'postern_readonly')}
--- The application could become the owner in installations of before.
+-- In earlier installations the application was a member of the owner role.
 select 'revoke postern_owner from "${postern}"' where exists (select from pg_auth_members join pg_roles on pg_roles.oid = member
                 where rolname = '${postern}' and roleid = 'postern_owner'::regrole)
 \\gexec
@@ -179,7 +179,7 @@ select 'create database postern owner postern_owner encoding "UTF8" template tem
 \\gexec
 `
 
-/** PostgreSQL knows the user of the machine by the same name. */
+/** The login has the name of the system user (peer authentication). */
 const loginText = (name: string, roles: string): string =>
   `select 'create role "${name}" login noinherit in role ${roles}'
  where not exists (select from pg_roles where rolname = '${name}')
@@ -188,11 +188,11 @@ const loginText = (name: string, roles: string): string =>
 
 const nextSteps = (user: string, directory: string, withPostfix: boolean): string =>
   `
-Next:
+Next steps:
   runuser -u postgres -- psql < ${directory}/database.sql
 ${withPostfix ? '  systemctl restart postfix\n' : ''}  systemctl enable --now postern
   runuser -u ${user} -- postern --settings ${directory}/postern.env admin create --email you@example.com
 
-Keep ${directory}/auth-secrets and ${directory}/master-keys with your backups, and apart from those of the database: what
-they encrypt cannot be read without them. Print the public key of the audit and keep it on another machine:
+Back up ${directory}/auth-secrets and ${directory}/master-keys separately from the database: without them the secrets in the
+database cannot be decrypted. Print the public key of the audit log and store it on another machine:
   runuser -u ${user} -- postern --settings ${directory}/postern.env audit key`

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 
-/** Where the API of this machine is reached by this machine. */
+/** The URL at which this machine reaches its own API. */
 export function localApi({ host, port }: Pick<Config, 'host' | 'port'>): string {
-  const near: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
-  const address = near[host] ?? host
+  const loopback: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+  const address = loopback[host] ?? host
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`
 }

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
-import { exits, lineOf, type Manual, manual } from './manual.ts'
+import { commonExits, exits, lineOf, type Manual, manual } from './manual.ts'
 
 const page = await readFile(new URL('../../../docs/operations/command.md', import.meta.url), 'utf8')
 const pages = Object.entries(manual as Record<string, Manual>)
 
 describe('the manual', () => {
-  test('postern --help lists every command and every exit code', async () => {
+  test('postern --help lists every command and the common exit codes', async () => {
     const { status, stdout } = await callPostern(bareEnvironment, '--help')
     assert.equal(status, 0)
     for (const [name, { summary }] of pages)
-      assert.ok(stdout.includes(`  ${name.padEnd(10)}${summary}\n`), name)
-    for (const { code, about } of Object.values(exits)) {
+      assert.ok(stdout.includes(`  ${name.padEnd(12)}${summary}\n`), name)
+    for (const { code, about } of commonExits) {
       assert.ok(stdout.includes(`  ${code}  ${about}\n`))
       assert.ok(page.includes(`| ${code} | ${about} |\n`), `exit code ${code}`)
     }
   })
 
-  test('every command answers --help, without a configuration, with what the page says of it', async () => {
+  test('every command has --help, which needs no configuration and matches the page', async () => {
     await Promise.all(
       pages.map(async ([name, { verbs }]) => {
         const { status, stdout, stderr } = await callPostern(bareEnvironment, name, '--help')
@@ -38,16 +38,23 @@ describe('the manual', () => {
     )
   })
 
-  test('everything that prints something can print it as JSON', () => {
+  test('an exit code of one verb is in the help of its command only', async () => {
+    const own = `  ${exits.notProved.code}  Only \`audit verify\`: ${exits.notProved.about}\n`
+    assert.ok((await callPostern(bareEnvironment, 'audit', '--help')).stdout.includes(own))
+    for (const args of [['--help'], ['queue', '--help']])
+      assert.ok(!(await callPostern(bareEnvironment, ...args)).stdout.includes(exits.notProved.about))
+  })
+
+  test('every command that prints a result has --json', () => {
     for (const [name, { verbs }] of pages) {
-      const goesOn = ['all', 'api', 'worker', 'intake', 'signer'].includes(name)
+      const hasNoResult = ['all', 'api', 'worker', 'intake', 'signer', 'completion'].includes(name)
       for (const [verb, { options }] of Object.entries(verbs)) {
-        assert.equal('json' in options, !goesOn, `${name} ${verb}`)
+        assert.equal('json' in options, !hasNoResult, `${name} ${verb}`)
       }
     }
   })
 
-  test('version says it for people and for programs', async () => {
+  test('version prints text or JSON', async () => {
     const { stdout } = await callPostern(bareEnvironment, '--version')
     const { version } = JSON.parse((await callPostern(bareEnvironment, 'version', '--json')).stdout)
     assert.equal(stdout, `postern ${version}\n`)

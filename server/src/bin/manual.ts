@@ -1,110 +1,113 @@
 /**
- * How `postern` is called: every command, its verbs and their options, in one table. The options are read by it
- * (options.ts), `--help` prints it, and docs/operations/command.md is generated from it.
+ * The command line of `postern`: every command, its verbs and their options, in one table. `options.ts` parses by it,
+ * `--help` prints it, and docs/operations/command.md and the shell completion (completion.ts) are generated from it.
  */
 export interface Option {
-  /** What stands behind it, such as `<address>`; without one it is a switch. */
+  /** The placeholder for its value, such as `<address>`. An option without a value is a flag. */
   value?: string
   about: string
   isRequired?: boolean
-  /** May be given more than once. */
+  /** The option can be repeated. */
   isRepeated?: boolean
 }
 
 export interface Verb {
   about: string
   options: Record<string, Option>
+  /** Exit codes that only this verb has. */
+  exits?: readonly ExitName[]
 }
 
 export interface Manual {
   summary: string
-  /** Under '' that of a command that has none. */
+  /** A command without verbs has one entry, under ''. */
   verbs: Record<string, Verb>
 }
 
-/** What each exit code of every command says. */
+/** Every exit code and its meaning. */
 export const exits = {
-  done: { code: 0, about: 'Done; what was looked at is as it should be.' },
-  failed: { code: 1, about: 'It failed, or what was looked at is not as it should be.' },
-  misused: {
-    code: 2,
-    about: 'It was called in a way that cannot work: an option, a setting, or what it was told to do.',
-  },
-  notProved: {
-    code: 3,
-    about: '`audit verify` alone: the hashes agree with each other, and no signature was checked.',
-  },
+  done: { code: 0, about: 'Success.' },
+  failed: { code: 1, about: 'The command failed, or a check found a problem.' },
+  misused: { code: 2, about: 'Usage error: an invalid command, option, argument or setting.' },
+  notProved: { code: 3, about: 'The hashes are consistent, but no signature was checked.' },
 } as const
 
+type ExitName = keyof typeof exits
+
+/** The exit codes that every command has. */
+export const commonExits = [exits.done, exits.failed, exits.misused]
+
 const json = { about: 'Print one JSON document instead of text.' } satisfies Option
-const reason = { value: '<why>', about: 'Why, for the audit.' } satisfies Option
+const reason = { value: '<text>', about: 'The reason, recorded in the audit log.' } satisfies Option
 const email = {
   value: '<address>',
-  about: 'The address with which they sign in.',
+  about: 'The email address that the user signs in with.',
   isRequired: true,
 } satisfies Option
-const goesOn = { about: 'Runs until SIGTERM or SIGINT.', options: {} } satisfies Verb
+const runsUntilStopped = { about: 'Runs until SIGTERM or SIGINT.', options: {} } satisfies Verb
 
 const limit = {
   value: '<number>',
-  about: 'How many queue ids of MTAs are shown, the newest first. By default: 100.',
+  about: 'How many MTA queue ids to list, newest first. Default: 100.',
 } satisfies Option
 const scope = {
   all: { about: 'All mail of this installation.' },
-  project: { value: '<id>', about: 'The mail of one project, as an administrator holds it.' },
-  provider: { value: '<name>', about: 'Mail that goes by one provider: service or ses.' },
+  project: { value: '<id>', about: 'The mail of one project.' },
+  provider: { value: '<name>', about: 'The mail of one provider: service or ses.' },
 } satisfies Record<string, Option>
+const completionOf = (shell: string, install: string) =>
+  ({ about: `Prints the completion script for ${shell}. ${install}`, options: {} }) satisfies Verb
 
 export const manual = {
-  all: { summary: 'api, worker and intake in one process, for a small installation.', verbs: { '': goesOn } },
-  api: { summary: 'Serve the HTTP interface.', verbs: { '': goesOn } },
+  all: {
+    summary: 'Run api, worker and intake in one process, for a small installation.',
+    verbs: { '': runsUntilStopped },
+  },
+  api: { summary: 'Serve the HTTP API and the console.', verbs: { '': runsUntilStopped } },
   worker: {
-    summary: 'Do what nobody calls for: send mail, tell endpoints, look at DNS, sign the audit.',
-    verbs: { '': goesOn },
+    summary: 'Run background work: deliver mail and webhooks, check DNS, sign the audit log.',
+    verbs: { '': runsUntilStopped },
   },
   intake: {
-    summary: 'Take in mail of customers, bounces, delivery reports and complaints by SMTP.',
-    verbs: { '': goesOn },
+    summary: 'Receive submitted mail, inbound mail, bounces, delivery reports and complaints over SMTP.',
+    verbs: { '': runsUntilStopped },
   },
   signer: {
-    summary: 'Sign the checkpoints of the audit, as a user of its own that alone has the key.',
-    verbs: { '': goesOn },
+    summary: 'Sign audit checkpoints, as a separate user that alone can read the signing key.',
+    verbs: { '': runsUntilStopped },
   },
   migrate: {
-    summary: 'Bring the database to the version of this program.',
+    summary: 'Migrate the database to the version of this program.',
     verbs: {
       '': {
         about:
-          'Shows what it is going to do, asks if there is a terminal to ask at, and does it: roles, then one migration after the other.',
+          'Creates the roles and applies every pending migration. On a terminal, shows the plan and asks for confirmation first.',
         options: {
-          plan: { about: 'Show what would be done, and do nothing.' },
-          yes: { about: 'Do not ask.' },
+          plan: { about: 'Show the pending migrations and change nothing.' },
+          yes: { about: 'Do not ask for confirmation.' },
           json,
         },
       },
     },
   },
   admin: {
-    summary: 'Make an administrator, give one new credentials, or link one to an outside issuer.',
+    summary: 'Create an administrator, reset their credentials, or link them to an external issuer.',
     verbs: {
       create: {
-        about: 'Makes an administrator, and prints a password, an authenticator and backup codes, this once.',
-        options: { email, name: { value: '<name>', about: 'By default: Administrator.' }, reason, json },
+        about:
+          'Creates an administrator. Prints the password, the authenticator URI and the backup codes, which cannot be shown again.',
+        options: { email, name: { value: '<name>', about: 'Default: Administrator.' }, reason, json },
       },
       reset: {
-        about: 'Gives an administrator new credentials, and ends every session.',
+        about: 'Issues new credentials to an administrator and ends all their sessions.',
         options: { email, reason, json },
       },
       link: {
-        about: 'Lets a login of an outside issuer (POSTERN_OIDC_ISSUERS) be this administrator.',
+        about: 'Lets a login of an external issuer (POSTERN_OIDC_ISSUERS) sign in as this administrator.',
         options: {
           email,
-          issuer: { value: '<iss>', about: 'The issuer, as its tokens name it.', isRequired: true },
-          subject: {
-            value: '<sub>',
-            about: 'The login, as the tokens of the issuer name it.',
-            isRequired: true,
-          },
+          issuer: { value: '<iss>', about: 'The `iss` claim of its tokens.', isRequired: true },
+          subject: { value: '<sub>', about: 'The `sub` claim of its tokens.', isRequired: true },
           reason,
           json,
         },
@@ -112,70 +115,77 @@ export const manual = {
     },
   },
   users: {
-    summary: 'Give a user a link to set a new password.',
+    summary: 'Issue a password reset link to a user.',
     verbs: {
       'reset-password': {
         about:
-          'Prints a link to set a new password. It can be used once and expires after a day. Using it ends every session; the role and the second factor stay as they are.',
+          'Prints a link to set a new password. The link works once and expires after a day. Using it ends every session; the role and the second factor do not change.',
         options: { email, reason, json },
       },
     },
   },
   token: {
-    summary: "Print an administrator's access token, good for ten minutes.",
-    verbs: { '': { about: 'The audit keeps that it was drawn.', options: { email, json } } },
+    summary: 'Issue an access token for an administrator, valid for ten minutes.',
+    verbs: { '': { about: 'The audit log records that the token was issued.', options: { email, json } } },
   },
   secrets: {
-    summary: 'Show which master keys are in use, or bring every project key under the first one.',
+    summary: 'Show which master keys are in use, or rewrap every project key under the first one.',
     verbs: {
-      status: { about: 'Shows which master keys wrap how many project keys.', options: { json } },
-      rewrap: { about: 'Brings every project key under the first master key.', options: { json } },
+      status: { about: 'Shows how many project keys each master key wraps.', options: { json } },
+      rewrap: { about: 'Rewraps every project key under the first master key.', options: { json } },
     },
   },
   audit: {
-    summary: 'Verify the audit, export it, sign a checkpoint of it, or erase a person from it.',
+    summary: 'Verify or export the audit log, sign a checkpoint, or erase a person from it.',
     verbs: {
       verify: {
-        about: 'Looks whether the audit is as it was written: in the database, or in exports on any machine.',
+        about: 'Checks that no entry of the audit log was altered: in the database, or in exported files.',
         options: {
           file: {
             value: '<export>',
-            about: 'An export to verify, in place of the database.',
+            about: 'An exported file to verify instead of the database.',
             isRepeated: true,
           },
           checkpoints: {
             value: '<file>',
-            about: 'A file of checkpoints. By default: the one that is configured.',
+            about: 'A file of checkpoints. Default: POSTERN_AUDIT_CHECKPOINT_FILE.',
           },
           'public-key': {
             value: '<id:hex>',
-            about: 'A key that signs checkpoints, as `postern audit key` prints it.',
+            about: 'A public key to verify checkpoints with, as `postern audit key` prints it.',
             isRepeated: true,
           },
           json,
         },
+        exits: ['notProved'],
       },
       export: {
-        about: 'Writes the audit as lines of JSON, to standard output or to a file.',
+        about: 'Writes the audit log as lines of JSON, to standard output or to a file.',
         options: {
-          out: { value: '<file>', about: 'A new file to write to; none that is there is written over.' },
-          project: { value: '<id>', about: 'Of one project alone; 0 for what belongs to none.' },
+          out: { value: '<file>', about: 'The file to create. An existing file is never overwritten.' },
+          project: {
+            value: '<id>',
+            about: 'Only the entries of one project; 0 for entries without a project.',
+          },
           after: {
             value: '<next>',
-            about: 'What an earlier export ended with as "next": only what came since.',
+            about: 'The value of "next" from the last line of an earlier export: only newer entries.',
           },
-          json: { about: 'With --out: print one JSON document of what was written.' },
+          json: { about: 'With --out: print a summary as one JSON document.' },
         },
       },
-      checkpoint: { about: 'Signs what has changed since the last checkpoint.', options: { json } },
+      checkpoint: {
+        about: 'Signs a checkpoint of the entries written since the last one.',
+        options: { json },
+      },
       key: {
-        about: 'Prints the public keys with which checkpoints are verified elsewhere.',
+        about: 'Prints the public keys that verify checkpoints, for use on another machine.',
         options: { json },
       },
       erase: {
-        about: 'Forgets a person: the audit stays whole, and no longer names them.',
+        about: 'Erases a person from the audit log. Its hash chains stay valid.',
         options: {
-          email: { value: '<address>', about: 'The address that is forgotten.', isRequired: true },
+          email: { value: '<address>', about: 'The email address to erase.', isRequired: true },
           reason: { ...reason, isRequired: true },
           json,
         },
@@ -183,41 +193,51 @@ export const manual = {
     },
   },
   cell: {
-    summary: 'Give a cell its copy of control, where mail has databases of its own.',
+    summary: 'Replicate the control schema to a cell, if mail has databases of its own.',
     verbs: {
       join: {
         about:
-          'Copies what the cell reads of control, and has it follow. Once for each cell, and after each migration.',
-        options: { name: { value: '<cell>', about: 'As POSTERN_CELLS names it.', isRequired: true }, json },
+          'Copies the control tables that the cell reads, and starts replication. Run it once for each cell, and after each migration.',
+        options: {
+          name: { value: '<cell>', about: 'The name of the cell in POSTERN_CELLS.', isRequired: true },
+          json,
+        },
       },
     },
   },
   init: {
     summary:
-      'Write what this machine needs: settings with fresh secrets, systemd units, the configuration of Postfix.',
+      'Write the files this machine needs: settings, new secrets, systemd units, Postfix configuration.',
     verbs: {
       '': {
-        about: 'Starts nothing. Called again, it keeps every secret and setting that is there.',
+        about: 'Starts nothing. If run again, keeps every existing secret and setting.',
         options: {
           'public-url': {
             value: '<url>',
-            about: 'The address at which people and programs reach Postern.',
+            about: 'The public URL of this installation.',
             isRequired: true,
           },
-          user: { value: '<name>', about: 'As whom it runs. By default: postern.' },
+          user: { value: '<name>', about: 'The system user that runs Postern. Default: postern.' },
           'signer-user': {
             value: '<name>',
-            about: 'The user that runs the signer of the audit. By default: the name of --user and -signer.',
+            about: 'The system user that runs the audit signer. Default: the value of --user plus "-signer".',
           },
           'migrate-user': {
             value: '<name>',
-            about: 'The user that migrates the database. By default: the name of --user and -migrate.',
+            about:
+              'The system user that migrates the database. Default: the value of --user plus "-migrate".',
           },
-          directory: { value: '<path>', about: 'For settings and secrets. By default: /etc/postern.' },
-          systemd: { value: '<path>', about: 'For the units. By default: /etc/systemd/system.' },
+          directory: {
+            value: '<path>',
+            about: 'The directory for settings and secrets. Default: /etc/postern.',
+          },
+          systemd: {
+            value: '<path>',
+            about: 'The directory for systemd units. Default: /etc/systemd/system.',
+          },
           postfix: {
             value: '<path>',
-            about: 'For the configuration of Postfix. By default none is written.',
+            about: 'The directory for Postfix configuration. Default: none is written.',
           },
           json,
         },
@@ -225,68 +245,83 @@ export const manual = {
     },
   },
   project: {
-    summary: 'Make a project with a domain and an API key, for a first mail.',
+    summary: 'Create a project with a domain and an API key, to send a first mail.',
     verbs: {
       create: {
-        about: 'By way of the API of this machine, so that everything is checked and recorded.',
+        about: 'Calls the API of this machine, so every check and the audit log apply.',
         options: {
-          email: { ...email, about: 'The administrator in whose name it is done.' },
+          email: { ...email, about: 'The administrator on whose behalf the project is created.' },
           domain: { value: '<name>', about: 'The domain to send from.', isRequired: true },
-          name: { value: '<name>', about: 'Of the project. By default: the domain.' },
+          name: { value: '<name>', about: 'The name of the project. Default: the domain.' },
           json,
         },
       },
     },
   },
   health: {
-    summary: 'Tell by the exit code whether the API of this machine is ready.',
+    summary: 'Report by exit code whether the API of this machine is ready.',
     verbs: {
       '': {
-        about: 'For those that keep processes running.',
+        about: 'For health checks of containers and process supervisors.',
         options: {
-          wait: { value: '<seconds>', about: 'How long to wait for it. By default: not at all.' },
+          wait: {
+            value: '<seconds>',
+            about: 'How long to wait for the API to become ready. Default: 0.',
+          },
           json,
         },
       },
     },
   },
   doctor: {
-    summary: 'Look at everything that this installation stands on, and say what to do about what is wrong.',
+    summary: 'Check this installation and print a remedy for each problem found.',
     verbs: {
       '': {
-        about:
-          'Reads only, and prints no secret. Ends with 1 when there is a failure; warnings are for you to weigh.',
+        about: 'Changes nothing and prints no secret. Exits with 1 if a check fails; warnings do not count.',
         options: {
-          all: { about: 'Tell also what is as it should be.' },
+          verbose: { about: 'Also list passed and skipped checks, and every single finding.' },
           json,
         },
       },
     },
   },
   queue: {
-    summary: 'Look at the mail that is still to be handed over, hold it, or let it go on.',
+    summary: 'Show, hold or release the mail that is waiting to be sent.',
     verbs: {
-      look: {
+      show: {
         about:
-          'Shows how much waits, of whom and for what, and the queue ids under which MTAs have mail that is not settled.',
+          'Shows how much mail is waiting, by project and reason, and the MTA queue ids of mail that awaits a delivery report.',
         options: {
-          project: { value: '<id>', about: 'Of one project alone.' },
+          project: { value: '<id>', about: 'Only the mail of one project.' },
           limit,
           json,
         },
       },
       hold: {
         about:
-          'Keeps workers from claiming mail: all of it, that of a project, or that of a provider. It is accepted as before; what is held for 7 days fails.',
+          'Stops workers from sending mail: all mail, or that of one project or provider. New mail is still accepted. Mail that is held for 7 days fails.',
         options: { ...scope, reason: { ...reason, isRequired: true }, limit, json },
       },
       release: {
-        about: 'Lets go what was held by the same option.',
+        about: 'Removes a hold that was set with the same option.',
         options: { ...scope, reason: { ...reason, isRequired: true }, json },
       },
     },
   },
-  version: { summary: 'Print the version.', verbs: { '': { about: 'Of this program.', options: { json } } } },
+  completion: {
+    summary: 'Print a shell completion script.',
+    verbs: {
+      bash: completionOf('bash', 'Install: postern completion bash > /etc/bash_completion.d/postern'),
+      zsh: completionOf(
+        'zsh',
+        'Install: postern completion zsh > /usr/local/share/zsh/site-functions/_postern',
+      ),
+    },
+  },
+  version: {
+    summary: 'Print the version.',
+    verbs: { '': { about: 'Prints the version of this program.', options: { json } } },
+  },
 } satisfies Record<string, Manual>
 
 export type CommandName = keyof typeof manual
@@ -305,7 +340,7 @@ export const lineOf = (command: string, verb: string, { options }: Verb): string
     ...Object.entries(options).map((one) => named(...one)),
   ].join(' ')
 
-/** The ways in which a command is called. */
+/** The forms of a command. */
 export const usageOf = (command: string, { verbs }: Manual): string =>
   `Usage:\n${Object.entries(verbs)
     .map(([verb, form]) => `  ${lineOf(command, verb, form)}`)
@@ -318,9 +353,10 @@ export function helpOf(command: string, page: Manual): string {
     )
     return [`  ${lineOf(command, verb, form)}`, `      ${form.about}`, ...options].join('\n')
   })
-  return `${page.summary}\n\nUsage:\n${forms.join('\n\n')}\n\n${exitText}\n`
+  const ownExits = Object.entries(page.verbs).flatMap(([verb, { exits: names = [] }]) =>
+    names.map((name) => `  ${exits[name].code}  Only \`${command} ${verb}\`: ${exits[name].about}`),
+  )
+  return `${page.summary}\n\nUsage:\n${forms.join('\n\n')}\n\n${[exitText, ...ownExits].join('\n')}\n`
 }
 
-export const exitText = `Exit codes:\n${Object.values(exits)
-  .map(({ code, about }) => `  ${code}  ${about}`)
-  .join('\n')}`
+export const exitText = `Exit codes:\n${commonExits.map(({ code, about }) => `  ${code}  ${about}`).join('\n')}`

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, type PosternProcess, startPostern } from '../testing/harness/postern-process.ts'
 
-/** What each command shows to who watches it, and to nobody else. */
+/** The metrics listener of each serving process, which is separate from its public port. */
 const database = await testDatabase()
 const env = {
   ...bareEnvironment,
@@ -17,13 +17,13 @@ const env = {
 }
 
 const [api, worker, intake] = await Promise.all([
-  startPostern('api', env, ['serving', 'showing metrics']),
-  startPostern('worker', env, ['working', 'showing metrics']),
-  startPostern('intake', env, ['taking in reports', 'showing metrics']),
+  startPostern('api', env, ['serving', 'serving metrics']),
+  startPostern('worker', env, ['working', 'serving metrics']),
+  startPostern('intake', env, ['listening for bounces', 'serving metrics']),
 ])
 
 function listenerOf({ lines }: PosternProcess): string {
-  const { host, port } = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'showing metrics')
+  const { host, port } = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'serving metrics')
   assert.equal(host, '127.0.0.1')
   return `http://${host}:${port}`
 }
@@ -33,7 +33,7 @@ const textOf = async (url: string) => {
   return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() }
 }
 
-describe('a command that goes on', () => {
+describe('a serving process', () => {
   for (const [name, running] of Object.entries({ api, worker, intake })) {
     test(`shows metrics and health: ${name}`, async () => {
       const url = listenerOf(running)
@@ -52,20 +52,20 @@ describe('a command that goes on', () => {
     })
   }
 
-  test('shows how things stand in the database if it is a worker, and only then', async () => {
+  test('exports queue metrics only if it is a worker', async () => {
     const standing = async (running: PosternProcess) =>
-      /^postern_standing_known (.*)$/m.exec((await textOf(`${listenerOf(running)}/metrics`)).text)?.[1]
+      /^postern_queue_metrics_up (.*)$/m.exec((await textOf(`${listenerOf(running)}/metrics`)).text)?.[1]
     assert.deepEqual(
       [await standing(worker), await standing(api), await standing(intake)],
       ['1', undefined, undefined],
     )
   })
 
-  test('shows nothing of it where the public is', async () => {
+  test('serves no metrics on the public port', async () => {
     assert.equal((await textOf(`${api.url}/metrics`)).status, 404)
   })
 
-  test('says that it is not ready while the database lacks a migration', async () => {
+  test('is not ready while a migration is missing', async () => {
     await database.query('alter table postern.migrations rename to elsewhere')
     for (const running of [worker, intake]) {
       const { status, text } = await textOf(`${listenerOf(running)}/readyz`)

@@ -5,22 +5,23 @@ import { migrate as migrateDatabase, type PlannedMigration, planMigrations } fro
 import { command, endWith, say } from './command.ts'
 import { Progress } from './progress.ts'
 
+/** `postern migrate`: applies pending migrations to the database of control and to those of the cells. */
 export const migrate = command('migrate', {
   async ''({ plan: isPlanOnly, yes, json }) {
     const planned: Planned[] = []
     for (const database of databasesOf(loadConfig(process.env)))
       planned.push({ ...database, plan: await planMigrations(database.ownerUrl) })
-    const tell = (line: string): void => void (json || say(line))
-    for (const one of planned) if (one.plan.length > 0 || isPlanOnly) tell(planText(one))
+    const report = (line: string): void => void (json || say(line))
+    for (const one of planned) if (one.plan.length > 0 || isPlanOnly) report(planText(one))
     const isPending = planned.some(({ plan }) => plan.length > 0)
-    if (isPending && !isPlanOnly && !yes && !(await isAgreed())) {
+    if (isPending && !isPlanOnly && !yes && !(await isConfirmed())) {
       process.stderr.write('Nothing was changed.\n')
       return endWith('failed')
     }
     const databases: object[] = []
     for (const one of planned) {
       const { name, plan } = one
-      databases.push({ name, plan, ...(isPlanOnly ? {} : await apply(one, tell)) })
+      databases.push({ name, plan, ...(isPlanOnly ? {} : await apply(one, report)) })
     }
     if (json) say(JSON.stringify({ databases }, null, 2))
   },
@@ -28,7 +29,7 @@ export const migrate = command('migrate', {
 
 async function apply(
   { name, plan, ownerUrl, url, part }: Planned,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<{ notes: string[]; applied: string[] }> {
   const notes: string[] = []
   const progress = new Progress('migrations')
@@ -39,14 +40,14 @@ async function apply(
     part,
     log(line) {
       notes.push(line)
-      tell(line)
+      report(line)
     },
     onBegin: () => progress.show(++begun, plan.length),
   })
   progress.end()
-  for (const migration of applied) tell(`applied ${migration}`)
-  tell(
-    `${of(name)}${applied.length === 0 ? 'The database is up to date.' : `Done: ${applied.length} migrations.`}`,
+  for (const migration of applied) report(`applied ${migration}`)
+  report(
+    `${of(name)}${applied.length === 0 ? 'The database is up to date.' : `Migrations applied: ${applied.length}.`}`,
   )
   return { notes, applied }
 }
@@ -55,20 +56,22 @@ const planText = ({ name, plan }: Planned): string =>
   plan.length === 0
     ? `${of(name)}The database is up to date.`
     : [
-        `${of(name)}To be applied, each in a transaction of its own:`,
+        `${of(name)}Pending migrations, each applied in its own transaction:`,
         ...plan.map((one) => `  ${one.name}  ${one.about}`),
       ].join('\n')
 
-/** Named where there are several. */
+/** The name of the database, if there are several. */
 const of = (name: string | null): string => (name === null ? '' : `${name}: `)
 
-/** Who runs it from a script is not asked. */
-async function isAgreed(): Promise<boolean> {
+/** Asks on a terminal only, never in a script. */
+async function isConfirmed(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return true
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return /^y(es)?$/i.test(
-      (await terminal.question('Apply them now? There is no way back but a backup. [y/N] ')).trim(),
+      (
+        await terminal.question('Apply them now? This can be undone only by restoring a backup. [y/N] ')
+      ).trim(),
     )
   } finally {
     terminal.close()
@@ -76,7 +79,7 @@ async function isAgreed(): Promise<boolean> {
 }
 
 interface Migrated {
-  /** Null: there is no other. */
+  /** Null: it is the only database. */
   name: string | null
   ownerUrl: string
   url: string
@@ -87,7 +90,7 @@ interface Planned extends Migrated {
   plan: PlannedMigration[]
 }
 
-/** Cells first: a column that control begins to tell them of must be there to take it. */
+/** Cells first: a new column of control must exist in the cells before control replicates it. */
 function databasesOf({ databaseUrl: url, databaseOwnerUrl: ownerUrl, cells }: Config): Migrated[] {
   const apart = cells.flatMap((cell): Migrated[] =>
     cell.url === undefined

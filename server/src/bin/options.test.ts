@@ -11,7 +11,7 @@ const options = {
   json: { about: '' },
 } as const
 
-test('options are what the manual says: required, repeated, left out, or switches', () => {
+test('parses required, repeated and optional options, and flags', () => {
   assert.deepEqual(readOptions(options, ['--email', 'a@b', '--file', '1', '--file', '2']), {
     ...{ email: 'a@b', file: ['1', '2'], json: false },
   })
@@ -20,11 +20,11 @@ test('options are what the manual says: required, repeated, left out, or switche
   })
 })
 
-test('anything else is a mistake, and is named', () => {
+test('names every wrong argument', () => {
   const wrong: [args: string[], message: RegExp][] = [
-    [[], /^Missing: --email$/],
-    [['--email', ''], /^Missing: --email$/],
-    [['--email', 'a@b', '--out', ''], /^Missing: --out$/],
+    [[], /^Missing option: --email$/],
+    [['--email', ''], /^Missing option: --email$/],
+    [['--email', 'a@b', '--out', ''], /^Missing option: --out$/],
     [['--email', 'a@b', '--fly'], /--fly/],
     [['--email', 'a@b', 'more'], /more/],
     [['--email', 'a@b', '--json=yes'], /--json/],
@@ -38,7 +38,7 @@ test('anything else is a mistake, and is named', () => {
   }
 })
 
-test('progress is a bar where it is known how much there is', () => {
+test('progress is a bar if the total is known', () => {
   assert.equal(lineOf('rows verified', 12, undefined, 2500), '12 rows verified (2 s)')
   assert.equal(lineOf('migrations', 3, 6, 0), '[############............] 3 of 6 migrations (0 s)')
   assert.equal(lineOf('migrations', 7, 6, 0), '[########################] 7 of 6 migrations (0 s)')

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { UsageError } from '../platform/errors.ts'
 import type { Option } from './manual.ts'
+import { didYouMean } from './suggestion.ts'
 
 type Value<One extends Option> = One extends { value: string }
   ? One extends { isRepeated: true }
@@ -14,7 +15,7 @@ export type Values<Options extends Record<string, Option>> = {
   [Name in keyof Options]: Value<Options[Name]>
 }
 
-/** What was given, as the manual has it; anything else on the line is a mistake. */
+/** Parses the arguments by the options of the manual. Every other argument is an error. */
 export function readOptions<Options extends Record<string, Option>>(
   options: Options,
   args: string[],
@@ -32,16 +33,29 @@ export function readOptions<Options extends Record<string, Option>>(
   try {
     given = parseArgs({ args, options: shape, strict: true }).values
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw new UsageError(unknownOption(error, Object.keys(options)) ?? (error as Error).message)
   }
   const missing = Object.entries(options)
     .filter(([name, { isRequired }]) => (isRequired && given[name] === undefined) || given[name] === '')
     .map(([name]) => `--${name}`)
-  if (missing.length > 0) throw new UsageError(`Missing: ${missing.join(', ')}`)
+  if (missing.length > 0) throw new UsageError(`Missing option: ${missing.join(', ')}`)
   const absent: Record<string, unknown> = {}
   for (const [name, { value, isRepeated }] of Object.entries(options)) {
     if (isRepeated) absent[name] = []
     else if (value === undefined) absent[name] = false
   }
   return { ...absent, ...given } as Values<Options>
+}
+
+function unknownOption(error: unknown, known: readonly string[]): string | undefined {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return undefined
+  const name = /'(--?[^']*)'/.exec(message)?.[1]
+  return (
+    name &&
+    `Unknown option "${name}".${didYouMean(
+      name,
+      known.map((option) => `--${option}`),
+    )}`
+  )
 }

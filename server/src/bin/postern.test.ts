@@ -29,11 +29,11 @@ const env = {
 interface Running {
   child: ChildProcess
   lines: string[]
-  /** The line that says so, once it was said. */
+  /** The log line with this message, once it is written. */
   said(msg: string): Promise<Record<string, unknown>>
 }
 
-/** Starts a command that goes on, and listens to what it says. */
+/** Starts a serving command and collects its log. */
 function start(command: string): Running {
   const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   cleanUp(async () => void child.kill('SIGKILL'))
@@ -51,7 +51,7 @@ function start(command: string): Running {
   }
 }
 
-/** Starts `postern api`, or another that serves, and waits until it says where. */
+/** Starts `postern api`, or another command that serves HTTP, and waits for its address. */
 async function serve(command = 'api'): Promise<Running & { url: string }> {
   const running = start(command)
   const { addresses } = (await running.said('serving')) as { addresses: { port: number }[] }
@@ -65,7 +65,7 @@ async function stopped({ child, lines }: Running): Promise<void> {
   assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
 }
 
-/** At a terminal, which script(1) makes, where somebody gives one answer. */
+/** Runs a command on a terminal, which script(1) makes, and answers its question. */
 async function atTerminal(answer: string, ...args: string[]): Promise<{ status: number; shown: string }> {
   const line = [process.execPath, program, ...args].join(' ')
   const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
@@ -85,7 +85,7 @@ const isReady = (url: string) =>
   eventually('the API is ready', async () => (await fetch(`${url}/readyz`)).status === 200)
 
 describe('postern', () => {
-  test('without a command, or with an unknown one, says which there are', async () => {
+  test('lists the commands, and suggests the nearest one for a mistyped command', async () => {
     const plain = await callPostern(env)
     assert.equal(plain.status, 0)
     assert.match(
@@ -94,10 +94,14 @@ describe('postern', () => {
     )
     const unknown = await callPostern(env, 'fly')
     assert.equal(unknown.status, 2)
-    assert.match(unknown.stderr, /There is no command "fly"/)
+    assert.equal(unknown.stderr, 'Unknown command "fly".\nRun `postern --help` for a list of commands.\n')
+    assert.match(
+      (await callPostern(env, 'quee', 'show')).stderr,
+      /^Unknown command "quee"\. Did you mean "queue"\?\n/,
+    )
   })
 
-  test('with an unusable configuration says everything that is wrong, without a stack trace', async () => {
+  test('reports every mistake in the configuration, without a stack trace', async () => {
     const { status, stderr } = await callPostern({ ...bareEnvironment, POSTERN_HTTP_PORT: 'x' }, 'api')
     assert.equal(status, 2)
     assert.match(stderr, /POSTERN_DATABASE_URL is not set/)
@@ -105,7 +109,7 @@ describe('postern', () => {
     assert.ok(!stderr.includes('    at '))
   })
 
-  test('says what to do when something outside of it stands in the way, without a stack trace', async () => {
+  test('prints a hint for an external error, without a stack trace', async () => {
     const elsewhere = (change: (url: URL) => void) => {
       const url = new URL(database.url)
       change(url)
@@ -134,7 +138,7 @@ describe('postern', () => {
     }
   })
 
-  test('api is alive but not ready on a database that was not migrated', async () => {
+  test('api is alive but not ready before the database is migrated', async () => {
     const { child, url } = await serve()
     assert.equal((await fetch(`${url}/healthz`)).status, 200)
     assert.equal((await fetch(`${url}/readyz`)).status, 503)
@@ -142,17 +146,17 @@ describe('postern', () => {
     assert.deepEqual(await once(child, 'exit'), [0, null])
   })
 
-  test('worker and all wait for a database that was not migrated, and can be stopped meanwhile', async () => {
+  test('worker and all wait until the database is migrated, and can be stopped meanwhile', async () => {
     const early = [start('worker'), await serve('all')]
     for (const running of early) {
-      await running.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
+      await running.said('the database is not ready: is it running, and has `postern migrate` been run?')
       await stopped(running)
     }
   })
 
-  test('migrate, admin create and token lead to an administrator at the door', async () => {
+  test('migrate, admin create and token give an administrator access to the API', async () => {
     const early = start('worker')
-    await early.said('the database cannot be used yet: is it up, and was `postern migrate` run?')
+    await early.said('the database is not ready: is it running, and has `postern migrate` been run?')
     const { databases } = JSON.parse((await callPostern(env, 'migrate', '--plan', '--json')).stdout)
     const [{ name, plan }] = databases
     assert.deepEqual([databases.length, name], [1, null])
@@ -168,7 +172,7 @@ describe('postern', () => {
     assert.equal((await database.query(`select from pg_namespace where nspname = 'control'`)).length, 0)
     const agreed = await atTerminal('y', 'migrate')
     assert.equal(agreed.status, 0, agreed.shown)
-    assert.match(agreed.shown, /\[#*\.*\] \d+ of \d+ migrations/, 'a terminal sees how far it is')
+    assert.match(agreed.shown, /\[#*\.*\] \d+ of \d+ migrations/, 'a terminal shows the progress')
     assert.match(agreed.shown, /applied 000001_foundation/)
     const again = await callPostern(env, 'migrate')
     assert.deepEqual(again, { status: 0, stdout: 'The database is up to date.\n', stderr: '' })
@@ -203,11 +207,11 @@ describe('postern', () => {
     const { token: stdout, expires_in } = JSON.parse(drawn.stdout)
     assert.equal(expires_in, 600)
     const { child, url } = await serve()
-    const knock = (token: string) =>
+    const call = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
     // It serves before its job queue is there, which a busy machine takes a moment over.
     await isReady(url)
-    assert.equal((await knock(stdout.trim())).status, 404)
+    assert.equal((await call(stdout.trim())).status, 404)
 
     const reset = await callPostern(env, 'admin', 'reset', '--email', 'ada@example.com', '--json')
     assert.equal(reset.status, 0, reset.stderr)
@@ -215,16 +219,16 @@ describe('postern', () => {
     assert.ok(
       !created.stdout.includes(password) && totp_uri.startsWith('otpauth://') && backup_codes.length > 0,
     )
-    assert.equal((await knock(stdout.trim())).status, 401, 'a reset ends the tokens of before')
+    assert.equal((await call(stdout.trim())).status, 401, 'a reset revokes earlier tokens')
 
-    const nobody = await callPostern(env, 'token', '--email', 'nobody@example.com')
-    assert.equal(nobody.status, 2)
-    assert.match(nobody.stderr, /not an administrator/)
+    const unknownUser = await callPostern(env, 'token', '--email', 'nobody@example.com')
+    assert.equal(unknownUser.status, 2)
+    assert.match(unknownUser.stderr, /not an administrator/)
     child.kill('SIGTERM')
     await once(child, 'exit')
   })
 
-  test('admin link pins an outside login to one user', async () => {
+  test('admin link links an external login to one user', async () => {
     const link = (email: string) =>
       callPostern(
         env,
@@ -238,13 +242,13 @@ describe('postern', () => {
         'abc',
       )
     assert.equal((await link('ada@example.com')).status, 0)
-    assert.equal((await link('ada@example.com')).status, 0, 'twice is no harm')
+    assert.equal((await link('ada@example.com')).status, 0, 'linking twice is harmless')
     assert.equal((await link('nobody@example.com')).status, 2)
     await callPostern(env, 'admin', 'create', '--email', 'bob@example.com')
     assert.match((await link('bob@example.com')).stderr, /linked to another user/)
   })
 
-  test('api told to stop finishes the requests it has, takes no new ones and exits with 0', async () => {
+  test('api finishes running requests on SIGTERM, accepts no new ones and exits with 0', async () => {
     const { child, url, lines, said } = await serve()
     const exited = once(child, 'exit')
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'whatever' })
@@ -267,7 +271,7 @@ describe('postern', () => {
     await assert.rejects(fetch(`${url}/healthz`))
   })
 
-  test('api told to stop answers once more on a connection that a front end has kept', async () => {
+  test('api answers once more on a kept connection after SIGTERM', async () => {
     const askAfterSigterm = async () => {
       const { child, url, said } = await serve()
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
@@ -293,7 +297,7 @@ describe('postern', () => {
     assert.deepEqual(answers.at(-1), expected, inspect(answers))
   })
 
-  test('worker signs the audit, which api does not', async () => {
+  test('worker signs audit checkpoints, api does not', async () => {
     const countCheckpoints = async () =>
       (await database.query('select from control.audit_checkpoints')).length
     const before = await countCheckpoints()
@@ -307,9 +311,9 @@ describe('postern', () => {
     await Promise.all([stopped(worker), stopped(api)])
   })
 
-  test('intake greets at its port, refuses what it does not know, and stops when it is told to', async () => {
+  test('intake listens, rejects unknown recipients and stops on SIGTERM', async () => {
     const intake = start('intake')
-    const { port } = await intake.said('taking in reports')
+    const { port } = await intake.said('listening for bounces')
     const client = await SmtpClient.open(Number(port))
     await client.say('EHLO client.example')
     await client.say('MAIL FROM:<>')
@@ -318,13 +322,13 @@ describe('postern', () => {
     const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/nowhere', POSTERN_INTAKE_TLS_KEY: '/nowhere' }
     const { status, stderr } = await callPostern({ ...env, ...tls }, 'intake')
     assert.equal(status, 2)
-    assert.match(stderr, /The certificate of the intake cannot be used: ENOENT/)
+    assert.match(stderr, /The TLS certificate of the intake cannot be used: ENOENT/)
   })
 
-  test('all serves, works and takes in reports in one process', async () => {
+  test('all runs API, worker and intake in one process', async () => {
     const all = await serve('all')
     await all.said('working')
-    await all.said('taking in reports')
+    await all.said('listening for bounces')
     await isReady(all.url)
     const { stdout } = await callPostern(env, 'token', '--email', 'ada@example.com')
     const call = async (method: string, path: string, body?: object) => {

@@ -1,6 +1,5 @@
 /**
- * One line on standard error that is drawn anew while long work goes on, and is gone when it is done. A log or a pipe
- * has no use for it, and gets nothing.
+ * A progress line on standard error, redrawn while a long command runs and erased at its end. Shown on a terminal only.
  */
 export class Progress {
   readonly #what: string
@@ -11,7 +10,7 @@ export class Progress {
     this.#what = what
   }
 
-  /** `of` where it is known how much there is. */
+  /** `of` is the total, if it is known. */
   readonly show = (done: number, of?: number): void => {
     const now = performance.now()
     if (!process.stderr.isTTY || now - this.#drawnAt < redrawMs) return

@@ -1,13 +1,13 @@
 import type { Context } from '../context/context.ts'
-import { recordDrawnToken } from '../core/control/access/administrators.ts'
+import { recordShellToken } from '../core/control/access/administrators.ts'
 import { UsageError } from '../platform/errors.ts'
 import { command, emailOf, print } from './command.ts'
 import { localApi } from './local-api.ts'
 import { withContext } from './with-context.ts'
 
 /**
- * What a first mail needs besides an administrator: a project on a plan, a domain, an API key. By way of the API of this
- * machine, so that everything is checked and recorded as if it were done in the console.
+ * `postern project create`: creates what a first mail needs besides an administrator: a project with a plan, a domain and
+ * an API key. It calls the API of this machine, so that every check and the audit log apply as in the console.
  */
 export const project = command('project', {
   async create({ email, domain, name = domain, json }) {
@@ -24,8 +24,8 @@ interface Administrator {
 }
 
 async function administrator({ config, db, signIn }: Context, email: string): Promise<Administrator> {
-  const { token, user } = await signIn.shellToken(email)
-  await recordDrawnToken(db.admin, user)
+  const { token, user } = await signIn.issueShellToken(email)
+  await recordShellToken(db.admin, user)
   return {
     userId: user.id,
     async call<T>(method: string, path: string, body?: object) {
@@ -36,7 +36,7 @@ async function administrator({ config, db, signIn }: Context, email: string): Pr
         signal: AbortSignal.timeout(15_000),
       }).catch(() => {
         throw new UsageError(
-          `Nothing answers at ${localApi(config)}. Start \`postern api\` or \`postern all\`.`,
+          `No response from ${localApi(config)}. Start \`postern api\` or \`postern all\`.`,
         )
       })
       const answer = await response.json()
@@ -64,14 +64,14 @@ interface Domain {
   dns_records: Made['records']
 }
 
-/** What an earlier call came to is not made twice: a mistyped domain leaves a project behind. */
+/** Reuses what an earlier call created: a mistyped domain leaves a project behind. */
 async function make({ userId, call }: Administrator, domainName: string, name: string): Promise<Made> {
   const { data: projects } = await call<List<{ id: number; name: string; user_id: number }>>(
     'GET',
     `/projects?q=${encodeURIComponent(name)}`,
   )
   const { id } =
-    // Names are not unique: that of somebody else's project says nothing.
+    // Names are not unique: a project of another user may have the same name.
     projects.find((project) => project.name === name && project.user_id === userId) ??
     (await call<{ id: number }>('POST', '/projects', {
       ...{ name, user_id: userId, plan_id: await planFor(call), reason },
@@ -79,7 +79,9 @@ async function make({ userId, call }: Administrator, domainName: string, name: s
   const path = `/projects/${id}`
   const { data: keys } = await call<List<{ name: string }>>('GET', `${path}/api-keys`)
   if (keys.some((key) => key.name === keyName))
-    throw new UsageError(`The project "${name}" has its key already. Go on in the console, at /console.`)
+    throw new UsageError(
+      `The project "${name}" already has an API key. Continue in the console, at /console.`,
+    )
   await call('PATCH', path, { allow_service_mta: true, reason })
   const { data: domains } = await call<List<Domain>>('GET', `${path}/domains`)
   const domain =
@@ -92,13 +94,13 @@ async function make({ userId, call }: Administrator, domainName: string, name: s
   return { key, records: domain.dns_records }
 }
 
-/** The first plan that can be had; where there is none, one that is generous. */
+/** The first active plan; a new plan with generous limits, if there is none. */
 async function planFor(call: Administrator['call']): Promise<number> {
   const { data } = await call<List<{ id: number; is_active: boolean }>>('GET', '/plans')
   const plan = data.find(({ is_active }) => is_active)
   if (plan) return plan.id
   const made = await call<{ id: number }>('POST', '/plans', {
-    ...{ name: 'Standard', description: 'Made for the first project.', support_level: 'community' },
+    ...{ name: 'Standard', description: 'Created for the first project.', support_level: 'community' },
     ...{ max_domains: 10, max_users: 10, max_mails_per_day: 10_000, max_mails_per_month: 200_000 },
     ...{ billing_product_id: null, price: 0, is_active: true, reason },
   })
@@ -107,15 +109,15 @@ async function planFor(call: Administrator['call']): Promise<number> {
 
 function shown(domain: string, url: string, { key, records }: Made): string {
   const lines = records.map(({ type, name, value }) => `  ${name}  ${type}  ${value}`)
-  return `The project is there. Publish these records; they are looked for after 1, 2, 4 … minutes:
+  return `Project created. Publish these DNS records; Postern checks them after 1, 2, 4 … minutes:
 
 ${lines.join('\n')}
 
-Its API key, shown this once only:
+API key (cannot be shown again):
 
   ${key}
 
-A first mail, once the records were found:
+Once the domain is verified, send a first mail:
 
   curl ${url}/v1/messages -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"from": "hello@${domain}", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'`

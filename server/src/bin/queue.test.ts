@@ -7,7 +7,7 @@ import { signedIn } from '../testing/harness/client.ts'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 
-/** `postern queue` as an operator runs it, and what a worker then gets. */
+/** `postern queue` as an operator runs it, and what a worker can claim afterwards. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeSender, claimedOf } = senders(api, database, await signedIn(api))
@@ -32,7 +32,7 @@ const audited = () =>
     `select chain::int, operation, resource_id, reason, after from control.audit where operation like 'queue.%' order by id`,
   )
 
-/** Handed over so many hours ago. */
+/** A message that was handed over that many hours ago. */
 async function handedOver(projectId: number, queueId: string, hours: number, status = 'sent'): Promise<void> {
   const { messageId } = await makeMail(projectId, { status })
   await database.query(
@@ -43,14 +43,17 @@ async function handedOver(projectId: number, queueId: string, hours: number, sta
 }
 
 describe('postern queue', () => {
-  test('says how it is called', async () => {
+  test('rejects wrong arguments, unknown projects included', async () => {
     const wrong: [args: string[], message: RegExp][] = [
-      [[], /Usage:\n {2}postern queue look/],
-      [['hold', '--all'], /Missing: --reason/],
+      [[], /Usage:\n {2}postern queue show/],
+      [['hold', '--all'], /Missing option: --reason/],
       [['hold', '--reason', 'x'], /one of --all, --project and --provider/],
       [['hold', '--all', '--provider', 'ses', '--reason', 'x'], /one of --all, --project and --provider/],
-      [['hold', '--provider', 'all', '--reason', 'x'], /takes service or ses/],
-      [['release', '--project', '999999', '--reason', 'x'], /There is no project 999999/],
+      [['hold', '--provider', 'all', '--reason', 'x'], /must be service or ses/],
+      [['look'], /Unknown subcommand "look" of `postern queue`\.\n\nUsage:/],
+      [['sow'], /Did you mean "show"\?/],
+      [['show', '--project', '999999'], /^There is no project 999999\.\n$/],
+      [['release', '--project', '999999', '--reason', 'x'], /^There is no project 999999\.\n$/],
     ]
     await Promise.all(
       wrong.map(async ([args, message]) => {
@@ -62,8 +65,8 @@ describe('postern queue', () => {
     assert.deepEqual(await audited(), [])
   })
 
-  test('look tells what waits, for what, and the queue ids of what MTAs have', async () => {
-    assert.match((await queue('look')).stdout, /^The queue is empty\.\n\nHanded to an MTA .*: 0\.\n$/)
+  test('show lists what is waiting, why, and the queue ids of mail at MTAs', async () => {
+    assert.match((await queue('show')).stdout, /^The queue is empty\.\n\nHanded over to an MTA .*: 0\.\n$/)
     await one.send()
     await one.send({ send_at: inDays(1) })
     await database.query('insert into control.queue_holds (project_id) values ($1)', [one.id])
@@ -72,8 +75,8 @@ describe('postern queue', () => {
     await handedOver(one.id, 'DONE1', 1, 'delivered')
     await handedOver(other.id, 'OTHERS1', 1)
 
-    const { states, lanes, handed_over, brakes } = await asJson('look', '--project', String(one.id))
-    assert.deepEqual(brakes, [])
+    const { states, lanes, handed_over, holds } = await asJson('show', '--project', String(one.id))
+    assert.deepEqual(holds, [])
     assert.deepEqual(
       states.map(({ state, mails }: { state: string; mails: number }) => [state, mails]),
       [
@@ -93,24 +96,24 @@ describe('postern queue', () => {
         leased: 0,
         awaiting: 0,
       },
-      waits_for: ['hold'],
+      waits_for: ['project_hold'],
     })
     assert.equal(handed_over.count, 2)
     assert.deepEqual(
       handed_over.mails.map(({ queue_id }: { queue_id: string }) => queue_id),
       ['NEWER1', 'OLDER1'],
     )
-    const { stdout } = await queue('look', '--limit', '2')
-    assert.match(stdout, /1 wait for their turn; the oldest is of /)
-    assert.match(stdout, /2 project \d+ \(.*\) by service: the project is held/)
+    const { stdout } = await queue('show', '--limit', '2')
+    assert.match(stdout, /1 ready to send \(oldest due /)
+    assert.match(stdout, /2 project \d+ \(.*\), provider service: project held/)
     assert.match(
       stdout,
-      /not heard of since: 3\. Here are the newest 2; .*postsuper -h.*\n {2}OTHERS1 {2}mta1 .*\n {2}NEWER1 /s,
+      /awaiting a delivery report: 3\. Showing the newest 2; .*postsuper -h.*\n {2}OTHERS1 {2}mta1 .*\n {2}NEWER1 /s,
     )
     await database.query('delete from control.queue_holds')
   })
 
-  test('hold keeps a worker from all mail, of a project or of a provider; release lets it go on', async () => {
+  test('hold stops workers for all mail, a project or a provider; release lets them continue', async () => {
     await other.send()
     const scopes: [scope: string[], chain: number, resource: string, heldOfOther: boolean][] = [
       [['--all'], 0, 'all', true],
@@ -142,16 +145,13 @@ describe('postern queue', () => {
           after: { is_held: false },
         },
       ])
-      // What the worker took while it could is put back for the next.
+      // Return what the worker claimed, for the next scope.
       await database.query(
         `update mail.dispatch set state = 'ready', leased_until = null where state = 'leased'`,
       )
     }
-    assert.equal((await claimedOf(other.id)).length, 1, 'nothing is held any more')
-    assert.match(
-      (await queue('release', '--all', '--reason', 'Once more')).stdout,
-      /^It was not held: all mail/,
-    )
-    assert.equal((await audited()).length, 8, 'what changes nothing leaves no row')
+    assert.equal((await claimedOf(other.id)).length, 1, 'nothing is held')
+    assert.match((await queue('release', '--all', '--reason', 'Once more')).stdout, /^Was not held: all mail/)
+    assert.equal((await audited()).length, 8, 'a call that changes nothing writes no row')
   })
 })

@@ -9,7 +9,7 @@ import {
   releaseDispatch,
 } from '../core/control/holds/dispatch-holds.ts'
 import { holdQueue, releaseQueue } from '../core/control/holds/project-holds.ts'
-import { lockProject } from '../core/control/projects/projects.ts'
+import { lockProject, requireProject } from '../core/control/projects/projects.ts'
 import {
   type HandedOver,
   handedOverDays,
@@ -23,11 +23,17 @@ import { PosternError, UsageError } from '../platform/errors.ts'
 import { command, print, reasonOf } from './command.ts'
 import { withContext } from './with-context.ts'
 
+/** `postern queue`: shows the mail that is waiting to be sent, holds it, and releases it. */
 export const queue = command('queue', {
-  async look({ project, limit, json }) {
+  async show({ project, limit, json }) {
     const projectId = project === undefined ? undefined : projectOf(project)
     const atMost = limitOf(limit)
     await withContext(async (context) => {
+      if (projectId !== undefined)
+        await existing(
+          projectId,
+          context.db.admin.read((tx) => requireProject(tx, projectId)),
+        )
       const db = mailDbOf(context, projectId)
       const overview = await overviewOf(db, projectId, lanesAtMost)
       const handedOver = await handedOverOf(db, projectId, atMost)
@@ -39,30 +45,30 @@ export const queue = command('queue', {
     const scope = scopeOf(where)
     const atMost = limitOf(limit)
     await withContext(async (context) => {
-      const hasChanged = await move(context, scope, true, reasonOf(reason))
-      const said = hasChanged ? `Held: ${scope.name}.` : `It is held already: ${scope.name}.`
-      // It is held by now, whether its cell answers or not.
+      const hasChanged = await setHold(context, scope, true, reasonOf(reason))
+      const result = hasChanged ? `Held: ${scope.name}.` : `Already held: ${scope.name}.`
+      // The hold is in force by now, even if the database of the cell does not answer.
       const handedOver = await handedOverIn(context, scope.projectId, atMost)
       print(
         json,
         { scope: scope.name, is_held: true, has_changed: hasChanged, handed_over: handedOver },
         () =>
-          `${said} What is leaving at this moment goes on.\n\n${handedOver ? handedOverText(handedOver) : notKnown}`,
+          `${result} Mail that is being sent right now is not affected.\n\n${handedOver ? handedOverText(handedOver) : handedOverUnknown}`,
       )
     })
   },
   async release({ reason, json, ...where }) {
     const scope = scopeOf(where)
-    const hasChanged = await withContext((context) => move(context, scope, false, reasonOf(reason)))
+    const hasChanged = await withContext((context) => setHold(context, scope, false, reasonOf(reason)))
     print(json, { scope: scope.name, is_held: false, has_changed: hasChanged }, () =>
-      hasChanged ? `Released: ${scope.name}.` : `It was not held: ${scope.name}.`,
+      hasChanged ? `Released: ${scope.name}.` : `Was not held: ${scope.name}.`,
     )
   },
 })
 
 const lanesAtMost = 20
-const notKnown =
-  'What was handed over before cannot be told now: its database does not answer, or mail is in cells.'
+const handedOverUnknown =
+  'Mail already handed over cannot be listed: its database does not answer, or mail is in cells.'
 
 async function handedOverIn(
   context: Context,
@@ -78,17 +84,18 @@ async function handedOverIn(
   }
 }
 
-/** Where the mail of a project is, or that of this machine's cell. */
+/** The database with the mail of a project; without one, that of this machine's cell. */
 function mailDbOf({ cells, home }: Context, projectId: number | undefined): Db {
   const cell = projectId === undefined ? home : cells.of(projectId)
-  if (!cell) throw new UsageError('Mail is in cells: say --project, or which cell you mean by POSTERN_CELL.')
+  if (!cell) throw new UsageError('Mail is in cells: add --project, or choose a cell with POSTERN_CELL.')
   return cell.admin
 }
 
 interface Scope {
   name: string
   projectId: number | undefined
-  brake: HoldScope
+  /** Of the operator's hold, if there is no project. */
+  hold: HoldScope
 }
 
 function scopeOf({
@@ -101,28 +108,27 @@ function scopeOf({
   provider: string | undefined
 }): Scope {
   if (Number(all) + Number(project !== undefined) + Number(provider !== undefined) !== 1) {
-    throw new UsageError('Say what is meant by one of --all, --project and --provider.')
+    throw new UsageError('Use exactly one of --all, --project and --provider.')
   }
-  if (project !== undefined)
-    return { name: `project ${project}`, projectId: projectOf(project), brake: 'all' }
-  const brake = all ? 'all' : holdScopes.find((known) => known === provider && known !== 'all')
-  if (brake === undefined) throw new UsageError(`--provider takes service or ses, not "${provider}".`)
-  return { name: all ? 'all mail' : `mail that goes by ${brake}`, projectId: undefined, brake }
+  if (project !== undefined) return { name: `project ${project}`, projectId: projectOf(project), hold: 'all' }
+  const hold = all ? 'all' : holdScopes.find((known) => known === provider && known !== 'all')
+  if (hold === undefined) throw new UsageError(`--provider must be service or ses, not "${provider}".`)
+  return { name: all ? 'all mail' : `mail of provider ${hold}`, projectId: undefined, hold }
 }
 
 function projectOf(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new UsageError(`--project takes the id of a project, not "${text}".`)
+    throw new UsageError(`--project must be the id of a project, not "${text}".`)
   return Number(text)
 }
 
 function limitOf(text = '100'): number {
-  if (!/^\d{1,5}$/.test(text)) throw new UsageError(`--limit takes a number up to 99999, not "${text}".`)
+  if (!/^\d{1,5}$/.test(text)) throw new UsageError(`--limit must be a number up to 99999, not "${text}".`)
   return Number(text)
 }
 
-/** The act and its audit row in one transaction, all of it in control. False when nothing had to be changed. */
-async function move({ db }: Context, scope: Scope, isHeld: boolean, reason: string): Promise<boolean> {
+/** Sets or removes the hold and writes its audit row, in one transaction in control. False if nothing changed. */
+async function setHold({ db }: Context, scope: Scope, isHeld: boolean, reason: string): Promise<boolean> {
   return db.admin.transaction(async (tx) => {
     const hasChanged = await change(tx, scope, isHeld)
     if (!hasChanged) return false
@@ -133,7 +139,7 @@ async function move({ db }: Context, scope: Scope, isHeld: boolean, reason: stri
       projectId: scope.projectId ?? null,
       change: {
         resource: 'queue',
-        id: scope.projectId ?? scope.brake,
+        id: scope.projectId ?? scope.hold,
         before: { is_held: !isHeld },
         after: { is_held: isHeld },
       },
@@ -146,58 +152,63 @@ async function move({ db }: Context, scope: Scope, isHeld: boolean, reason: stri
   })
 }
 
-async function change(tx: Tx, { projectId, brake }: Scope, isHeld: boolean): Promise<boolean> {
-  if (projectId === undefined) return isHeld ? holdDispatch(tx, brake) : releaseDispatch(tx, brake)
-  await lockProject(tx, projectId).catch((error: unknown) => {
+async function change(tx: Tx, { projectId, hold }: Scope, isHeld: boolean): Promise<boolean> {
+  if (projectId === undefined) return isHeld ? holdDispatch(tx, hold) : releaseDispatch(tx, hold)
+  await existing(projectId, lockProject(tx, projectId))
+  return isHeld ? holdQueue(tx, projectId) : releaseQueue(tx, projectId)
+}
+
+const existing = <T>(projectId: number, found: Promise<T>): Promise<T> =>
+  found.catch((error: unknown) => {
     throw error instanceof PosternError && error.code === 'not_found'
       ? new UsageError(`There is no project ${projectId}.`)
       : error
   })
-  return isHeld ? holdQueue(tx, projectId) : releaseQueue(tx, projectId)
-}
 
 const states: Record<string, string> = {
-  ready: 'wait for their turn',
-  deferred: 'wait to be tried again',
-  scheduled: 'wait for their time',
-  leased: 'are in the hands of a worker',
-  awaiting: "wait for their provider's word",
+  ready: 'ready to send',
+  deferred: 'deferred, waiting for a retry',
+  scheduled: 'scheduled for later',
+  leased: 'being sent by a worker',
+  awaiting: 'awaiting the provider, hand-over not confirmed',
 }
 
 const reasons: Record<QueueOverview['lanes'][number]['waits_for'][number], string> = {
-  brake: 'held by the operator',
-  lock: 'the project is locked',
-  hold: 'the project is held',
-  subscription: 'no subscription is in force',
+  operator_hold: 'held by the operator',
+  project_lock: 'project locked',
+  project_hold: 'project held',
+  subscription: 'no active subscription',
 }
 
-function overviewText({ brakes, states: counts, lanes }: QueueOverview): string {
-  const held = brakes.map(
+function overviewText({ holds, states: counts, lanes }: QueueOverview): string {
+  const held = holds.map(
     ({ scope, held_at }) =>
-      `HELD since ${held_at}: ${scope === 'all' ? 'all mail' : `mail that goes by ${scope}`}.`,
+      `HELD since ${held_at}: ${scope === 'all' ? 'all mail' : `mail of provider ${scope}`}.`,
   )
   if (counts.length === 0) return [...held, 'The queue is empty.'].join('\n')
   const totals = counts.map(
     ({ state, mails, oldest_due_at }) =>
-      `  ${String(mails).padStart(9)} ${states[state] ?? state}; the oldest is of ${oldest_due_at}`,
+      `  ${String(mails).padStart(9)} ${states[state] ?? state} (oldest due ${oldest_due_at})`,
   )
   const rows = lanes.map((lane) => {
     const { ready, deferred, scheduled, leased, awaiting, waits_for } = lane
     const sum = ready + deferred + scheduled + leased + awaiting
     const why = waits_for.map((one) => reasons[one]).join(', ')
-    return `  ${String(sum).padStart(9)} project ${lane.project_id} (${lane.project_name}) by ${lane.provider}${why ? `: ${why}` : ''}`
+    return `  ${String(sum).padStart(9)} project ${lane.project_id} (${lane.project_name}), provider ${lane.provider}${why ? `: ${why}` : ''}`
   })
-  return [...held, 'Mails that', ...totals, '', 'By project, those with most first:', ...rows].join('\n')
+  return [...held, 'Messages by state:', ...totals, '', 'Messages by project, largest first:', ...rows].join(
+    '\n',
+  )
 }
 
-/** Under the names that the MTA gave them, which its operator looks for. */
+/** Mail that was handed over, by the queue id that the MTA gave it. */
 function handedOverText({ count, mails }: HandedOver): string {
-  const sum = `Handed to an MTA in the last ${handedOverDays} days, and not heard of since: ${countText(count)}.`
+  const sum = `Handed over to an MTA in the last ${handedOverDays} days, awaiting a delivery report: ${countText(count)}.`
   if (mails.length === 0) return sum
-  const hint = count > mails.length ? ` Here are the newest ${mails.length}; --limit shows more.` : ''
+  const hint = count > mails.length ? ` Showing the newest ${mails.length}; use --limit for more.` : ''
   return [
     `${sum}${hint}`,
-    'What is still in its queue, Postfix holds with `postsuper -h <id>` and releases with `postsuper -H <id>`:',
+    'To hold or release mail that is still in the queue of Postfix, run `postsuper -h <id>` or `postsuper -H <id>`:',
     ...mails.map(
       ({ queue_id, host, project_id, message_id, handed_over_at }) =>
         `  ${queue_id}  ${host ?? '-'}  ${handed_over_at}  project ${project_id}, message ${message_id}`,

@@ -7,7 +7,7 @@ import { insertPlans } from '../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, callPostern, type Outcome } from '../testing/harness/postern-process.ts'
 
-/** A rotation as docs/operations/secrets.md tells it, by real processes. */
+/** A rotation as docs/operations/secrets.md describes it, with real processes. */
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 
@@ -38,7 +38,7 @@ function secrets(masterKeys: MasterKey[], ...args: string[]): Promise<Outcome> {
 }
 
 describe('postern secrets', () => {
-  test('status and rewrap lead through a rotation', async () => {
+  test('status and rewrap during a rotation', async () => {
     const sealed = await seal(old, first)
     for (const id of others) await seal(old, id)
     const before = await secrets([old, next], 'status')
@@ -74,7 +74,7 @@ describe('postern secrets', () => {
     assert.deepEqual(rows, [{ user_agent: 'postern secrets rewrap', after: { keys: 4 } }])
   })
 
-  test('a master key that was dropped too early is named, and the command fails', async () => {
+  test('a master key that was removed too early is named, and the command fails', async () => {
     await database.query('delete from control.project_keys')
     await seal(old, first)
     const status = await secrets([next], 'status')
@@ -82,14 +82,14 @@ describe('postern secrets', () => {
     assert.match(status.stdout, /^2026-a +1 {2}MISSING in POSTERN_MASTER_KEYS/m)
     const rewrapped = await secrets([next], 'rewrap')
     assert.equal(rewrapped.status, 1)
-    assert.match(rewrapped.stdout, /left alone: 1 project key\.\n.*master key "2026-a"/)
+    assert.match(rewrapped.stdout, /left unchanged: 1 project key\.\n.*master key "2026-a"/)
     assert.match(rewrapped.stdout, /^Still in use: "2026-a" \(1 project key\)\.$/m)
     const wrong = await secrets([{ ...next, id: '2026-a' }], 'status')
     assert.equal(wrong.status, 1)
-    assert.match(wrong.stdout, /^2026-a +1 {2}DOES NOT OPEN/m)
+    assert.match(wrong.stdout, /^2026-a +1 {2}WRONG KEY/m)
   })
 
-  test('called in another way says how', async () => {
+  test('rejects wrong arguments', async () => {
     for (const [args, message] of [
       [[], /postern secrets rewrap/],
       [['rewrap', '--all'], /--all/],

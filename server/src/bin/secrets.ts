@@ -11,6 +11,7 @@ import { command, endWith, print } from './command.ts'
 import { Progress } from './progress.ts'
 import { withContext } from './with-context.ts'
 
+/** `postern secrets`: shows the master keys in use and rewraps project keys. */
 export const secrets = command('secrets', {
   async status({ json }) {
     const uses = await withContext(statusOf)
@@ -41,8 +42,8 @@ const statusOf = ({ db, config }: Context): Promise<MasterKeyUse[]> =>
 const states: Record<MasterKeyUse['state'], string> = {
   first: 'first: wraps new keys',
   listed: 'listed',
-  missing: 'MISSING in POSTERN_MASTER_KEYS: what is encrypted under it cannot be read',
-  wrong: 'DOES NOT OPEN what it wrapped: another key is listed under its name, or the table was altered',
+  missing: 'MISSING in POSTERN_MASTER_KEYS: its project keys cannot be decrypted',
+  wrong: 'WRONG KEY: cannot decrypt its project keys; another key has its name, or the table was altered',
 }
 
 function statusText(uses: readonly MasterKeyUse[]): string {
@@ -76,7 +77,7 @@ function rewrapText(
   const { count, examples } = unopened
   return [
     `Rewrapped under the master key "${first}": ${projectKeys(rewrapped)}.`,
-    ...(count > 0 ? [`Could not be unwrapped, and left alone: ${projectKeys(count)}.`] : []),
+    ...(count > 0 ? [`Could not be unwrapped, left unchanged: ${projectKeys(count)}.`] : []),
     ...examples.map((example) => `  ${example}`),
     ...(count > examples.length ? ['  …'] : []),
     others.length === 0

@@ -21,8 +21,8 @@ import { startInbound } from '../intake/inbound/inbound.ts'
 import {
   type Certificate,
   type CertificateFiles,
-  followCertificate,
   readCertificate,
+  watchCertificate,
 } from '../intake/smtp/certificate.ts'
 import type { Listener } from '../intake/smtp/listener.ts'
 import { startSubmission } from '../intake/submission/submission.ts'
@@ -34,9 +34,9 @@ import { startMetrics } from '../platform/telemetry/metrics-listener.ts'
 import { startTracing } from '../platform/telemetry/tracing.ts'
 import { startWorker } from '../worker/worker.ts'
 
-/** The commands that go on until they are told to stop. */
+/** A part of a serving process: the API, the worker, the intake or the metrics listener. */
 interface Part {
-  /** From now on not ready, and nothing new is taken. */
+  /** Reports not ready and accepts nothing new. */
   retire?(): void
   stop(graceMs: number): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
   try {
     const isApart = config.cells.some(({ name, url }) => name === config.cell && url !== undefined)
     if (isApart) await context.home?.admin.read(requireReplica)
-    // Metrics first: what fails to listen must not leave behind what has begun to work.
+    // Metrics first: a listener that fails must not leave a started worker behind.
     for (const startPart of [metricsPart, ...start]) parts.push(await startPart(context))
   } catch (error) {
     await Promise.all(parts.map((part) => part.stop(0)))
@@ -59,10 +59,10 @@ export async function serve(name: string, start: ((context: Context) => Promise<
     throw error
   }
 
-  // On SIGTERM or SIGINT: not ready, no new connections, what is under way finishes, the pools close.
+  // On SIGTERM or SIGINT: report not ready, accept no connections, finish running work, close the pools.
   const graceMs = config.stopGraceSeconds * 1000
   closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
-    // Whatever happens below, such as a log whose terminal is gone.
+    // Exit even if the steps below hang, for example on a log whose terminal is gone.
     setTimeout(() => process.exit(1), graceMs).unref()
     if (err) log.fatal({ err }, 'stopping after an unexpected error')
     else log.info({ signal }, 'stopping')
@@ -77,7 +77,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
 const tracingOf = ({ otlpEndpoint: endpoint, traceShare: ratio }: Config, service: string) =>
   endpoint === undefined ? undefined : startTracing({ endpoint, ratio, service, version: manifest.version })
 
-/** For who watches over the process. */
+/** The listener for Prometheus and health checks. */
 async function metricsPart(context: Context): Promise<Part> {
   const { config, log } = context
   if (config.metricsPort === undefined) return { stop: async () => {} }
@@ -92,7 +92,7 @@ async function metricsPart(context: Context): Promise<Part> {
     },
     log,
   })
-  log.info({ host: config.metricsHost, port: listener.port }, 'showing metrics')
+  log.info({ host: config.metricsHost, port: listener.port }, 'serving metrics')
   return {
     retire() {
       retired = true
@@ -110,21 +110,21 @@ export async function apiPart(context: Context): Promise<Part> {
   return {
     retire,
     async stop(graceMs) {
-      await emptied(app.server, Math.min(keptConnectionsMs, graceMs / 2))
+      await drained(app.server, Math.min(keptConnectionsMs, graceMs / 2))
       await app.close()
       await jobs.stop(graceMs)
     },
   }
 }
 
-// A front end uses each of the connections that it keeps many times in this.
+// A reverse proxy reuses each of its kept connections many times within this.
 const keptConnectionsMs = 1000
 
 /**
- * Waits, not for long, until nobody is connected. A front end keeps connections for its next request; closed at once, one
- * that is just on its way would be lost, and its caller told 502. Who retires ends each of them with its next answer.
+ * Waits briefly until no connection is open. A reverse proxy keeps connections for its next request: if they were closed at
+ * once, a request in flight would be lost, and its caller would get 502. A retired API closes each with its next response.
  */
-async function emptied(server: Server, atMostMs: number): Promise<void> {
+async function drained(server: Server, atMostMs: number): Promise<void> {
   const connections = promisify(server.getConnections.bind(server))
   for (const end = Date.now() + atMostMs; Date.now() < end; await sleep(20))
     if ((await connections()) === 0) return
@@ -135,26 +135,29 @@ export async function intakePart(context: Context): Promise<Part> {
   const files = certificateFiles(config)
   const certificate = files && (await usableCertificate(files))
   const bounces = await startBounces(bounceDeps(context, certificate))
-  log.info({ host: config.intakeHost, port: bounces.port }, 'taking in reports')
+  log.info({ host: config.intakeHost, port: bounces.port }, 'listening for bounces')
   const listeners: Listener[] = [bounces]
   if (certificate && (config.submissionPort ?? config.submissionsPort) !== undefined) {
     const submission = await startSubmission(submissionDeps(context, certificate))
     listeners.push(...submission)
-    log.info({ host: config.intakeHost, ports: submission.map(({ port }) => port) }, 'taking in mail')
+    log.info(
+      { host: config.intakeHost, ports: submission.map(({ port }) => port) },
+      'listening for submissions',
+    )
   }
   if (config.inboundPort !== undefined) {
     const inbound = await startInbound({ ...inboundDeps(context, certificate), port: config.inboundPort })
     listeners.push(inbound)
-    log.info({ host: config.intakeHost, port: inbound.port }, "taking in mail for customers' domains")
+    log.info({ host: config.intakeHost, port: inbound.port }, 'listening for inbound mail')
   }
-  if (certificate) showEnd(certificate)
+  if (certificate) setExpiry(certificate)
   const unfollow =
     files &&
     certificate &&
-    followCertificate(files, certificate, {
+    watchCertificate(files, certificate, {
       log,
       onRenewed(renewed) {
-        showEnd(renewed)
+        setExpiry(renewed)
         for (const listener of listeners) listener.renew(renewed)
       },
     })
@@ -166,8 +169,8 @@ export async function intakePart(context: Context): Promise<Part> {
   }
 }
 
-const showEnd = ({ cert }: Certificate): void =>
-  metrics.certificateEnds.set({}, new X509Certificate(cert).validToDate.getTime() / 1000)
+const setExpiry = ({ cert }: Certificate): void =>
+  metrics.certificateExpiry.set({}, new X509Certificate(cert).validToDate.getTime() / 1000)
 
 const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): CertificateFiles | undefined =>
   intakeTlsCertificate === undefined || intakeTlsKey === undefined
@@ -176,17 +179,17 @@ const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): Certi
 
 const usableCertificate = (files: CertificateFiles) =>
   readCertificate(files).catch((error: Error) => {
-    throw new UsageError(`The certificate of the intake cannot be used: ${error.message}`)
+    throw new UsageError(`The TLS certificate of the intake cannot be used: ${error.message}`)
   })
 
 export async function workerPart(context: Context): Promise<Part> {
   const { config, db, home, log, carriers } = context
-  const standing = new QueueGauges({ db: db.admin, mailDb: home?.mail, log })
-  onScrape(() => standing.show())
+  const gauges = new QueueGauges({ db: db.admin, mailDb: home?.mail, log })
+  onScrape(() => gauges.refresh())
   onScrape(() => {
     if (config.mtaHosts.length > 0)
-      metrics.providerResting.set({ provider: 'service' }, Number(carriers.service.isOpen))
-    if (carriers.ses) metrics.providerResting.set({ provider: 'ses' }, Number(carriers.ses.isOpen))
+      metrics.providerUnavailable.set({ provider: 'service' }, Number(carriers.service.isUnavailable))
+    if (carriers.ses) metrics.providerUnavailable.set({ provider: 'ses' }, Number(carriers.ses.isUnavailable))
   })
   return startWorker(workerDeps(context))
 }

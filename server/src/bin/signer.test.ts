@@ -107,12 +107,13 @@ before(async () => {
   await recordEach(db, [auditEntry(), auditEntry({ projectId: null })])
 })
 
-describe('postern signer, as a user of its own', () => {
+describe('postern signer, as a separate user', () => {
   test("signs for Postern's user, who verifies with the public key", async () => {
-    assert.deepEqual(await run(posternUser, env, 'audit', 'checkpoint'), { status: 0, printed: 'Made: 1.\n' })
+    const signed = await run(posternUser, env, 'audit', 'checkpoint')
+    assert.deepEqual(signed, { status: 0, printed: 'Checkpoints signed: 1.\n' })
     const { status, printed } = await run(posternUser, env, 'audit', 'verify')
     assert.equal(status, 0, printed)
-    assert.match(printed, /^The audit is as it was written/)
+    assert.match(printed, /^The audit log is intact/)
     assert.equal((await run(posternUser, env, 'audit', 'key')).printed.trim(), publicKey)
   })
 
@@ -134,11 +135,11 @@ describe('postern signer, as a user of its own', () => {
       assert.equal(await mayDo(posternUser, attempt), false, attempt)
   })
 
-  test('does not answer those who are not in its group', async () => {
+  test('refuses users who are not in its group', async () => {
     await recordEach(db, [auditEntry()])
     const { status, printed } = await run(stranger, env, 'audit', 'checkpoint')
     assert.notEqual(status, 0)
-    assert.match(printed, /the signer at .* cannot be used: connect EACCES/)
+    assert.match(printed, /the signer at .* is unavailable: connect EACCES/)
     assert.equal((await run(posternUser, env, 'audit', 'checkpoint')).status, 0)
   })
 
@@ -148,22 +149,22 @@ describe('postern signer, as a user of its own', () => {
     assert.equal((await run(posternUser, withoutSigner, 'audit', 'checkpoint')).status, 0)
     const { status, printed } = await run(posternUser, env, 'audit', 'verify')
     assert.equal(status, 1)
-    assert.match(printed, /The audit is NOT as it was written\. .* key "1", which is not known here/)
+    assert.match(printed, /The audit log was ALTERED\. .* key "1", which is not known here/)
     await recordEach(db, [auditEntry()])
     const refused = await run(posternUser, env, 'audit', 'checkpoint')
     assert.notEqual(refused.status, 0)
-    assert.match(refused.printed, /Checkpoint 4 does not follow on checkpoint 2/)
+    assert.match(refused.printed, /Checkpoint 4 does not follow checkpoint 2/)
     assert.equal(await readFile(places.POSTERN_AUDIT_CHECKPOINT_FILE, 'utf8'), file)
   })
 
-  test('does not start without all that it needs', async () => {
+  test('does not start without its settings', async () => {
     const { status, stderr } = await callPostern({ ...bareEnvironment, ...places }, 'signer')
     assert.equal(status, 2)
     assert.match(stderr, /POSTERN_SIGNER_KEY is not set/)
     assert.match(stderr, /POSTERN_SIGNER_DATABASE_URL is not set/)
   })
 
-  test('stops when it is told to', async () => {
+  test('stops on SIGTERM', async () => {
     const ended = once(signer, 'exit')
     signer.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])

@@ -1,18 +1,19 @@
 import closeWithGrace from 'close-with-grace'
 import { loadSignerConfig } from '../config/config.ts'
 import { signingKeyFrom } from '../core/control/audit/keys.ts'
-import { Signer, serveSigner } from '../core/control/audit/signer.ts'
+import { CheckpointSigner, serveSigner } from '../core/control/audit/signer.ts'
 import { Database } from '../platform/db/db.ts'
 import { createLogger } from '../platform/telemetry/log.ts'
 import { command } from './command.ts'
 
+/** `postern signer`: signs audit checkpoints as a separate user (docs/operations/audit.md). */
 export const signer = command('signer', { '': run })
 
 const graceMs = 10_000
 
 async function run(): Promise<void> {
   const { socket, file, key, databaseUrl, logLevel } = loadSignerConfig(process.env)
-  // What was read is in memory, and what this process starts need not have it.
+  // The key is in memory now; child processes must not inherit it.
   delete process.env['POSTERN_SIGNER_KEY']
   const log = createLogger(logLevel)
   const database = new Database({
@@ -20,7 +21,7 @@ async function run(): Promise<void> {
     onError: (error, what) => log.error({ err: error }, what),
   })
   const signing = { db: database.as('readonly'), key: signingKeyFrom(key), file, log }
-  const listener = await serveSigner(await Signer.open(signing), socket, log)
+  const listener = await serveSigner(await CheckpointSigner.open(signing), socket, log)
   log.info({ socket, file, key: key.id }, 'signing')
   closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
     if (err) log.fatal({ err }, 'stopping after an unexpected error')

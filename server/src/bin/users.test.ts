@@ -23,7 +23,7 @@ const resetPassword = (...args: string[]) =>
   )
 
 describe('postern users reset-password', () => {
-  test('prints a link that sets the password, makes nobody an administrator, and is in the audit', async () => {
+  test('prints a link that sets the password, grants no role, and is in the audit log', async () => {
     const { email, userId } = await api.makeAdmin()
     await database.query(`update control.users set role = 'user' where id = $1`, [userId])
     const made = await resetPassword('--email', email, '--reason', 'Called by phone', '--json')
@@ -45,7 +45,7 @@ describe('postern users reset-password', () => {
     assert.deepEqual(row, { role: 'user', operation, actor_id: 0, reason: 'Called by phone' })
   })
 
-  test('says who cannot have one, and ends with 2', async () => {
+  test('fails with 2 for disabled and unknown users', async () => {
     const { email, userId } = await api.makeAdmin()
     await database.query('update control.users set is_active = false where id = $1', [userId])
     const disabled = await resetPassword('--email', email)

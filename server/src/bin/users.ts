@@ -3,6 +3,7 @@ import { issuedMinutes, resetLink } from '../core/control/access/password-reset.
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 
+/** `postern users`: issues password reset links. */
 export const users = command('users', {
   async 'reset-password'({ email, reason = '', json }) {
     const address = emailOf(email)
@@ -13,7 +14,7 @@ export const users = command('users', {
         json,
         { email, link, expires_in: issuedMinutes * 60 },
         () =>
-          `${link}\n\nThis link sets a new password for ${email}, once and within ${issuedMinutes / 60} hours. It is not shown again.`,
+          `${link}\n\nThis link sets a new password for ${email}. It works once, expires after ${issuedMinutes / 60} hours and cannot be shown again.`,
       )
     })
   },

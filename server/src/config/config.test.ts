@@ -11,7 +11,7 @@ const usable = {
   POSTERN_MASTER_KEYS: `2:${'b'.repeat(64)}, 1:${'a'.repeat(64)}`,
 }
 
-const complaints = (env: Record<string, string>, readFile?: (path: string) => string): string[] => {
+const problemsOf = (env: Record<string, string>, readFile?: (path: string) => string): string[] => {
   try {
     loadConfig(env, readFile)
   } catch (error) {
@@ -25,7 +25,7 @@ const complaints = (env: Record<string, string>, readFile?: (path: string) => st
 }
 
 describe('the configuration', () => {
-  test('takes what is set and fills in the rest', () => {
+  test('uses the environment and fills in defaults', () => {
     const config = loadConfig(usable)
     assert.equal(config.publicUrl.origin, 'https://mail.example.com')
     assert.deepEqual(
@@ -49,7 +49,7 @@ describe('the configuration', () => {
   })
 
   test('reports every mistake at once, each in a sentence that names the variable', () => {
-    const found = complaints({
+    const found = problemsOf({
       POSTERN_PUBLIC_URL: 'http://mail.example.com',
       POSTERN_HTTP_PORT: '99999',
       POSTERN_LOG_LEVEL: 'loud',
@@ -59,38 +59,38 @@ describe('the configuration', () => {
       POSTERN_OIDC_ISSUERS: '[{"issuer":"https://id.example.com"}]',
     })
     assert.deepEqual(found, [
-      'POSTERN_DATABASE_URL is not set. Address of the PostgreSQL database, as the application logs in: postgres://user:password@host/database',
-      'POSTERN_PUBLIC_URL must begin with https:// (http:// is for localhost alone)',
+      'POSTERN_DATABASE_URL is not set. URL of the PostgreSQL database, with the login of the application: postgres://user:password@host/database',
+      'POSTERN_PUBLIC_URL must begin with https:// (http:// is allowed for localhost only)',
       'POSTERN_HTTP_PORT must be a whole number from 0 to 65535, not "99999"',
       'POSTERN_TRUSTED_PROXIES must list addresses or networks such as 10.0.0.0/8; "here" is neither',
       'POSTERN_AUTH_SECRETS must be version:secret pairs with secrets of at least 32 characters, such as 1:8c41…',
       'POSTERN_MASTER_KEYS must be name:key pairs with keys of 64 hexadecimal digits, such as 1:8c41…',
-      'POSTERN_OIDC_ISSUERS is not as expected at "/0": must have required properties audience, jwks_url',
+      'POSTERN_OIDC_ISSUERS is not valid at "/0": must have required properties audience, jwks_url',
       'POSTERN_LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
     ])
   })
 
-  test('refuses a mistyped variable and names the one that was meant', () => {
-    assert.deepEqual(complaints({ ...usable, POSTERN_HTTP_PROT: '8081' }), [
+  test('rejects a mistyped variable and suggests the right one', () => {
+    assert.deepEqual(problemsOf({ ...usable, POSTERN_HTTP_PROT: '8081' }), [
       'POSTERN_HTTP_PROT is not a setting of Postern; did you mean POSTERN_HTTP_PORT?',
     ])
   })
 
-  test('takes no offence at what Kubernetes sets for a Service of the same name', () => {
+  test('ignores the variables that Kubernetes sets for a Service named postern', () => {
     const injected = {
       POSTERN_SERVICE_HOST: '10.0.0.1',
       POSTERN_PORT: 'tcp://10.0.0.1:80',
       POSTERN_PORT_80_TCP: 'x',
     }
-    assert.deepEqual(complaints({ ...usable, ...injected }), [])
+    assert.deepEqual(problemsOf({ ...usable, ...injected }), [])
   })
 
-  test('keeps the start-up options of a database connection to itself', () => {
+  test('rejects start-up options in a database URL', () => {
     const url = `${usable.POSTERN_DATABASE_URL}?sslmode=require&options=-c%20role%3Dx`
-    assert.match(complaints({ ...usable, POSTERN_DATABASE_URL: url }).join(), /must not set "options"/)
+    assert.match(problemsOf({ ...usable, POSTERN_DATABASE_URL: url }).join(), /must not set "options"/)
   })
 
-  test('takes an empty variable for one that is not set', () => {
+  test('treats an empty variable as not set', () => {
     assert.equal(loadConfig({ ...usable, POSTERN_HTTP_PORT: '' }).port, 8080)
   })
 
@@ -99,24 +99,24 @@ describe('the configuration', () => {
     const file = { ...rest, POSTERN_AUTH_SECRETS_FILE: '/run/secrets/auth' }
     assert.equal(loadConfig(file, () => `${POSTERN_AUTH_SECRETS}\n`).authSecrets.length, 2)
     assert.deepEqual(
-      complaints({ ...usable, ...file }, () => ''),
+      problemsOf({ ...usable, ...file }, () => ''),
       ['POSTERN_AUTH_SECRETS and POSTERN_AUTH_SECRETS_FILE are both set; keep one of them'],
     )
     assert.deepEqual(
-      complaints(file, () => {
+      problemsOf(file, () => {
         throw new Error('no such file')
       }),
       ['POSTERN_AUTH_SECRETS cannot be read from POSTERN_AUTH_SECRETS_FILE: no such file'],
     )
     assert.equal(
-      complaints({ ...usable, POSTERN_HTTP_PORT_FILE: '/x' }).length,
+      problemsOf({ ...usable, POSTERN_HTTP_PORT_FILE: '/x' }).length,
       1,
       'only secrets come from files',
     )
   })
 
-  test('never repeats a secret in a complaint', () => {
-    const found = complaints({
+  test('never repeats a secret in an error message', () => {
+    const found = problemsOf({
       POSTERN_DATABASE_URL: 'mysql://postern:canary-password@db',
       POSTERN_AUTH_SECRETS: 'canary-secret',
       POSTERN_MASTER_KEYS: 'canary:key',
@@ -126,7 +126,7 @@ describe('the configuration', () => {
     assert.ok(!found.join().includes('canary'))
   })
 
-  test('deals every shard out to one cell, and knows the one at home', () => {
+  test('assigns every shard to one cell, and knows the cell of the process', () => {
     const [a, b] = [
       { name: 'a', shards: '0-511', url: 'postgres://app:hunter2-hunter2@a.example.com/postern' },
       { name: 'b', shards: '512-1000, 1001-1023' },
@@ -141,28 +141,28 @@ describe('the configuration', () => {
       ],
     )
     assert.deepEqual(loadConfig(usable).cells, [])
-    assert.deepEqual(complaints({ ...of(a, b), POSTERN_CELL: 'c' }), [
-      'POSTERN_CELL names a cell that is not in POSTERN_CELLS: c',
+    assert.deepEqual(problemsOf({ ...of(a, b), POSTERN_CELL: 'c' }), [
+      'POSTERN_CELL is "c", which is not in POSTERN_CELLS',
     ])
     const wrong: [unknown[], RegExp][] = [
       [[a], /has no cell for shard 512/],
       [[a, { ...b, shards: '511-1023' }], /has a shard in two cells/],
-      [[a, { ...b, name: 'a' }], /names the same cell twice/],
+      [[a, { ...b, name: 'a' }], /contains the same cell twice/],
       [[{ ...a, url: undefined }, b], /has two cells without "url"/],
-      [[a, { ...b, shards: '512-1024' }], /must deal out shards/],
-      [[a, { ...b, shards: '1023-512' }], /must deal out shards/],
-      [[a, { ...b, shards: '' }], /gives cell "b" no shard/],
-      [[a, { ...b, name: 'B' }], /is not as expected at "\/1\/name"/],
+      [[a, { ...b, shards: '512-1024' }], /must list shards/],
+      [[a, { ...b, shards: '1023-512' }], /must list shards/],
+      [[a, { ...b, shards: '' }], /has no shards for cell "b"/],
+      [[a, { ...b, name: 'B' }], /is not valid at "\/1\/name"/],
       [[a, { ...b, url: 'mysql://x' }], /must look like postgres/],
     ]
     for (const [given, complaint] of wrong) {
-      const told = complaints(of(...given)).join()
-      assert.match(told, complaint)
-      assert.ok(!told.includes('hunter2'), told)
+      const found = problemsOf(of(...given)).join()
+      assert.match(found, complaint)
+      assert.ok(!found.includes('hunter2'), found)
     }
   })
 
-  test('accepts outside issuers with https key sets, each once', () => {
+  test('accepts external issuers with HTTPS key sets, each once', () => {
     const issuer = {
       issuer: 'https://id.example.com',
       audience: 'postern',
@@ -170,13 +170,16 @@ describe('the configuration', () => {
     }
     const of = (...issuers: unknown[]) => ({ ...usable, POSTERN_OIDC_ISSUERS: JSON.stringify(issuers) })
     assert.deepEqual(loadConfig(of(issuer)).oidcIssuers, [issuer])
-    assert.match(complaints(of(issuer, issuer)).join(), /the same issuer twice/)
-    assert.match(complaints(of({ ...issuer, jwks_url: 'http://id.example.com/jwks' })).join(), /https/)
-    assert.match(complaints(of({ ...issuer, secret: 'x' })).join(), /POSTERN_OIDC_ISSUERS is not as expected/)
-    assert.match(complaints(of({ ...issuer, issuer: 'https://mail.example.com' })).join(), /our own/)
+    assert.match(problemsOf(of(issuer, issuer)).join(), /the same issuer twice/)
+    assert.match(problemsOf(of({ ...issuer, jwks_url: 'http://id.example.com/jwks' })).join(), /https/)
+    assert.match(problemsOf(of({ ...issuer, secret: 'x' })).join(), /POSTERN_OIDC_ISSUERS is not valid/)
+    assert.match(
+      problemsOf(of({ ...issuer, issuer: 'https://mail.example.com' })).join(),
+      /must not contain POSTERN_PUBLIC_URL/,
+    )
   })
 
-  test('lets endpoints be at port 443 of the internet, and where else it is told', () => {
+  test('allows endpoints on public port 443, and where the settings allow more', () => {
     const config = loadConfig(usable)
     assert.deepEqual([config.webhookPorts, config.privateNetworks, config.webhookCa], [[443], [], undefined])
     const { cert, files } = makeCertificate()
@@ -189,36 +192,36 @@ describe('the configuration', () => {
     assert.deepEqual(wider.webhookPorts, [443, 8443])
     assert.deepEqual(wider.privateNetworks, ['10.20.0.0/16', 'fd00::7'])
     assert.equal(wider.webhookCa, cert.toString())
-    const [port, network] = complaints({
+    const [port, network] = problemsOf({
       ...usable,
       POSTERN_WEBHOOK_PORTS: '443, https',
       POSTERN_PRIVATE_NETWORKS: 'inside',
     })
     assert.match(port ?? '', /^POSTERN_WEBHOOK_PORTS must be a whole number/)
     assert.match(network ?? '', /^POSTERN_PRIVATE_NETWORKS must list addresses or networks/)
-    assert.match(complaints({ ...usable, POSTERN_WEBHOOK_PORTS: ',' }).join(), /at least one port/)
+    assert.match(problemsOf({ ...usable, POSTERN_WEBHOOK_PORTS: ',' }).join(), /at least one port/)
     for (const file of ['/nowhere', files.key]) {
       assert.match(
-        complaints({ ...usable, POSTERN_WEBHOOK_CA_FILE: file }).join(),
-        /^POSTERN_WEBHOOK_CA_FILE names no file with certificates/,
+        problemsOf({ ...usable, POSTERN_WEBHOOK_CA_FILE: file }).join(),
+        /^POSTERN_WEBHOOK_CA_FILE is not a file with certificates/,
       )
     }
   })
 
-  test('offers SES when region and account are both there', () => {
+  test('enables SES if region and account are both set', () => {
     const ses = { POSTERN_SES_REGION: 'us-gov-east-1', POSTERN_SES_ACCOUNT_ID: '012345678901' }
     const config = loadConfig({ ...usable, ...ses, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com/' })
     assert.equal(config.sesRegion, 'us-gov-east-1')
     assert.equal(config.sesAccountId, '012345678901', 'with its leading zero')
     assert.equal(config.sesEndpoint, 'https://vpce-1.example.com')
-    const together = 'POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none'
-    assert.deepEqual(complaints({ ...usable, POSTERN_SES_REGION: 'eu-west-1' }), [together])
-    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ACCOUNT_ID: '012345678901' }), [together])
-    assert.deepEqual(complaints({ ...usable, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com' }), [
-      'POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION',
+    const together = 'POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID must both be set, or neither'
+    assert.deepEqual(problemsOf({ ...usable, POSTERN_SES_REGION: 'eu-west-1' }), [together])
+    assert.deepEqual(problemsOf({ ...usable, POSTERN_SES_ACCOUNT_ID: '012345678901' }), [together])
+    assert.deepEqual(problemsOf({ ...usable, POSTERN_SES_ENDPOINT: 'https://vpce-1.example.com' }), [
+      'POSTERN_SES_ENDPOINT requires POSTERN_SES_REGION',
     ])
     assert.deepEqual(
-      complaints({
+      problemsOf({
         ...usable,
         POSTERN_SES_REGION: 'Ireland',
         POSTERN_SES_ACCOUNT_ID: '1234',
@@ -227,12 +230,12 @@ describe('the configuration', () => {
       [
         'POSTERN_SES_REGION must be a region such as eu-west-1, not "Ireland"',
         'POSTERN_SES_ACCOUNT_ID must be twelve digits, not "1234"',
-        'POSTERN_SES_ENDPOINT must begin with https:// (http:// is for localhost alone)',
+        'POSTERN_SES_ENDPOINT must begin with https:// (http:// is allowed for localhost only)',
       ],
     )
   })
 
-  test('sends by SES when it has a configuration set, and somebody to hear from', () => {
+  test('sends through SES if a configuration set and topics are set', () => {
     const region = { POSTERN_SES_REGION: 'eu-west-1', POSTERN_SES_ACCOUNT_ID: '111122223333' }
     const set = { POSTERN_SES_CONFIGURATION_SET: 'postern' }
     const topics = ['arn:aws:sns:eu-west-1:111122223333:postern', 'arn:aws-cn:sns:cn-north-1:111122223333:b']
@@ -249,11 +252,11 @@ describe('the configuration', () => {
       ['postern', 'https://vpce-2.example.com'],
     )
     assert.deepEqual(config.sesTopicArns, topics)
-    assert.deepEqual(complaints({ ...usable, ...set, ...heard }), [
-      'POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION',
+    assert.deepEqual(problemsOf({ ...usable, ...set, ...heard }), [
+      'POSTERN_SES_CONFIGURATION_SET requires POSTERN_SES_REGION',
     ])
-    assert.deepEqual(complaints({ ...usable, ...region, ...set }), [
-      'POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail',
+    assert.deepEqual(problemsOf({ ...usable, ...region, ...set }), [
+      'POSTERN_SES_CONFIGURATION_SET requires POSTERN_SES_TOPIC_ARNS, to receive delivery events',
     ])
     const bad = [
       'postern',
@@ -262,16 +265,16 @@ describe('the configuration', () => {
       'arn:aws:sns:*:111122223333:x',
     ]
     for (const arn of bad) {
-      assert.deepEqual(complaints({ ...usable, POSTERN_SES_TOPIC_ARNS: arn }), [
-        `POSTERN_SES_TOPIC_ARNS must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`,
+      assert.deepEqual(problemsOf({ ...usable, POSTERN_SES_TOPIC_ARNS: arn }), [
+        `POSTERN_SES_TOPIC_ARNS must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is not one`,
       ])
     }
-    assert.deepEqual(complaints({ ...usable, POSTERN_SES_CONFIGURATION_SET: 'two words' }), [
+    assert.deepEqual(problemsOf({ ...usable, POSTERN_SES_CONFIGURATION_SET: 'two words' }), [
       'POSTERN_SES_CONFIGURATION_SET must be the name of a configuration set, not "two words"',
     ])
   })
 
-  test('takes DNS servers of both families, with and without a port', () => {
+  test('accepts DNS servers of both families, with and without a port', () => {
     const of = (servers: string) => ({ ...usable, POSTERN_DNS_SERVERS: servers })
     const good = ['192.0.2.53', '192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:5353']
     assert.deepEqual(loadConfig(of(good.join(', '))).dnsServers, good)
@@ -284,24 +287,24 @@ describe('the configuration', () => {
       '[::1]:x',
     ]
     for (const server of bad) {
-      assert.deepEqual(complaints(of(`192.0.2.53, ${server}`)), [
-        `POSTERN_DNS_SERVERS must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`,
+      assert.deepEqual(problemsOf(of(`192.0.2.53, ${server}`)), [
+        `POSTERN_DNS_SERVERS must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is not one`,
       ])
     }
   })
 
-  test('takes codes of bounces, or none of them', () => {
+  test('accepts bounce codes, or none', () => {
     const of = (codes: string) => ({ ...usable, POSTERN_SUPPRESS_ON: codes })
     assert.deepEqual([...loadConfig(of('5.1.1, 5.7.26')).suppressOn], ['5.1.1', '5.7.26'])
     assert.equal(loadConfig(of('none')).suppressOn.size, 0)
     for (const code of ['4.2.2', '550', '5.1', '5.1.1.1', '5.1.x', 'all']) {
-      assert.deepEqual(complaints(of(`5.1.1, ${code}`)), [
-        `POSTERN_SUPPRESS_ON must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`,
+      assert.deepEqual(problemsOf(of(`5.1.1, ${code}`)), [
+        `POSTERN_SUPPRESS_ON must list codes such as 5.1.1, or be "none"; "${code}" is not a bounce code`,
       ])
     }
   })
 
-  test('takes addresses of MTAs, and never repeats one that may hold a password', () => {
+  test('accepts URLs of MTAs, and never repeats one that may contain a password', () => {
     const of = (hosts: string) => ({ ...usable, POSTERN_MTA_HOSTS: hosts })
     const good = ['smtp://mta1.example.com', 'smtp://a%40b:c%2C@192.0.2.1:587', 'smtps://[2001:db8::25]:465']
     assert.deepEqual(loadConfig(of(good.join(', '))).mtaHosts.map(String), good)
@@ -313,8 +316,8 @@ describe('the configuration', () => {
       'smtp://a/b',
       'smtp://a?b',
     ]) {
-      assert.deepEqual(complaints(of(`smtp://mta1.example.com, ${host}`)), [
-        'POSTERN_MTA_HOSTS must list addresses such as smtp://mta.example.com:25; one of them is none',
+      assert.deepEqual(problemsOf(of(`smtp://mta1.example.com, ${host}`)), [
+        'POSTERN_MTA_HOSTS must list URLs such as smtp://mta.example.com:25; one of them is not valid',
       ])
     }
     for (const host of [
@@ -322,32 +325,32 @@ describe('the configuration', () => {
       'smtp://:hunter2@mta.example.com',
       'smtp://a:%zz@mta.example.com',
     ]) {
-      assert.deepEqual(complaints(of(host)), [
-        'POSTERN_MTA_HOSTS must have a user and a password, percent-encoded, or neither, in each address',
+      assert.deepEqual(problemsOf(of(host)), [
+        'POSTERN_MTA_HOSTS must have both a user and a password, percent-encoded, or neither, in each URL',
       ])
     }
   })
 
-  test('wants the certificate of the intake with its key', () => {
-    const together = 'POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none'
+  test('requires the certificate of the intake together with its key', () => {
+    const together = 'POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY must both be set, or neither'
     const [cert, key] = [{ POSTERN_INTAKE_TLS_CERTIFICATE: '/cert' }, { POSTERN_INTAKE_TLS_KEY: '/key' }]
-    assert.deepEqual(complaints({ ...usable, ...cert }), [together])
-    assert.deepEqual(complaints({ ...usable, ...key }), [together])
-    assert.deepEqual(complaints({ ...usable, ...cert, ...key }), [])
+    assert.deepEqual(problemsOf({ ...usable, ...cert }), [together])
+    assert.deepEqual(problemsOf({ ...usable, ...key }), [together])
+    assert.deepEqual(problemsOf({ ...usable, ...cert, ...key }), [])
   })
 
-  test('takes in mail under TLS or not at all', () => {
+  test('allows submission with TLS only', () => {
     const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/cert', POSTERN_INTAKE_TLS_KEY: '/key' }
     for (const name of ['POSTERN_SUBMISSION_PORT', 'POSTERN_SUBMISSIONS_PORT']) {
-      assert.equal(complaints({ ...usable, [name]: '587' }).length, 1)
-      assert.deepEqual(complaints({ ...usable, ...tls, [name]: '587' }), [])
-      assert.equal(complaints({ ...usable, ...tls, [name]: '65536' }).length, 1)
+      assert.equal(problemsOf({ ...usable, [name]: '587' }).length, 1)
+      assert.deepEqual(problemsOf({ ...usable, ...tls, [name]: '587' }), [])
+      assert.equal(problemsOf({ ...usable, ...tls, [name]: '65536' }).length, 1)
     }
     const { submissionPort, submissionsPort } = loadConfig(usable)
     assert.deepEqual([submissionPort, submissionsPort], [undefined, undefined])
   })
 
-  test('takes host names as they stand in DNS records', () => {
+  test('normalises host names as in DNS records', () => {
     const config = loadConfig({
       ...usable,
       POSTERN_MX_HOST: 'MX.Example.com.',
@@ -356,13 +359,13 @@ describe('the configuration', () => {
     assert.equal(config.mxHost, 'mx.example.com')
     assert.equal(config.returnPathHost, 'bounces.example.com')
     for (const name of ['mx', '192.0.2.1', '-mx.example.com', 'mx..example.com', 'mx example.com', '.']) {
-      assert.deepEqual(complaints({ ...usable, POSTERN_MX_HOST: name }), [
+      assert.deepEqual(problemsOf({ ...usable, POSTERN_MX_HOST: name }), [
         `POSTERN_MX_HOST must be a host name such as mx.example.com, not "${name}"`,
       ])
     }
   })
 
-  test('takes MTAs and an address for the mail of its own, and leaves both out where they are empty', () => {
+  test('accepts MTAs and a sender of system mail, both optional', () => {
     const none = loadConfig(usable)
     assert.deepEqual([none.mtaHosts, none.systemMailFrom, none.customerPlanId], [[], undefined, undefined])
     const config = loadConfig({
@@ -380,10 +383,10 @@ describe('the configuration', () => {
     )
     assert.deepEqual([config.systemMailFrom, config.customerPlanId], ['postern@example.com', 7])
     for (const from of ['postern', 'a@b@c', 'Postern <postern@example.com>']) {
-      assert.equal(complaints({ ...usable, POSTERN_SYSTEM_MAIL_FROM: from }).length, 1, from)
+      assert.equal(problemsOf({ ...usable, POSTERN_SYSTEM_MAIL_FROM: from }).length, 1, from)
     }
     for (const plan of ['0', '-1', 'small']) {
-      assert.equal(complaints({ ...usable, POSTERN_CUSTOMER_PLAN_ID: plan }).length, 1, plan)
+      assert.equal(problemsOf({ ...usable, POSTERN_CUSTOMER_PLAN_ID: plan }).length, 1, plan)
     }
   })
 })

@@ -6,7 +6,7 @@ import { settings } from './table.ts'
 type Settings = SettingsOf<typeof settings>
 type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
 
-/** The settings, with those that follow another one where they are empty filled in. */
+/** The settings, with defaults that depend on other settings filled in. */
 export type Config = Omit<Settings, Derived | 'webhookCaFile'> &
   Record<Derived, string> & { webhookCa: string | undefined }
 
@@ -27,7 +27,7 @@ export function loadConfig(
   }
 }
 
-/** What `postern signer` needs; the rest of the environment may be there and is not read. */
+/** The settings of `postern signer`. It reads no others. */
 export function loadSignerConfig(
   env: Environment,
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
@@ -48,7 +48,7 @@ export function loadSignerConfig(
   return { socket, file, key, databaseUrl, logLevel: level }
 }
 
-/** What is wrong with settings that are well as they stand alone. */
+/** Problems of settings that are valid alone but not together. */
 function contradictions({
   oidcIssuers,
   publicUrl,
@@ -68,33 +68,33 @@ function contradictions({
 }: Omit<Settings, 'webhookCaFile'>): string[] {
   const problems: string[] = []
   if (cell !== undefined && !cells.some(({ name }) => name === cell)) {
-    problems.push(`POSTERN_CELL names a cell that is not in POSTERN_CELLS: ${cell}`)
+    problems.push(`POSTERN_CELL is "${cell}", which is not in POSTERN_CELLS`)
   }
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
-    problems.push('POSTERN_OIDC_ISSUERS names our own POSTERN_PUBLIC_URL')
+    problems.push('POSTERN_OIDC_ISSUERS must not contain POSTERN_PUBLIC_URL')
   }
   if ((sesRegion === undefined) !== (sesAccountId === undefined)) {
-    problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID go together; set both or none')
+    problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID must both be set, or neither')
   }
   if (sesEndpoint !== undefined && sesRegion === undefined) {
-    problems.push('POSTERN_SES_ENDPOINT is of no use without POSTERN_SES_REGION')
+    problems.push('POSTERN_SES_ENDPOINT requires POSTERN_SES_REGION')
   }
   if (sesConfigurationSet !== undefined && sesRegion === undefined) {
-    problems.push('POSTERN_SES_CONFIGURATION_SET is of no use without POSTERN_SES_REGION')
+    problems.push('POSTERN_SES_CONFIGURATION_SET requires POSTERN_SES_REGION')
   }
   if (sesConfigurationSet !== undefined && sesTopicArns.length === 0) {
-    problems.push('POSTERN_SES_CONFIGURATION_SET needs POSTERN_SES_TOPIC_ARNS, to hear what became of mail')
+    problems.push('POSTERN_SES_CONFIGURATION_SET requires POSTERN_SES_TOPIC_ARNS, to receive delivery events')
   }
   if ((intakeTlsCertificate === undefined) !== (intakeTlsKey === undefined)) {
-    problems.push('POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY go together; set both or none')
+    problems.push('POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY must both be set, or neither')
   }
   if ((submissionPort ?? submissionsPort) !== undefined && intakeTlsCertificate === undefined) {
-    problems.push('POSTERN_SUBMISSION_PORT and POSTERN_SUBMISSIONS_PORT need POSTERN_INTAKE_TLS_CERTIFICATE')
+    problems.push(
+      'POSTERN_SUBMISSION_PORT and POSTERN_SUBMISSIONS_PORT require POSTERN_INTAKE_TLS_CERTIFICATE',
+    )
   }
   if (auditSignerSocket !== undefined && auditPublicKeys.size === 0) {
-    problems.push(
-      'POSTERN_AUDIT_SIGNER_SOCKET needs POSTERN_AUDIT_PUBLIC_KEYS, to know whose signatures count',
-    )
+    problems.push('POSTERN_AUDIT_SIGNER_SOCKET requires POSTERN_AUDIT_PUBLIC_KEYS')
   }
   return problems
 }
@@ -102,7 +102,7 @@ function contradictions({
 function authorities(
   file: string | undefined,
   readFile: (path: string) => string,
-  complain: (fault: string) => void,
+  addProblem: (problem: string) => void,
 ): string | undefined {
   if (file === undefined) return undefined
   try {
@@ -110,7 +110,7 @@ function authorities(
     new X509Certificate(pem)
     return pem
   } catch (error) {
-    complain(`POSTERN_WEBHOOK_CA_FILE names no file with certificates: ${(error as Error).message}`)
+    addProblem(`POSTERN_WEBHOOK_CA_FILE is not a file with certificates: ${(error as Error).message}`)
     return undefined
   }
 }

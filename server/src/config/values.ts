@@ -9,7 +9,7 @@ import { UsageError } from '../platform/errors.ts'
 import { integer, list, Wrong } from '../platform/settings.ts'
 import { regionOfTopic } from '../providers/sns.ts'
 
-/** What a setting of config/config.ts may say, kind by kind: a value, or `Wrong` with what to do. */
+/** Parsers for the settings of config/table.ts. Each returns a value or throws `Wrong` with what is expected. */
 
 export function ports(value: string): number[] {
   const entries = list(value)
@@ -30,8 +30,8 @@ export function optionalPort(value: string): number | undefined {
 
 function parseUrl(value: string): URL {
   const url = URL.parse(value)
-  // The value may hold a password, so it is not repeated.
-  if (!url) throw new Wrong('must be a full address such as https://mail.example.com')
+  // The value may contain a password, so the message does not repeat it.
+  if (!url) throw new Wrong('must be a full URL such as https://mail.example.com')
   return url
 }
 
@@ -58,12 +58,12 @@ export function bareUrl(value: string): URL {
   return url
 }
 
-/** Plain HTTP carries tokens and keys in the clear: only inside the machine. */
+/** Plain HTTP would send tokens and keys unencrypted, so it is allowed for localhost only. */
 function httpUrl(value: string): URL {
   const url = parseUrl(value)
   const isPlainLoopback = url.protocol === 'http:' && loopbackHosts.has(url.hostname)
   if (url.protocol !== 'https:' && !isPlainLoopback) {
-    throw new Wrong('must begin with https:// (http:// is for localhost alone)')
+    throw new Wrong('must begin with https:// (http:// is allowed for localhost only)')
   }
   return url
 }
@@ -118,7 +118,9 @@ export function topicArns(value: string): string[] {
   const arns = list(value)
   for (const arn of arns) {
     if (regionOfTopic(arn) === undefined) {
-      throw new Wrong(`must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is none`)
+      throw new Wrong(
+        `must list topics such as arn:aws:sns:eu-west-1:111122223333:postern; "${arn}" is not one`,
+      )
     }
   }
   return arns
@@ -131,23 +133,23 @@ export function dnsServers(value: string): string[] {
     const isWithPort =
       isIP(ipv4 ?? ipv6 ?? '') === (ipv4 ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536
     if (isIP(server) === 0 && !isWithPort) {
-      throw new Wrong(`must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is none`)
+      throw new Wrong(`must list addresses such as 192.0.2.53 or [2001:db8::53]:5353; "${server}" is not one`)
     }
   }
   return servers
 }
 
-/** The values may hold passwords, so none is repeated. */
+/** The values may contain passwords, so messages do not repeat them. */
 export function mtaHosts(value: string): URL[] {
   return list(value).map((entry) => {
     const url = URL.parse(entry)
     const isBare = url && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === ''
     if (!url || !isBare || !/^smtps?:$/.test(url.protocol) || url.hostname === '' || url.port === '0') {
-      throw new Wrong('must list addresses such as smtp://mta.example.com:25; one of them is none')
+      throw new Wrong('must list URLs such as smtp://mta.example.com:25; one of them is not valid')
     }
     const isLogin = isDecodable(url.username) && isDecodable(url.password)
     if ((url.username !== '' || url.password !== '') && !isLogin) {
-      throw new Wrong('must have a user and a password, percent-encoded, or neither, in each address')
+      throw new Wrong('must have both a user and a password, percent-encoded, or neither, in each URL')
     }
     return url
   })
@@ -155,12 +157,12 @@ export function mtaHosts(value: string): URL[] {
 
 export function mailbox(value: string): string | undefined {
   if (value !== '' && 'fault' in readAddress(value)) {
-    throw new Wrong(`must be an address such as postern@example.com, not "${value}"`)
+    throw new Wrong(`must be an email address such as postern@example.com, not "${value}"`)
   }
   return value || undefined
 }
 
-/** As it stands in a DNS record: lower-case, without the last dot. */
+/** Normalised as in a DNS record: lower-case, without the final dot. */
 export function hostName(value: string): string | undefined {
   const name = value.toLowerCase().replace(/\.$/, '')
   const label = '(?!-)[a-z0-9-]{1,63}(?<!-)'
@@ -174,7 +176,7 @@ export function bounceCodes(value: string): ReadonlySet<string> {
   const codes = list(value)
   for (const code of codes) {
     if (!/^5\.\d{1,3}\.\d{1,3}$/.test(code)) {
-      throw new Wrong(`must list codes such as 5.1.1, or be "none"; "${code}" is no code of a bounce`)
+      throw new Wrong(`must list codes such as 5.1.1, or be "none"; "${code}" is not a bounce code`)
     }
   }
   return new Set(codes)
@@ -188,9 +190,9 @@ export function versionedSecrets(value: string): { version: number; value: strin
     }
     return { version: Number(version), value: secret }
   })
-  if (secrets.length === 0) throw new Wrong('must hold at least one version:secret pair')
+  if (secrets.length === 0) throw new Wrong('must contain at least one version:secret pair')
   if (new Set(secrets.map(({ version }) => version)).size < secrets.length) {
-    throw new Wrong('names the same version twice')
+    throw new Wrong('contains the same version twice')
   }
   return secrets
 }
@@ -203,9 +205,10 @@ export function masterKeys(value: string): [MasterKey, ...MasterKey[]] {
     }
     return { id, key: Buffer.from(hex, 'hex') }
   })
-  if (first === undefined) throw new Wrong('must hold at least one name:key pair')
+  if (first === undefined) throw new Wrong('must contain at least one name:key pair')
   const keys: [MasterKey, ...MasterKey[]] = [first, ...others]
-  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Wrong('names the same key twice')
+  if (new Set(keys.map(({ id }) => id)).size < keys.length)
+    throw new Wrong('contains the same key name twice')
   return keys
 }
 
@@ -214,14 +217,16 @@ export function publicKeys(value: string): VerifyingKeys {
   try {
     return readKeys(list(value))
   } catch (error) {
-    throw error instanceof UsageError ? new Wrong(`holds no public keys: ${error.message}`) : error
+    throw error instanceof UsageError
+      ? new Wrong(`does not contain valid public keys: ${error.message}`)
+      : error
   }
 }
 
 export function signerKey(value: string): SigningSeed | undefined {
   if (value === '') return undefined
   const [first, ...others] = masterKeys(value)
-  if (others.length > 0) throw new Wrong('must hold one key')
+  if (others.length > 0) throw new Wrong('must contain exactly one key')
   return { id: first.id, seed: first.key }
 }
 
@@ -252,11 +257,11 @@ export function oidcIssuers(value: string): OidcIssuer[] {
   const parsed = jsonOf(value)
   if (!Value.Check(OidcIssuers, parsed)) {
     const [first] = Value.Errors(OidcIssuers, parsed)
-    throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
+    throw new Wrong(`is not valid at "${first?.instancePath}": ${first?.message}`)
   }
   for (const { jwks_url } of parsed) httpUrl(jwks_url)
   if (new Set(parsed.map(({ issuer }) => issuer)).size < parsed.length) {
-    throw new Wrong('names the same issuer twice')
+    throw new Wrong('contains the same issuer twice')
   }
   return parsed
 }
@@ -280,16 +285,16 @@ export interface CellSetting {
   /** Undefined: it is in the database of POSTERN_DATABASE_URL. */
   url: string | undefined
   ownerUrl: string | undefined
-  /** As which the cell's own server reaches control. */
+  /** The URL with which the cell's PostgreSQL server connects to control. */
   sourceUrl: string | undefined
 }
 
-/** Together they must have every shard, and each of them once: no project is without a home, and none has two. */
+/** The cells must cover every shard exactly once, so that each project belongs to exactly one cell. */
 export function cells(value: string): CellSetting[] {
   const parsed = jsonOf(value)
   if (!Value.Check(CellSettings, parsed)) {
     const [first] = Value.Errors(CellSettings, parsed)
-    throw new Wrong(`is not as expected at "${first?.instancePath}": ${first?.message}`)
+    throw new Wrong(`is not valid at "${first?.instancePath}": ${first?.message}`)
   }
   const all = parsed.map(({ name, shards, url, owner_url, source_url }) => ({
     name,
@@ -298,16 +303,16 @@ export function cells(value: string): CellSetting[] {
     ownerUrl: owner_url === undefined ? url : postgresUrl(owner_url),
     sourceUrl: source_url === undefined ? undefined : postgresUrl(source_url),
   }))
-  if (new Set(all.map(({ name }) => name)).size < all.length) throw new Wrong('names the same cell twice')
+  if (new Set(all.map(({ name }) => name)).size < all.length) throw new Wrong('contains the same cell twice')
   if (all.filter(({ url }) => url === undefined).length > 1) {
     throw new Wrong('has two cells without "url": only one can be in the database of POSTERN_DATABASE_URL')
   }
-  const dealt = all.flatMap(({ shards }) => shards)
+  const assigned = all.flatMap(({ shards }) => shards)
   const missing = Array.from({ length: shardCount }, (_none, shard) => shard).find(
-    (shard) => !dealt.includes(shard),
+    (shard) => !assigned.includes(shard),
   )
   if (all.length > 0 && missing !== undefined) throw new Wrong(`has no cell for shard ${missing}`)
-  if (dealt.length > new Set(dealt).size) throw new Wrong('has a shard in two cells, or twice in one')
+  if (assigned.length > new Set(assigned).size) throw new Wrong('has a shard in two cells, or twice in one')
   return all
 }
 
@@ -317,10 +322,10 @@ function shardsOf(text: string, cell: string): number[] {
     const [, first = '', last = first] = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(part) ?? []
     const [from, to] = [Number(first), Number(last)]
     if (first === '' || from > to || to >= shardCount) {
-      throw new Wrong(`must deal out shards as in "0-511, 600", up to ${shardCount - 1}; see cell "${cell}"`)
+      throw new Wrong(`must list shards such as "0-511, 600", up to ${shardCount - 1}, for cell "${cell}"`)
     }
     return Array.from({ length: to - from + 1 }, (_none, at) => from + at)
   })
-  if (shards.length === 0) throw new Wrong(`gives cell "${cell}" no shard`)
+  if (shards.length === 0) throw new Wrong(`has no shards for cell "${cell}"`)
   return shards
 }

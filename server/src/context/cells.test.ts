@@ -57,8 +57,8 @@ await database.query(`update control.dkim_keys set state = 'active' where projec
 const sentCount = async () =>
   (await database.query('select from mail.messages where project_id = $1', [sender.id])).length
 
-describe('a cell whose copy of control is older than the limit', () => {
-  test('accepts no mail, by HTTP, in batches or by SMTP, and says when to try again', async () => {
+describe('a cell whose control replica is older than the limit', () => {
+  test('accepts no mail by HTTP, in batches or by SMTP, and says when to retry', async () => {
     await sender.send()
     const client = await open(sender.secret)
     await becomes('301 seconds', 'stale')
@@ -79,7 +79,7 @@ describe('a cell whose copy of control is older than the limit', () => {
     assert.match(await submit(client, someText(sender.domain.name)), /^250 /)
   })
 
-  test('looks API keys up in control, and not in the copy', async () => {
+  test('looks API keys up in control, not in the replica', async () => {
     const asked: string[] = []
     for (const [name, db] of Object.entries({ copy: cell.mail, control: api.context.db.everywhere })) {
       const readOne = db.readOne.bind(db)
@@ -99,7 +99,7 @@ describe('a cell whose copy of control is older than the limit', () => {
     assert.equal(await lookedUpIn(), 'copy')
   })
 
-  test('claims nothing, and goes on where it was when the copy is fresh', async () => {
+  test('claims nothing, and continues when the replica is fresh', async () => {
     const id = await sender.send({ to: ['waits@example.net'] })
     await becomes('301 seconds', 'stale')
     const { dispatch, log } = workerDeps(api.context)
@@ -126,7 +126,7 @@ describe('a cell whose copy of control is older than the limit', () => {
     await eventually('it is handed over', () => mta.mails.some(({ to }) => to.includes('waits@example.net')))
   })
 
-  test('takes inbound mail', async () => {
+  test('accepts inbound mail', async () => {
     await makeRoute(sender.id, {
       domain_id: sender.domain.id,
       match: 'catch_all',
@@ -145,7 +145,7 @@ describe('a cell whose copy of control is older than the limit', () => {
     await becomes('0 seconds')
   })
 
-  test('lets nobody sign in by SMTP whose key control cannot be asked about, for the time being', async () => {
+  test('refuses SMTP authentication temporarily while control is unreachable', async () => {
     await becomes('301 seconds', 'stale')
     const client = await open()
     const { everywhere } = api.context.db
@@ -159,9 +159,9 @@ describe('a cell whose copy of control is older than the limit', () => {
     await becomes('0 seconds')
   })
 
-  test('shows its age as a metric', async () => {
+  test('exports its age as a metric', async () => {
     const shown = async () =>
-      Number(/^postern_control_copy_age_seconds (.+)$/m.exec(await exposition())?.[1] ?? Number.NaN)
+      Number(/^postern_control_replica_age_seconds (.+)$/m.exec(await exposition())?.[1] ?? Number.NaN)
     await becomes('0 seconds')
     assert.ok((await shown()) < 300)
     await becomes('1 hour', 'stale')
@@ -170,9 +170,9 @@ describe('a cell whose copy of control is older than the limit', () => {
 })
 
 describe('an installation without cells', () => {
-  test('reads no heartbeat, and shows no age', async () => {
+  test('reads no heartbeat and exports no age', async () => {
     const single = await startApi(await testDatabase())
-    assert.equal(single.context.copies.size, 0)
+    assert.equal(single.context.replicas.size, 0)
     assert.equal(workerDeps(single.context).dispatch.mayClaim, undefined)
     assert.equal(workerDeps(single.context).hasCopies, false)
   })

@@ -10,17 +10,17 @@ import { metrics } from '../platform/telemetry/metrics.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
 
 /**
- * The databases of mail, and what stops where a cell's copy of control is too old (platform/db/replica-age.ts): acceptance and
- * claims. Inbound mail, reports and webhooks go on.
+ * Opens the databases of mail, and stops acceptance and claims in a cell whose control replica is too old
+ * (platform/db/replica-age.ts). Inbound mail, reports and webhooks continue.
  */
-export type Copies = ReadonlyMap<Cell, ReplicaAge>
+export type Replicas = ReadonlyMap<Cell, ReplicaAge>
 
 export interface OpenCells {
   cells: Cells
   home: Cell | undefined
-  /** Those that are not control's. */
+  /** The databases of cells, without that of control. */
   opened: Database[]
-  copies: Map<Cell, ReplicaAge>
+  replicas: Map<Cell, ReplicaAge>
 }
 
 export function openCells(
@@ -30,14 +30,14 @@ export function openCells(
   log: Logger,
 ): OpenCells {
   const opened: Database[] = []
-  const copies = new Map<Cell, ReplicaAge>()
-  const maxAgeSeconds = config.controlCopyMaxAgeSeconds
+  const replicas = new Map<Cell, ReplicaAge>()
+  const maxAgeSeconds = config.controlReplicaMaxAgeSeconds
   const [first, ...others] = config.cells.map(({ name, shards, url }) => {
     const database = url === undefined ? control : open(url)
     const cell = cellIn(database, { name, shards })
     if (database !== control) {
       opened.push(database)
-      copies.set(cell, new ReplicaAge(cell.mail, { cell: name, maxAgeSeconds, log }))
+      replicas.set(cell, new ReplicaAge(cell.mail, { cell: name, maxAgeSeconds, log }))
     }
     return cell
   })
@@ -46,66 +46,68 @@ export function openCells(
     cells,
     home: first ? cells.all.find(({ name }) => name === config.cell) : cells.all[0],
     opened,
-    copies,
+    replicas,
   }
 }
 
-/** A copy of control that is too old may lack that a key was revoked; control itself knows. */
+/** A stale replica may miss the revocation of an API key, so keys are then looked up in control. */
 export const keysIn = (
   home: Cell | undefined,
-  copies: Copies,
+  replicas: Replicas,
   control: UnscopedDb,
 ): ConstructorParameters<typeof BatchedKeyLookup>[0] => {
-  const copy = home && copies.get(home)
-  return home && copy ? async () => ((await copy.isStale()) ? control : home.mail) : (home?.mail ?? control)
+  const replica = home && replicas.get(home)
+  return home && replica
+    ? async () => ((await replica.isStale()) ? control : home.mail)
+    : (home?.mail ?? control)
 }
 
-/** Where it is not known, it is infinite. */
-export async function showCopyAge(copies: Copies, home: Cell | undefined): Promise<void> {
-  const shown = [...copies].filter(([cell]) => home === undefined || cell === home)
+/** Sets the gauge of the replica age. An unknown age is infinite. */
+export async function setReplicaAge(replicas: Replicas, home: Cell | undefined): Promise<void> {
+  const shown = [...replicas].filter(([cell]) => home === undefined || cell === home)
   const ages = await Promise.all(
-    shown.map(async ([, copy]) => {
-      await copy.isStale()
-      return copy.seconds ?? Number.POSITIVE_INFINITY
+    shown.map(async ([, replica]) => {
+      await replica.isStale()
+      return replica.seconds ?? Number.POSITIVE_INFINITY
     }),
   )
-  metrics.controlCopyAge.set({}, ages.length === 0 ? undefined : Math.max(...ages))
+  metrics.controlReplicaAge.set({}, ages.length === 0 ? undefined : Math.max(...ages))
 }
 
 /**
- * Mail of different cells is never in one group: it is not in one transaction. A cell whose copy of control is too old
- * accepts none, because it may not know that the project was locked.
+ * Each cell has its own acceptance, because one batch is one transaction in one database. A cell whose control replica is
+ * too old accepts no mail: it may not know that a project was locked.
  */
 export function acceptanceOf(
   cells: Cells,
-  copies: Copies,
+  replicas: Replicas,
   providers: readonly ProviderName[],
   byteLimits: ByteLimits,
 ): Accepts {
   const byCell = new Map(
     cells.all.map((cell): [Cell, Accepts] => {
       const acceptance = new Acceptance(cell.mail, providers, byteLimits)
-      const copy = copies.get(cell)
-      if (!copy) return [cell, acceptance]
+      const replica = replicas.get(cell)
+      if (!replica) return [cell, acceptance]
       return [
         cell,
         {
-          async accept(submission, way) {
-            await copy.requireFresh()
-            return acceptance.accept(submission, way)
+          async accept(request, way) {
+            await replica.requireFresh()
+            return acceptance.accept(request, way)
           },
         },
       ]
     }),
   )
   return {
-    accept: (submission, way) =>
-      (byCell.get(cells.of(submission.sender.projectId)) as Accepts).accept(submission, way),
+    accept: (request, way) =>
+      (byCell.get(cells.of(request.sender.projectId)) as Accepts).accept(request, way),
   }
 }
 
-/** For the dispatcher of a cell. */
-export function mayClaimIn(home: Cell | undefined, copies: Copies): { mayClaim?: () => boolean } {
-  const copy = home && copies.get(home)
-  return copy ? { mayClaim: () => !copy.isStaleNow } : {}
+/** Whether the dispatcher of a cell may claim mail. */
+export function mayClaimIn(home: Cell | undefined, replicas: Replicas): { mayClaim?: () => boolean } {
+  const replica = home && replicas.get(home)
+  return replica ? { mayClaim: () => !replica.isStaleNow } : {}
 }

@@ -9,7 +9,7 @@ import { createContext } from './context.ts'
 const peer = await startSesPeer()
 const dns = await startDns({ '.': [{ name: 'customer.example', type: 'TXT', value: 'here' }] })
 
-// Nothing is asked of the database, so it may be one that is not there.
+// The tests do not use the database, so it need not exist.
 const contextWith = (environment: Record<string, string>) =>
   createContext(
     loadConfig({
@@ -23,23 +23,23 @@ const contextWith = (environment: Record<string, string>) =>
     'postern test',
   )
 
-describe('the parts of a process', () => {
-  test('have SES where it is configured, in its place, with credentials of the environment', async () => {
+describe('the context of a process', () => {
+  test('has SES if it is configured, with its region and the credentials of the environment', async () => {
     const context = contextWith(peer.settings)
-    assert.deepEqual(context.providers.ses?.place, peer.place)
+    assert.deepEqual(context.providers.ses?.location, peer.location)
     const registration = await context.providers.ses?.register('customer.example')
     assert.deepEqual(registration?.dkimTokens, peer.tokens('customer.example'))
     await context.close()
   })
 
-  test('have the own fleet always, and SES only if asked for', async () => {
+  test('always has the service provider, and SES only if configured', async () => {
     const context = contextWith({})
     assert.equal(context.providers.service.name, 'service')
     assert.equal(context.providers.ses, undefined)
     await context.close()
   })
 
-  test('ask the DNS servers that are configured', async () => {
+  test('uses the configured DNS servers', async () => {
     const context = contextWith({ POSTERN_DNS_SERVERS: dns.server })
     assert.deepEqual(await context.dns.txt('customer.example'), { kind: 'found', values: ['here'] })
     await context.close()

@@ -3,13 +3,13 @@ import type { Config } from '../config/config.ts'
 import { type Authenticate, createAuthenticate } from '../core/control/access/bearer.ts'
 import { type BetterAuth, createBetterAuth } from '../core/control/access/better-auth.ts'
 import type { KeyTiming } from '../core/control/access/issuer-keys.ts'
-import { outsideIssuer, ownIssuer } from '../core/control/access/issuers.ts'
+import { externalIssuer, ownIssuer } from '../core/control/access/issuers.ts'
 import { backoffKeyOf, PasswordBackoff } from '../core/control/access/password-backoff.ts'
 import { resetKeyOf } from '../core/control/access/password-reset.ts'
 import { SignIn } from '../core/control/access/sign-in.ts'
 import { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
 import { LastUsed } from '../core/control/api-keys/last-used.ts'
-import type { SignerPlace } from '../core/control/audit/checkpoints.ts'
+import type { SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { DkimKeyPool } from '../core/control/domains/dkim-key-pool.ts'
 import { DkimSignerCache } from '../core/control/domains/dkim-signer-cache.ts'
 import type { DomainDeps } from '../core/control/domains/domains.ts'
@@ -51,50 +51,50 @@ import { SesTransport } from '../providers/ses-transport.ts'
 import { ServiceProvider, smtpAddressOf } from '../providers/smtp-transport.ts'
 import type { Transport } from '../providers/transport.ts'
 import type { WorkerDeps } from '../worker/worker.ts'
-import { acceptanceOf, type Copies, keysIn, mayClaimIn, openCells, showCopyAge } from './cells.ts'
+import { acceptanceOf, keysIn, mayClaimIn, openCells, type Replicas, setReplicaAge } from './cells.ts'
 
-/** Every part of a running Postern, built once, by hand, in this one place. */
+/** The dependencies of a running process, constructed once, here and without a framework. */
 export interface Context {
   config: Config
   log: Logger
-  /** Control's database, by role. `everywhere` is the mail plane's, which reads every project and here writes nothing. */
+  /** The database of control, by role. `everywhere` has the role of the mail side: it reads every project, and is used only to read. */
   db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }
-  /** Where mail is. */
+  /** The databases of mail. */
   cells: Cells
-  /** The cell at which this process is at home; undefined: at control. */
+  /** The cell of this process; undefined: it runs at control. */
   home: Cell | undefined
-  /** Of each cell that has a copy of control. Empty where mail is in control's database. */
-  copies: Copies
+  /** The age of each cell's control replica. Empty if mail is in the database of control. */
+  replicas: Replicas
   auth: BetterAuth
   signIn: SignIn
   authenticate: Authenticate
   vault: Vault
-  /** `ses` where the operator offers it. */
+  /** `ses` is undefined if it is not configured. */
   providers: { service: IdentityProvider & Transport; ses: IdentityProvider | undefined }
-  /** By which this installation sends. */
+  /** The transports that this installation sends with. */
   carriers: { service: Transport; ses?: Transport }
-  /** For the worker alone: no thread runs before the first mail. */
+  /** For the worker. Threads start with the first message. */
   composers: ComposerThreads
-  /** For what comes in: no thread runs before the first mail. */
-  examiners: AnalysisThreads
-  /** For the API alone: no thread runs before the first large body. */
+  /** For the intake. Threads start with the first message. */
+  analysisThreads: AnalysisThreads
+  /** For the API. Threads start with the first large body. */
   bodyReader: BodyReader
   dns: Resolver
-  /** Between us and every address that a tenant chose. */
+  /** The SSRF guard for every URL that a customer chose. */
   guard: NetGuard
-  /** For the worker alone: nothing runs before it is started. */
+  /** For the worker. Runs nothing until it is started. */
   runner: JobRunner
   jobs: JobSender
   domains: DomainDeps
   endpoints: EndpointDeps
   orders: EndpointCommandDeps
   sending: Sending
-  /** Undefined where the operator has set no MTA, or no address to send from. */
+  /** Undefined if no MTA or no sender address is configured. */
   systemMail: SystemMail | undefined
   close(): Promise<void>
 }
 
-/** What whoever takes mail from customers shares, by HTTP and by SMTP: one group commits, one limit counts. */
+/** Shared by acceptance over HTTP and SMTP: one group commit, one rate limit for each key. */
 interface Sending {
   acceptance: Accepts
   keys: BatchedKeyLookup
@@ -102,7 +102,7 @@ interface Sending {
   uses: LastUsed
 }
 
-/** What tests set. */
+/** Options for tests. */
 export interface ContextOptions {
   keyTiming?: KeyTiming | undefined
   databaseTimeouts?: DatabaseOptions['timeouts']
@@ -122,10 +122,10 @@ export function createContext(
       ...(databaseTimeouts && { timeouts: databaseTimeouts }),
     })
   const database = open(config.databaseUrl)
-  const { cells, home, opened, copies } = openCells(config, database, open, log)
-  const unwatch = [
+  const { cells, home, opened, replicas } = openCells(config, database, open, log)
+  const removeCollectors = [
     onScrape(() => Database.showPools([database, ...opened])),
-    onScrape(() => showCopyAge(copies, home)),
+    onScrape(() => setReplicaAge(replicas, home)),
   ]
   const identity = database.as('identity')
   const auth = createBetterAuth({
@@ -135,15 +135,15 @@ export function createContext(
     log,
   })
   const issuer = ownIssuer(config.publicUrl, identity, keyTiming)
-  const outside = config.oidcIssuers.map((options) => outsideIssuer(options, keyTiming))
-  const authenticate = createAuthenticate([issuer, ...outside], identity)
+  const external = config.oidcIssuers.map((options) => externalIssuer(options, keyTiming))
+  const authenticate = createAuthenticate([issuer, ...external], identity)
   const statements = database.statementsAsAdmin()
   const jobs = new JobSender({ db: statements, onError })
   const vault = new Vault(config.masterKeys)
   const dns = createResolver({ servers: config.dnsServers, timeoutMs: 5000, tries: 2 })
   const guard = netGuard(config, dns)
   const composers = new ComposerThreads({ threads: config.composeThreads })
-  const examiners = new AnalysisThreads({ dns: { servers: config.dnsServers } })
+  const analysisThreads = new AnalysisThreads({ dns: { servers: config.dnsServers } })
   const bodyReader = new BodyReader(bodyReaderOptions)
   const pairs = new DkimKeyPool()
   const providers = {
@@ -159,7 +159,7 @@ export function createContext(
     isHttps: config.publicUrl.protocol === 'https:',
   })
   const mails = systemMail(config, providers.service)
-  const sesSends = sesCarrier(config, log)
+  const sesSends = sesTransport(config, log)
   const carriers = { service: providers.service, ...(sesSends && { ses: sesSends }) }
   const db = {
     admin: database.as('admin'),
@@ -173,7 +173,7 @@ export function createContext(
     db,
     cells,
     home,
-    copies,
+    replicas,
     auth,
     signIn: new SignIn({ auth, db: identity, issuer, backoff, mailsResets: mails !== undefined, onError }),
     authenticate,
@@ -181,7 +181,7 @@ export function createContext(
     providers,
     carriers,
     composers,
-    examiners,
+    analysisThreads,
     bodyReader,
     dns,
     guard,
@@ -192,7 +192,7 @@ export function createContext(
       pairs,
       jobs,
       setup: {
-        places: { service: providers.service.place, ses: providers.ses?.place },
+        accounts: { service: providers.service.location, ses: providers.ses?.location },
         mxHost: config.mxHost,
         returnPathHost: config.returnPathHost,
       },
@@ -206,20 +206,22 @@ export function createContext(
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: acceptanceOf(cells, copies, Object.keys(carriers) as (keyof typeof carriers)[], config),
-      keys: new BatchedKeyLookup(keysIn(home, copies, db.everywhere)),
+      acceptance: acceptanceOf(cells, replicas, Object.keys(carriers) as (keyof typeof carriers)[], config),
+      keys: new BatchedKeyLookup(keysIn(home, replicas, db.everywhere)),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
-      uses: new LastUsed(db.customer, (error) => onError(error, 'the use of an API key could not be noted')),
+      uses: new LastUsed(db.customer, (error) =>
+        onError(error, 'the last use of an API key could not be recorded'),
+      ),
     },
     systemMail: mails,
     async close() {
-      for (const end of unwatch) end()
-      for (const copy of copies.values()) copy.close()
+      for (const remove of removeCollectors) remove()
+      for (const replica of replicas.values()) replica.close()
       providers.service.close()
       providers.ses?.close()
       sesSends?.close()
       await composers.close()
-      await examiners.close()
+      await analysisThreads.close()
       await bodyReader.close()
       await pairs.close()
       await database.close()
@@ -251,7 +253,7 @@ function sesProvider({
   })
 }
 
-function sesCarrier(
+function sesTransport(
   { sesRegion, sesAccountId, sesEndpoint, sesConfigurationSet }: Config,
   log: Logger,
 ): SesTransport | undefined {
@@ -263,7 +265,7 @@ function sesCarrier(
     accountId: sesAccountId,
     endpoint: sesEndpoint,
     configurationSet: sesConfigurationSet,
-    onRest: (why, restMs) => log.warn({ why, rest_ms: restMs }, 'SES takes no mail; it is left alone'),
+    onBackoff: (why, backoffMs) => log.warn({ why, backoff_ms: backoffMs }, 'SES unavailable; backing off'),
   })
 }
 
@@ -277,7 +279,7 @@ function systemMail(
 export const auditSignerOf = ({
   auditSignerSocket: socket,
   auditPublicKeys: keys,
-}: Config): SignerPlace | 'elsewhere' | undefined => {
+}: Config): SignerConnection | 'elsewhere' | undefined => {
   if (keys.size === 0) return undefined
   return socket === undefined ? 'elsewhere' : { socket, keys }
 }
@@ -287,7 +289,7 @@ export const workerDeps = ({
   db,
   cells,
   home,
-  copies,
+  replicas,
   vault,
   dns,
   providers,
@@ -301,9 +303,9 @@ export const workerDeps = ({
   db: db.admin,
   cells,
   home,
-  // With cells, those that are at home in one move its mail, and the others do the rest.
+  // With cells, the workers of a cell send its mail, and the workers at control run the jobs.
   hasJobs: home === undefined || config.cells.length === 0,
-  hasCopies: copies.size > 0,
+  hasCopies: replicas.size > 0,
   mailOf: cells.mailOf,
   retentionDays: config.retentionDays,
   bodyRetentionHours: config.bodyRetentionHours,
@@ -311,12 +313,12 @@ export const workerDeps = ({
   dispatch: {
     vault,
     composers,
-    carriers,
+    transports: carriers,
     returnPathKeys: verpKeysOf(config.masterKeys),
     srsKeys: srsKeysOf(config.masterKeys),
     suppressOn: config.suppressOn,
     concurrency: config.dispatchConcurrency,
-    ...mayClaimIn(home, copies),
+    ...mayClaimIn(home, replicas),
   },
   webhooks: { vault, guard, userAgent: `Postern/${manifest.version}` },
   dns,
@@ -347,11 +349,11 @@ export const snsDeps = ({ config, cells, log }: Context): SnsDeps => ({
 })
 
 export const bounceDeps = (
-  { config, cells, examiners, log }: Context,
+  { config, cells, analysisThreads, log }: Context,
   tls: Certificate | undefined,
 ): BounceDeps => ({
   cells,
-  examiners,
+  analysisThreads,
   reporters: {
     networks: networksOf(config.feedbackReporters.networks),
     domains: config.feedbackReporters.domains,
@@ -369,12 +371,12 @@ export const bounceDeps = (
 })
 
 export const inboundDeps = (
-  { config, db, home, cells, vault, examiners, log }: Context,
+  { config, db, home, cells, vault, analysisThreads, log }: Context,
   tls: Certificate | undefined,
 ): Omit<InboundDeps, 'port'> => ({
   routes: home?.mail ?? db.everywhere,
   mailOf: cells.mailOf,
-  examiners,
+  analysisThreads,
   signers: new DkimSignerCache(home?.mail ?? db.everywhere, vault),
   linkKeys: linkKeysOf(config.masterKeys),
   publicUrl: config.publicUrl,

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { type Authenticate, apiKeyOf } from '../core/control/access/bearer.ts'
-import { authenticateApiKey } from '../core/control/api-keys/authenticate.ts'
+import { authenticateApiKey, invalidKey } from '../core/control/api-keys/authenticate.ts'
 import type { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
 import type { LastUsed } from '../core/control/api-keys/last-used.ts'
 import { memberRole } from '../core/control/members/members.ts'
 import { missingProject } from '../core/control/projects/projects.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
-import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
+import { networkOf, type RateLimit, setRateLimitHeaders } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { actorOf, type Caller, type Stranger, type UserCaller } from './caller.ts'
 import { requireBinding } from './domain-bindings.ts'
@@ -50,38 +50,38 @@ declare module 'fastify' {
   interface FastifyRequest {
     customer: Caller | UserCaller | Stranger | null
     /** When that was found out, in milliseconds. */
-    customerSeenAt: number
+    customerAuthenticatedAt: number
   }
 }
 
 /** A request whose body came along is not asked twice. */
-const seenForMs = 1_000
+const reauthenticateAfterMs = 1_000
 
 export function authenticateRequests(plane: HttpServer, deps: AuthenticateDeps): void {
   plane.decorateRequest('customer', null)
-  plane.decorateRequest('customerSeenAt', 0)
+  plane.decorateRequest('customerAuthenticatedAt', 0)
   const identify = async (request: FastifyRequest) => {
-    request.customerSeenAt = performance.now()
+    request.customerAuthenticatedAt = performance.now()
     request.customer = await callerOf(request, deps)
     if ('projectId' in request.customer) request.projectId = request.customer.projectId
     return request.customer
   }
-  plane.addHook('onRequest', async (request) => {
+  plane.addHook('onRequest', async (request, reply) => {
     await deps.addressLimit(networkOf(request.ip))
     const caller = await identify(request)
     const who = caller.kind === 'stranger' ? caller.of : caller
-    await deps.callerLimits['key' in who ? 'key' : 'user'](actorOf(caller))
+    setRateLimitHeaders(reply, await deps.callerLimits['key' in who ? 'key' : 'user'](actorOf(caller)))
     const named = projectIn(request)
     if (caller.kind === 'stranger' && request.routeOptions.config.access?.isLarge && named !== undefined) {
       throw missingProject(named)
     }
   })
   plane.addHook('preHandler', async (request) => {
-    if (performance.now() - request.customerSeenAt > seenForMs) await identify(request)
+    if (performance.now() - request.customerAuthenticatedAt > reauthenticateAfterMs) await identify(request)
   })
   // After the answer: nobody waits for it.
   plane.addHook('onResponse', async ({ customer }) => {
-    if (customer?.kind === 'key') deps.uses.note(customer.key)
+    if (customer?.kind === 'key') deps.uses.record(customer.key)
   })
 }
 
@@ -99,6 +99,7 @@ async function callerOf(
     const projectId = project === 'in path' ? projectIn(request) : key.project_id
     return projectId === key.project_id ? { kind: 'key', key, projectId } : { kind: 'stranger', of: { key } }
   }
+  if (project === 'of key' && authorization === undefined) throw invalidKey()
   const user = await authenticate(authorization)
   if (project === 'none') return { kind: 'user', user }
   if (project === 'of key') throw membersElsewhere()

@@ -49,6 +49,15 @@ export const actorOf = (caller: Caller | UserCaller | Stranger): string => {
   return 'key' in who ? `key:${who.key.id}` : `user:${who.user.id}`
 }
 
+/**
+ * The actor of an Idempotency-Key. What a key was answered before it was bound to a domain is not repeated to it: the
+ * answer may be about another domain.
+ */
+export const idempotencyActorOf = (caller: Caller | UserCaller): string => {
+  const domainId = caller.kind === 'key' ? caller.key.domain_id : null
+  return domainId === null ? actorOf(caller) : `${actorOf(caller)}/domain:${domainId}`
+}
+
 /** The domain that a caller is bound to (domain-bindings.ts); null: none. */
 export const boundDomain = (caller: Caller): number | null =>
   caller.kind === 'key' ? caller.key.domain_id : null

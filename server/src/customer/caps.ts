@@ -54,7 +54,7 @@ export const boundedOtherwise: Readonly<Record<string, string>> = {
   'control.user_activity_people': 'Personal data beside the activity: a few rows for each row of it.',
   'control.denials': 'The log of refused requests: POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS.',
   'jobs.job_common': 'Jobs: POSTERN_REQUESTS_PER_MINUTE_PER_USER.',
-  'mail.outbox': 'What control is told, deleted within seconds: POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY.',
+  'mail.outbox': 'Messages to control, deleted within seconds: POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY.',
   'mail.events': 'Events, dropped after POSTERN_RETENTION_DAYS: a few for each mail.',
   'mail.fan_outs': 'Events that are on their way to endpoints: one row for each event at most.',
 }

@@ -6,7 +6,7 @@ import type { CheckedBody } from '../platform/http/checked-body.ts'
 import { networkOf } from '../platform/http/rate-limit.ts'
 import { ordinaryBodyLimitBytes } from '../platform/http/request-checks.ts'
 import { type HttpServer, parseJsonBody } from '../platform/http/server.ts'
-import { requireUtf8 } from '../platform/http/strict-json.ts'
+import { requireIdentityEncoding, requireUtf8 } from '../platform/http/strict-json.ts'
 import { leaveBodyUnread } from '../platform/http/unread-body.ts'
 import { ByteBudget } from '../platform/scheduling/byte-budget.ts'
 import { actorOf } from './caller.ts'
@@ -96,6 +96,7 @@ async function readInThread(
   { bodyReader }: LargeBodyDeps,
 ): Promise<CheckedBody> {
   requireUtf8(headers['content-type'])
+  requireIdentityEncoding(headers['content-encoding'])
   held.isInThread = true
   try {
     return await bodyReader.read({ ...body, isRepeatable: headers['idempotency-key'] !== undefined })

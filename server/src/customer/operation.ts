@@ -8,6 +8,7 @@ import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { ProjectRow } from '../core/control/projects/projects.ts'
 import type { Accepts } from '../core/mail/messages/acceptance.ts'
+import { IdempotentMailRequest } from '../core/mail/messages/idempotent-request.ts'
 import type { Cell } from '../platform/db/cells.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -15,7 +16,7 @@ import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 import type { HttpResponse as HttpAnswer } from '../platform/http/response.ts'
 import type { SpanContext } from '../platform/telemetry/tracing.ts'
 import { entryOf } from './activity-entry.ts'
-import type { Caller } from './caller.ts'
+import { type Caller, idempotencyActorOf } from './caller.ts'
 import type { FaultOf } from './messages/request-mails.ts'
 import type { OperationId } from './roles.ts'
 
@@ -40,7 +41,7 @@ export interface CustomerDeps {
   acceptance: Accepts
   domains: DomainDeps
   endpoints: EndpointDeps
-  orders: EndpointCommandDeps
+  endpointCommands: EndpointCommandDeps
   caps: Caps
   /** The plan of projects that customers make themselves; undefined: they make none. */
   planId: number | undefined
@@ -93,7 +94,7 @@ export const changeOf = <Row extends { id: number }>(
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : null
 
-export interface MutationCall<Params, Body, Target, Seen> {
+export interface MutationCall<Params, Body, Target, Preloaded> {
   tx: Tx
   /** Locked. */
   project: ProjectRow
@@ -105,8 +106,8 @@ export interface MutationCall<Params, Body, Target, Seen> {
   params: Params
   body: Body
   target: Target
-  /** What `look` saw. */
-  seen: Seen
+  /** What `preload` read. */
+  preloaded: Preloaded
 }
 
 export interface Mutation<
@@ -114,7 +115,7 @@ export interface Mutation<
   Body extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
   Target = unknown,
-  Seen = unknown,
+  Preloaded = unknown,
 > extends Described,
     Bodied<Body> {
   kind: Kind
@@ -130,10 +131,10 @@ export interface Mutation<
    * What the mail plane knows of the project, asked before the transaction begins: mail may be in another database, and
    * no transaction waits for one. It refuses nobody.
    */
-  look?(
+  preload?(
     mail: ReadTx,
     asked: { projectId: number; params: Static<TObject<Params>>; body: Static<TObject<Body>> },
-  ): Promise<Seen>
+  ): Promise<Preloaded>
   /** What is acted upon, locked, or 404. Absent: the project itself. */
   target?(
     call: Pick<
@@ -142,11 +143,11 @@ export interface Mutation<
     >,
   ): Promise<Target>
   run(
-    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Seen>>,
+    call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Preloaded>>,
   ): Promise<MutationResult<AnswerOf<Answer>>>
 }
 
-export interface QueryCall<Params, Query, Seen> {
+export interface QueryCall<Params, Query, Preloaded> {
   tx: ReadTx
   projectId: number
   /** As for mutations. */
@@ -155,15 +156,15 @@ export interface QueryCall<Params, Query, Seen> {
   deps: CustomerDeps
   params: Params
   query: Query
-  /** What `look` saw. */
-  seen: Seen
+  /** What `preload` read. */
+  preloaded: Preloaded
 }
 
 export interface Query<
   Params extends TProperties = TProperties,
   Parameters extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
-  Seen = unknown,
+  Preloaded = unknown,
 > extends Described {
   /** Those of the path besides `project_id`. */
   params: TObject<Params>
@@ -173,11 +174,11 @@ export interface Query<
   /** It is about mail, and read where that is. */
   reads?: 'mail'
   /** Of a query that reads control and also needs what the project's mail tells: asked before the transaction begins. */
-  look?(mail: ReadTx, projectId: number, deps: CustomerDeps): Promise<Seen>
+  preload?(mail: ReadTx, projectId: number, deps: CustomerDeps): Promise<Preloaded>
   /** The answer is one resource, with its version in the ETag. */
   hasVersion?: true
   run(
-    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>, NoInfer<Seen>>,
+    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>, NoInfer<Preloaded>>,
   ): Promise<{ answer: Static<Answer>; version?: number }>
 }
 
@@ -215,7 +216,6 @@ export interface CustomOperation<
   query: Parameters
   /** Absent: the answer is empty. */
   answer?: Answer
-  takesIdempotencyKey?: true
   /** Of a request that changes something: why it has no row in the project's activity. */
   leavesNoActivity?: string
   /** What the document shows in place of the fields that are checked. */
@@ -229,7 +229,7 @@ export interface CustomOperation<
 export interface UserMutation<Body extends TProperties = TProperties, Answer extends TSchema = TSchema>
   extends Omit<Described, 'pathOfKey'>,
     Bodied<Body> {
-  kind: 'create' | 'ask'
+  kind: 'create' | 'command'
   answer: Answer
   /** The user's own activity gets the row, too. */
   isOfUser?: true
@@ -255,7 +255,7 @@ export interface UserQuery<Parameters extends TProperties = TProperties, Answer 
 export type CustomerOperation =
   | ({ shape: 'mutation' } & Mutation)
   | ({ shape: 'query' } & Query)
-  | ({ shape: 'own' } & CustomOperation)
+  | ({ shape: 'custom' } & CustomOperation)
   | ({ shape: 'user mutation' } & UserMutation)
   | ({ shape: 'user query' } & UserQuery)
 
@@ -266,9 +266,9 @@ export function customerOperation<
   Body extends TProperties,
   Answer extends TSchema,
   Target = ProjectRow,
-  Seen = undefined,
+  Preloaded = undefined,
 >(
-  operation: Mutation<Params, Body, Answer, Target, Seen> &
+  operation: Mutation<Params, Body, Answer, Target, Preloaded> &
     (
       | { kind: Unversioned }
       | { kind: Exclude<Kind, Unversioned>; target?(...args: never[]): Promise<Versioned<Target>> }
@@ -281,8 +281,8 @@ export function customerQuery<
   Params extends TProperties,
   Parameters extends TProperties,
   Answer extends TSchema,
-  Seen = undefined,
->(query: Query<Params, Parameters, Answer, Seen>): Shaped<'query'> {
+  Preloaded = undefined,
+>(query: Query<Params, Parameters, Answer, Preloaded>): Shaped<'query'> {
   return { shape: 'query', ...query } as unknown as Shaped<'query'>
 }
 
@@ -295,8 +295,8 @@ export function customOperation<
 >(
   operation: CustomOperation<Params, Parameters, Body, Answer> &
     ({ method: 'GET' } | { leavesNoActivity: string }),
-): Shaped<'own'> {
-  return { shape: 'own', ...operation } as unknown as Shaped<'own'>
+): Shaped<'custom'> {
+  return { shape: 'custom', ...operation } as unknown as Shaped<'custom'>
 }
 
 /**
@@ -318,18 +318,31 @@ export function mailOperation<
     },
     deps: CustomerDeps,
   ): Promise<{ answer: HttpAnswer; activity: ActivityChange | typeof unchanged }>
-}): Shaped<'own'> {
+}): Shaped<'custom'> {
   const own: CustomOperation<Params, Parameters, Body, Answer> = {
     ...operation,
     handle: (call, deps) =>
       deps.cellOf(call.projectId).mail.transaction(async (tx) => {
+        const repeatable = idempotentRequest(operation.id, call)
+        const before = await repeatable?.claim(tx)
+        if (before) return { ...before, isRepeated: true }
         const { answer, activity } = await run({ ...call, tx }, deps)
+        await repeatable?.remember(tx, answer)
         if (activity !== unchanged)
           await publishActivity(tx, call.projectId, entryOf(operation.id, call, activity))
         return answer
       }),
   }
-  return { shape: 'own', ...own } as unknown as Shaped<'own'>
+  return { shape: 'custom', ...own } as unknown as Shaped<'custom'>
+}
+
+function idempotentRequest(
+  operation: string,
+  { caller, projectId, idempotencyKey: key, params, body }: CustomCall<unknown, unknown, unknown>,
+): IdempotentMailRequest<HttpAnswer> | undefined {
+  if (key === undefined) return undefined
+  const actor = idempotencyActorOf(caller)
+  return new IdempotentMailRequest({ projectId, actor, operation, key }, { params, body })
 }
 
 export function userOperation<Body extends TProperties, Answer extends TSchema>(

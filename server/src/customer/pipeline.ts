@@ -2,14 +2,14 @@ import { recordProjectActivity, recordUserActivity } from '../core/control/activ
 import { beyond, limitExceeded } from '../core/control/caps/caps.ts'
 import type { OfferedKeyPair, WantedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
 import { countDkimKeys } from '../core/control/domains/dkim-keys.ts'
-import { IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
+import { findTarget, IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
 import { lockProject, type ProjectRow } from '../core/control/projects/projects.ts'
 import { bindToDomain, type ReadTx, type Tx } from '../platform/db/db.ts'
 import { comparesVersions, type Kind, successOfKind } from '../platform/http/kinds.ts'
 import { asResponse, type HttpResponse } from '../platform/http/response.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
 import { entryOf, type Requested } from './activity-entry.ts'
-import { actorOf, boundDomain, type Caller, confirmed, type UserCaller } from './caller.ts'
+import { boundDomain, type Caller, confirmed, idempotencyActorOf, type UserCaller } from './caller.ts'
 import { dkimKeysRemedy } from './limits.ts'
 import {
   type CustomerDeps,
@@ -45,25 +45,28 @@ export async function perform(
   const { params, body, ifMatch, idempotencyKey } = request
   const { projectId } = caller
   const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
-  const { look } = operation
+  const { preload } = operation
   const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
-  const seen = look && (await inCell().read((mail) => look(mail, { projectId, params, body })))
+  const preloaded = preload && (await inCell().read((mail) => preload(mail, { projectId, params, body })))
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
     const project = await lockProject(tx, projectId)
     const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
-    const target = await targetOf(operation, { tx, project, domainId, params })
-    const before = await repeatable?.recall(tx)
+    const deleting = operation.kind === 'delete' ? repeatable : undefined
+    const find = () => targetOf(operation, { tx, project, domainId, params })
+    const found = await findTarget(find, tx, deleting)
+    const before = found.deletion ?? (await repeatable?.findResponse(tx))
     if (before) return { ...before, isRepeated: true }
+    const { target } = found
     if (comparesVersions(operation.kind)) requireVersion(ifMatch, target as { version: number })
 
     const domains = { ...deps.domains, pair }
     const outcome = await operation.run({
       ...{ tx, project, domainId, caller: present, deps, domains },
-      ...{ params, body, target, seen },
+      ...{ params, body, target, preloaded },
     })
     const answer = answerOf(operation.kind, operation.answer !== undefined, outcome)
-    await repeatable?.remember(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
+    await repeatable?.storeResponse(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
     // Last, because the end of the project's chain stays locked until the commit.
     if (outcome.activity !== unchanged) {
       const entry = entryOf(operation.id, { ...request, caller: present }, outcome.activity)
@@ -114,11 +117,11 @@ export function performForUser(
   const repeatable = repeatableAs(caller, noProject, operation.id, idempotencyKey, { body })
   return deps.customer.forUser(caller.user.id).transaction(async (tx) => {
     await repeatable?.claim(tx)
-    const before = await repeatable?.recall(tx)
+    const before = await repeatable?.findResponse(tx)
     if (before) return { ...before, isRepeated: true }
     const outcome = await operation.run({ tx, user: caller.user, deps, body })
     const answer = answerOf(operation.kind, true, outcome)
-    await repeatable?.remember(tx, answer)
+    await repeatable?.storeResponse(tx, answer)
     if (outcome.activity !== unchanged) {
       const entry = entryOf(operation.id, { ...request, caller }, outcome.activity)
       await recordProjectActivity(tx, outcome.projectId, entry)
@@ -135,13 +138,13 @@ export async function answerQuery(
   deps: CustomerDeps,
 ): Promise<{ answer: unknown; version?: number }> {
   const { projectId } = caller
-  const { look } = operation
+  const { preload } = operation
   const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
-  const seen = look && (await inCell().read((mail) => look(mail, projectId, deps)))
+  const preloaded = preload && (await inCell().read((mail) => preload(mail, projectId, deps)))
   const { customer } = operation.reads === 'mail' ? deps.cellOf(projectId) : deps
   return customer.forProject(projectId).read(async (tx) => {
     const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
-    return operation.run({ tx, projectId, domainId, caller: present, deps, params, query, seen })
+    return operation.run({ tx, projectId, domainId, caller: present, deps, params, query, preloaded })
   })
 }
 
@@ -153,10 +156,7 @@ function repeatableAs(
   request: object,
 ): IdempotentRequest | undefined {
   if (key === undefined) return undefined
-  // What a key was told before it was bound to a domain is not told again: it may be about another one.
-  const domainId = caller.kind === 'key' ? caller.key.domain_id : null
-  const actor = domainId === null ? actorOf(caller) : `${actorOf(caller)}/domain:${domainId}`
-  return new IdempotentRequest({ actor, projectId, operation, key }, request)
+  return new IdempotentRequest({ actor: idempotencyActorOf(caller), projectId, operation, key }, request)
 }
 
 function answerOf(

@@ -16,7 +16,7 @@ import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
 import { boundDomain, type Caller, type UserCaller } from './caller.ts'
 import type { CustomerDeps, CustomerOperation, CustomOperation } from './operation.ts'
 import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
-import { methodOf, placesOf, schemaOf, takesIdempotencyKey } from './schema.ts'
+import { methodOf, routePathsOf, schemaOf } from './schema.ts'
 
 /** The operations as routes: from HTTP to `run` and back. */
 export function registerOperations(
@@ -25,13 +25,13 @@ export function registerOperations(
   deps: CustomerDeps,
 ): void {
   for (const operation of operations) {
-    for (const place of placesOf(operation)) {
+    for (const routePath of routePathsOf(operation)) {
       plane.route({
         method: methodOf(operation),
-        url: place.url,
-        schema: schemaOf(operation, place),
+        url: routePath.url,
+        schema: schemaOf(operation, routePath),
         config: {
-          access: { operation: operation.id, project: place.project, isLarge: isLarge(operation) },
+          access: { operation: operation.id, project: routePath.project, isLarge: isLarge(operation) },
           allowsEmptyBody: true,
           ...documentedBodyOf(operation),
         },
@@ -43,7 +43,7 @@ export function registerOperations(
 }
 
 function documentedBodyOf(operation: CustomerOperation): { documentedBody?: TObject } {
-  if (operation.shape !== 'own' || !operation.documentedBody) return {}
+  if (operation.shape !== 'custom' || !operation.documentedBody) return {}
   const { documentedBody: fields, example } = operation
   return { documentedBody: Type.Object(fields, { additionalProperties: false, examples: [example] }) }
 }
@@ -70,10 +70,7 @@ async function answer(
 ): Promise<FastifyReply> {
   switch (operation.shape) {
     case 'mutation':
-      return sendResponse(
-        reply,
-        await perform(operation, callerOf(request), mutationOf(operation, request), deps),
-      )
+      return sendResponse(reply, await perform(operation, callerOf(request), mutationOf(request), deps))
     case 'query': {
       const { query } = request as { query: Record<string, unknown> }
       const asked = { params: paramsOf(request), query }
@@ -81,13 +78,10 @@ async function answer(
       if (version !== undefined) reply.header('etag', etagOf(version))
       return sendJson(reply, JSON.stringify(answer))
     }
-    case 'own':
-      return sendResponse(reply, await handleOwn(operation, request, reply, deps))
+    case 'custom':
+      return sendResponse(reply, await handleCustom(operation, request, reply, deps))
     case 'user mutation':
-      return sendResponse(
-        reply,
-        await performForUser(operation, userOf(request), mutationOf(operation, request), deps),
-      )
+      return sendResponse(reply, await performForUser(operation, userOf(request), mutationOf(request), deps))
     case 'user query': {
       const { user } = userOf(request)
       const { answer } = await deps.everywhere.read((tx) =>
@@ -98,7 +92,7 @@ async function answer(
   }
 }
 
-function handleOwn(
+function handleCustom(
   operation: CustomOperation,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -114,9 +108,7 @@ function handleOwn(
       params: paramsOf(request) as never,
       query: request.query as never,
       body: request.body as never,
-      idempotencyKey: operation.takesIdempotencyKey
-        ? idempotencyKeyOf(headers['idempotency-key'])
-        : undefined,
+      idempotencyKey: idempotencyKeyOf(headers['idempotency-key']),
       requestId: request.id,
       trace: request.span?.spanContext(),
       ip: request.ip,
@@ -141,13 +133,11 @@ function signalOf({ raw }: FastifyReply): AbortSignal {
   return gone.signal
 }
 
-const mutationOf = (operation: CustomerOperation, request: FastifyRequest): MutationRequest => ({
+const mutationOf = (request: FastifyRequest): MutationRequest => ({
   params: paramsOf(request),
   body: request.body as Record<string, unknown>,
   ifMatch: ifMatchOf(request.headers['if-match']),
-  idempotencyKey: takesIdempotencyKey(operation)
-    ? idempotencyKeyOf(request.headers['idempotency-key'])
-    : undefined,
+  idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
   requestId: request.id,
   ip: request.ip,
   userAgent: request.headers['user-agent'] ?? null,
@@ -162,13 +152,13 @@ function paramsOf({ params }: FastifyRequest): Record<string, unknown> {
 /** Strangers come this far, so that they are told in its turn that there is no such project. */
 function callerOf({ customer, params }: FastifyRequest): Caller {
   if (customer?.kind === 'stranger') throw missingProject((params as { project_id: number }).project_id)
-  if (customer === null || customer.kind === 'user') throw pastTheDoor()
+  if (customer === null || customer.kind === 'user') throw unauthenticatedCall()
   return customer
 }
 
 function userOf({ customer }: FastifyRequest): UserCaller {
-  if (customer?.kind !== 'user') throw pastTheDoor()
+  if (customer?.kind !== 'user') throw unauthenticatedCall()
   return customer
 }
 
-const pastTheDoor = (): Error => new Error('an operation was reached without passing the door')
+const unauthenticatedCall = (): Error => new Error('an operation was reached without authentication')

@@ -18,34 +18,31 @@ import type { Access } from './authenticate-request.ts'
 import type { CustomerOperation } from './operation.ts'
 import { neededScopes } from './scopes.ts'
 
-/** An operation as route schemas: what Fastify checks a request against, and what the OpenAPI document shows. */
+/** Route schemas of customers' operations: what Fastify validates requests against and what the OpenAPI document shows. */
 export function methodOf(operation: CustomerOperation): 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' {
   switch (operation.shape) {
     case 'query':
     case 'user query':
       return 'GET'
-    case 'own':
+    case 'custom':
       return operation.method
     default:
       return methodOfKind[operation.kind]
   }
 }
 
-export const takesIdempotencyKey = (operation: CustomerOperation): boolean =>
-  operation.shape === 'own' ? operation.takesIdempotencyKey === true : methodOf(operation) === 'POST'
-
-/** Where it is reached, and for whom that way is. */
-export interface Place {
+/** A path of an operation, and whose project it is about. */
+export interface RoutePath {
   url: string
   project: Access['project']
 }
 
-export function placesOf(operation: CustomerOperation): Place[] {
+export function routePathsOf(operation: CustomerOperation): RoutePath[] {
   if (operation.shape === 'user mutation' || operation.shape === 'user query') {
     return [{ url: operation.path, project: 'none' }]
   }
   const { path, pathOfKey } = operation
-  const ofKey: Place[] = pathOfKey === undefined ? [] : [{ url: pathOfKey, project: 'of key' }]
+  const ofKey: RoutePath[] = pathOfKey === undefined ? [] : [{ url: pathOfKey, project: 'of key' }]
   return [{ url: path, project: 'in path' }, ...ofKey]
 }
 
@@ -53,7 +50,7 @@ export function placesOf(operation: CustomerOperation): Place[] {
 const documentedId = ({ id }: CustomerOperation, project: Access['project']): string =>
   `customer.${id}${project === 'of key' ? '-by-key' : ''}`
 
-export function schemaOf(operation: CustomerOperation, { project }: Place): object {
+export function schemaOf(operation: CustomerOperation, { project }: RoutePath): object {
   const { id, summary, description } = operation
   const isForKeys = neededScopes[id] !== null
   return {
@@ -87,16 +84,12 @@ function requestOf(operation: CustomerOperation): object {
   })
   if (operation.shape === 'query' || operation.shape === 'user query') return { querystring }
   const { body, example } = operation
-  const headers =
-    operation.shape === 'own'
-      ? mutationHeaders('create', takesIdempotencyKey(operation))
-      : mutationHeaders(operation.kind, takesIdempotencyKey(operation))
+  const headers = mutationHeaders(operation.shape === 'custom' ? 'create' : operation.kind)
   return {
     querystring,
-    headers,
     ...(methodOf(operation) === 'GET'
       ? {}
-      : { body: Type.Object(body, { additionalProperties: false, examples: [example] }) }),
+      : { headers, body: Type.Object(body, { additionalProperties: false, examples: [example] }) }),
   }
 }
 
@@ -107,12 +100,12 @@ function successesOf(operation: CustomerOperation): object {
       const hasVersion = 'hasVersion' in operation && operation.hasVersion
       return {
         200: {
-          ...answered('What was asked for.', operation.answer),
+          ...answered('The requested data.', operation.answer),
           ...(hasVersion ? { headers: ETag } : {}),
         },
       }
     }
-    case 'own': {
+    case 'custom': {
       const { status, means } = operation.success
       return {
         [status]: operation.answer ? answered(means, operation.answer) : { ...deleted, description: means },
@@ -131,8 +124,8 @@ const meaningOf = {
   create: 'Created.',
   edit: 'Done.',
   rotate: 'Done.',
-  ask: 'Done.',
-  enqueue: 'Accepted; it is begun within seconds.',
+  command: 'Done.',
+  enqueue: 'Accepted; work starts within seconds.',
 }
 
 function problemsOf(operation: CustomerOperation): number[] {
@@ -142,11 +135,10 @@ function problemsOf(operation: CustomerOperation): number[] {
     case 'query':
     case 'user query':
       return reading
-    case 'own': {
+    case 'custom': {
       const own = (operation.refusals ?? []).map((code) => statusOf[code])
-      const repeating = operation.takesIdempotencyKey ? [409] : []
-      const body = operation.method === 'GET' ? [] : [422]
-      return [...new Set([...reading, ...own, ...repeating, ...body])].sort()
+      const mutating = operation.method === 'GET' ? [] : [409, 422]
+      return [...new Set([...reading, ...own, ...mutating])].sort()
     }
     default:
       return mutationProblems(operation.kind)
@@ -171,10 +163,10 @@ function codesOf(operation: CustomerOperation, project: Access['project']): Code
     429: ['rate_limited', ...ownOf(429)],
     500: ['internal_error'],
   }
-  return isRead ? codes : { ...codes, ...ruleCodes(operation, takesIdempotencyKey(operation)) }
+  return isRead ? codes : { ...codes, ...ruleCodes(operation) }
 }
 
 const meanings = {
-  401: 'No access token and no API key, or not a valid one',
+  401: 'The access token or API key is missing or invalid',
   403: 'The caller may not do this in the project',
 }

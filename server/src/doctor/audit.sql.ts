@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../platform/db/db.ts'
 
-/** For how long the oldest row of the audit has waited for its checkpoint; null when none does. */
+/** Age in seconds of the oldest audit row without a checkpoint; null if every row has one. */
 export async function unsignedSeconds(tx: ReadTx): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`
     select extract(epoch from postern.now() - min(audit.at))::float8 as seconds

@@ -9,26 +9,26 @@ export const auditChecks: Check[] = [
   {
     name: 'audit.checkpoints',
     needs: 'tables',
-    async look({ db }) {
+    async run({ db }) {
       const seconds = await db.readOne(unsignedSeconds)
-      // Signed once a minute.
-      if (seconds === null || seconds < 5 * 60) return [ok('Every row of the audit has its checkpoint.')]
+      // The worker signs once a minute.
+      if (seconds === null || seconds < 5 * 60) return [ok('Every audit entry is covered by a checkpoint.')]
       return [
         failure(
-          `Rows of the audit have waited for a checkpoint for ${durationText(seconds)}: a cut-off end would not be noticed.`,
-          'Start `postern worker`, or look at its log for "audit checkpoint"; `postern audit checkpoint` signs at once.',
+          `Audit entries have not been covered by a checkpoint for ${durationText(seconds)}: their removal would go unnoticed.`,
+          'Start `postern worker`, or search its log for "audit checkpoint"; `postern audit checkpoint` signs one now.',
         ),
       ]
     },
   },
   {
     name: 'audit.file',
-    async look({ settings: { auditCheckpointFile: file, auditPublicKeys } }) {
+    async run({ settings: { auditCheckpointFile: file, auditPublicKeys } }) {
       if (file === undefined) {
         return [
           failure(
-            'Checkpoints are in the database alone (POSTERN_AUDIT_CHECKPOINT_FILE is empty): rows that are cut off together with their checkpoints would not be noticed.',
-            'Set it to the file of `postern signer`, or to a file on storage of another machine.',
+            'Checkpoints are stored in the database only (POSTERN_AUDIT_CHECKPOINT_FILE is empty): if the newest entries are removed together with their checkpoints, nothing shows it.',
+            'Set it to the file of `postern signer`, or to a file on the storage of another machine.',
           ),
         ]
       }
@@ -37,11 +37,11 @@ export const auditChecks: Check[] = [
   },
 ]
 
-// A line for each minute with a change: 600 KB at most, mostly a few hundred octets.
+// One line for each minute with a change: at most 600 KB, usually a few hundred octets.
 const scarceBytes = 1024 ** 3
 const fullBytes = 64 * 1024 ** 2
 
-/** The signer's, which this process is to read and not to change. */
+/** The file belongs to the signer; this process should be able to read it and not to change it. */
 async function signedFileFinding(file: string): Promise<Finding> {
   const folder = path.dirname(path.resolve(file))
   const may = (what: string, how: number) =>
@@ -50,21 +50,21 @@ async function signedFileFinding(file: string): Promise<Finding> {
       () => false,
     )
   if ((await may(file, constants.W_OK)) || (await may(folder, constants.W_OK))) {
-    // Root may write everywhere.
+    // Root can write everywhere.
     if (process.getuid?.() !== 0) {
       return failure(
-        `The user of Postern may write to ${file} or its folder, so the worker can forge checkpoints.`,
-        'Let it belong to the user of `postern signer`, and let Postern only read it: mode 0640, in a folder of mode 0750.',
+        `The user of Postern can write to ${file} or its directory, so the worker could forge checkpoints.`,
+        'Make the user of `postern signer` its owner, and give Postern read access only: mode 0640, in a directory of mode 0750.',
       )
     }
   }
-  // Before the first checkpoint there is none.
+  // The file does not exist before the first checkpoint.
   const readable = (await may(file, constants.F_OK)) ? may(file, constants.R_OK) : may(folder, constants.X_OK)
   if (await readable)
-    return ok(`The signer keeps its checkpoints in ${file}, where the user of Postern cannot change them.`)
+    return ok(`The signer writes checkpoints to ${file}, and the user of Postern cannot change them.`)
   return failure(
-    `The checkpoints of the signer cannot be read from ${file}.`,
-    'Let the user of Postern be in the group of `postern signer`.',
+    `The checkpoint file of the signer cannot be read: ${file}.`,
+    'Add the user of Postern to the group of `postern signer`.',
   )
 }
 
@@ -75,19 +75,19 @@ async function fileFinding(file: string): Promise<Finding> {
       if (error.code !== 'ENOENT') throw error
       return undefined
     })
-    if (found && !found.isFile()) throw new Error('it is no file')
+    if (found && !found.isFile()) throw new Error('it is not a file')
     await access(found ? file : folder, constants.W_OK)
     const { bavail, bsize } = await statfs(folder)
     const freeBytes = bavail * bsize
-    const room = `${Math.round(freeBytes / 1024 ** 2)} MB are left where ${file} is.`
-    const remedy = 'Make room there, or move the file and set POSTERN_AUDIT_CHECKPOINT_FILE anew.'
+    const room = `Only ${Math.round(freeBytes / 1024 ** 2)} MB are free on the disk of ${file}.`
+    const remedy = 'Free disk space, or move the file and change POSTERN_AUDIT_CHECKPOINT_FILE.'
     if (freeBytes < fullBytes) return failure(room, remedy)
     if (freeBytes < scarceBytes) return warning(room, remedy)
     return ok(`Checkpoints can be appended to ${file}.`)
   } catch (error) {
     return failure(
       `Checkpoints cannot be appended to ${file}: ${messageOf(error)}.`,
-      'Make its folder, and let the user of `postern worker` write there.',
+      'Create its directory, and give the user of `postern worker` write access.',
     )
   }
 }

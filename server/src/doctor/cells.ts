@@ -12,58 +12,59 @@ import {
   warning,
 } from './check.ts'
 
-/** Whether each cell's copy of control is up to date (platform/db/replica-age.ts). */
+/** Checks that the control replica of each cell is up to date (platform/db/replica-age.ts). */
 export const cellChecks: Check[] = [
   {
     name: 'cells',
     needs: 'tables',
-    async look(ground) {
-      if (ground.cells.length === 0) return [ok(noCopies)]
-      const inControl = await ground.db.readOne(findHeartbeat)
+    async run(context) {
+      if (context.cells.length === 0) return [ok(noReplicas)]
+      const inControl = await context.db.readOne(findHeartbeat)
       if (!inControl || inControl.age_seconds > lateSeconds) {
         const since = inControl ? `for ${Math.round(inControl.age_seconds)} seconds` : 'yet'
         return [
           failure(
-            `No heartbeat has been written in control ${since}: cells stop sending.`,
-            'Start `postern worker` without POSTERN_CELL. If one runs, its log says what is wrong.',
+            `No heartbeat was written to control ${since}: cells stop sending.`,
+            'Start `postern worker` without POSTERN_CELL. If one is running, read its log.',
           ),
         ]
       }
       return unlessFound(
-        await Promise.all(ground.cells.map((cell) => copyFinding(cell, ground))),
-        'Every cell has an up-to-date copy of control.',
+        await Promise.all(context.cells.map((cell) => replicaFinding(cell, context))),
+        'The control replica of every cell is up to date.',
       )
     },
   },
   {
     name: 'cells.clock',
     needs: 'tables',
-    async look(ground) {
-      if (ground.cells.length === 0) return [ok(noCopies)]
+    async run(context) {
+      if (context.cells.length === 0) return [ok(noReplicas)]
       return unlessFound(
-        await Promise.all(ground.cells.map((cell) => clockFinding(cell, ground))),
-        'The clocks of the cells agree with that of control.',
+        await Promise.all(context.cells.map((cell) => clockFinding(cell, context))),
+        'The clocks of the cells and of control agree.',
       )
     },
   },
 ]
 
-const noCopies = 'Mail is in the database of control: there is no copy that could be too old.'
+const noReplicas = 'Mail is in the database of control, so there are no replicas to check.'
 /** The heartbeat is written every two seconds. */
 const lateSeconds = 30
 
-async function copyFinding(
+async function replicaFinding(
   { name, mail }: Cell,
-  { settings: { controlCopyMaxAgeSeconds: limit } }: DoctorContext,
+  { settings: { controlReplicaMaxAgeSeconds: limit } }: DoctorContext,
 ): Promise<Finding | undefined> {
   const join = `Read the log of the cell's PostgreSQL server, then run \`postern cell join --name ${name}\`.`
   try {
     const heartbeat = await mail.readOne(findHeartbeat)
-    if (!heartbeat) return failure(`Cell "${name}" has no heartbeat of control: it sends nothing.`, join)
+    if (!heartbeat)
+      return failure(`Cell "${name}" has received no heartbeat from control: it sends nothing.`, join)
     const seconds = Math.round(heartbeat.age_seconds)
-    const age = `The copy of control in cell "${name}" is ${seconds} seconds old`
+    const age = `The control replica of cell "${name}" is ${seconds} seconds old`
     if (seconds > limit) return failure(`${age}: the cell sends nothing.`, join)
-    if (seconds > lateSeconds) return warning(`${age}; the cell stops sending at ${limit}.`, join)
+    if (seconds > lateSeconds) return warning(`${age}; the cell stops sending at ${limit} seconds.`, join)
     return undefined
   } catch (error) {
     return failure(
@@ -73,12 +74,12 @@ async function copyFinding(
   }
 }
 
-/** A cell whose clock is behind control's takes its copy for younger than it is. */
+/** A cell whose clock is behind that of control underestimates the age of its replica. */
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
 async function clockFinding({ name, mail }: Cell, { db }: DoctorContext): Promise<Finding | undefined> {
-  // A first connection takes time of its own.
+  // The first call opens the connection, which would distort the measurement.
   const isThere = await mail.readOne(findEpochMs).catch(() => undefined)
   if (isThere === undefined) return undefined
   const before = performance.now()
@@ -87,7 +88,7 @@ async function clockFinding({ name, mail }: Cell, { db }: DoctorContext): Promis
   const passedMs = (performance.now() - before) / 2
   const apartMs = Math.abs(inCell - inControl - passedMs)
   const finding = `The clocks of control and of cell "${name}" are ${Math.round(apartMs / 1000)} seconds apart.`
-  const remedy = 'Keep the clocks of both servers synchronised by NTP (chrony or systemd-timesyncd).'
+  const remedy = 'Synchronise the clocks of both servers with NTP (chrony or systemd-timesyncd).'
   if (apartMs > clockFailureMs) return failure(finding, remedy)
   return apartMs > clockWarningMs ? warning(finding, remedy) : undefined
 }

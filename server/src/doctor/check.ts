@@ -6,12 +6,12 @@ import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import type { Resolver } from '../platform/net/dns.ts'
 
 /**
- * `failure`: something does not work, or will not. `warning`: it works, and somebody will be sorry. `skipped`: it could
- * not be looked at, because of something that is told elsewhere.
+ * `failure`: something does not work, or soon will not. `warning`: it works, but with a risk. `skipped`: the check could
+ * not run, because of a failure that another check reports.
  */
 export type Level = 'ok' | 'warning' | 'failure' | 'skipped'
 
-/** What was seen, as a sentence, and what to do about it. */
+/** What a check found, as a sentence, and the remedy. */
 export interface Finding {
   level: Level
   finding: string
@@ -20,26 +20,26 @@ export interface Finding {
 
 export interface Check {
   name: string
-  /** `login`: a connection to the database. `tables`: the planes' roles, and tables that were migrated. */
+  /** `login`: a connection to the database. `tables`: the roles of the planes, and migrated tables. */
   needs?: 'login' | 'tables'
-  /** Reads only. What it throws is a failure that nobody has foreseen. */
-  look(ground: DoctorContext): Promise<Finding[]>
+  /** Must not write. An exception is reported as a failure of the check. */
+  run(context: DoctorContext): Promise<Finding[]>
 }
 
-/** What an installation stands on, as far as it could be opened (context.ts). */
+/** What the checks work with, as far as it could be opened (context.ts). */
 export interface DoctorContext {
   settings: Config
   dns: Resolver
-  /** As the application logs in, acting for no plane. */
+  /** The login of the application, without any role. */
   login: Login
-  /** As the administrative plane. */
+  /** With the role of the administrative plane. */
   db: UnscopedDb
-  /** Those with a copy of control. */
+  /** The cells that have a replica of control. */
   cells: readonly Cell[]
-  /** As whoever signs people in. */
+  /** With the role of sign-in. */
   identity: Db
   auth: BetterAuth
-  /** Why there is none of it. */
+  /** Why a need of a check is not met. */
   missing: Partial<Record<NonNullable<Check['needs']>, Finding>>
 }
 
@@ -51,10 +51,10 @@ export const ok = (finding: string): Finding => ({ level: 'ok', finding, remedy:
 export const warning = (finding: string, remedy: string): Finding => ({ level: 'warning', finding, remedy })
 export const failure = (finding: string, remedy: string): Finding => ({ level: 'failure', finding, remedy })
 
-/** Of several looks, what is wrong; or the one sentence that says that nothing is. */
+/** The problems among several findings; if there are none, one `ok` with this sentence. */
 export const unlessFound = (found: (Finding | undefined)[], finding: string): Finding[] => {
-  const wrong = found.filter((one) => one !== undefined)
-  return wrong.length > 0 ? wrong : [ok(finding)]
+  const problems = found.filter((one) => one !== undefined)
+  return problems.length > 0 ? problems : [ok(finding)]
 }
 
 export const messageOf = (error: unknown): string => {

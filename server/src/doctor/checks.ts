@@ -14,7 +14,7 @@ import { senderCheck } from './senders.ts'
 import { sendingCheck } from './sending.ts'
 import { signerCheck } from './signer.ts'
 
-/** Everything that `postern doctor` looks at, in the order in which it is told. */
+/** Every check of `postern doctor`, in the order of the report. */
 export const checks: readonly Check[] = [
   ...databaseChecks,
   ...cellChecks,

@@ -14,17 +14,17 @@ export interface DoctorContextDeps {
   cells: readonly Cell[]
   identity: Db
   auth: BetterAuth
-  /** What an operator does about a failure of the database; undefined where nobody knows. */
+  /** The remedy for a database error; undefined if none is known. */
   remedyOf(error: unknown): string | undefined
 }
 
 const connectMs = 5_000
 const queryMs = 15_000
 
-/** Opens what can be opened, and keeps in mind why the rest cannot. */
+/** Opens what the checks need, and records why the rest cannot be opened. */
 export async function openDoctorContext(
   deps: DoctorContextDeps,
-): Promise<{ ground: DoctorContext; close(): Promise<void> }> {
+): Promise<{ context: DoctorContext; close(): Promise<void> }> {
   const { settings, dns, db, cells, identity, auth } = deps
   const pool = new pg.Pool({
     connectionString: settings.databaseUrl,
@@ -43,7 +43,7 @@ export async function openDoctorContext(
   if (loginFault) missing.login = unreachable(settings, loginFault.error, deps)
   const tablesFault = loginFault ?? (await faultOf(() => db.readOne(compareMigrations)))
   if (tablesFault) missing.tables = missing.login ?? unusable(tablesFault.error, deps)
-  return { ground: { settings, dns, login, db, cells, identity, auth, missing }, close: () => pool.end() }
+  return { context: { settings, dns, login, db, cells, identity, auth, missing }, close: () => pool.end() }
 }
 
 async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {
@@ -55,18 +55,18 @@ async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown }
 
 const unreachable = (settings: Config, error: unknown, { remedyOf }: DoctorContextDeps): Finding =>
   failure(
-    `The database at ${placeOf(settings.databaseUrl)} cannot be used: ${messageOf(error)}.`,
-    remedyOf(error) ?? 'Look at POSTERN_DATABASE_URL, at the network between, and at the log of PostgreSQL.',
+    `The database at ${shownUrl(settings.databaseUrl)} cannot be used: ${messageOf(error)}.`,
+    remedyOf(error) ?? 'Check POSTERN_DATABASE_URL, the network, and the log of PostgreSQL.',
   )
 
 const unusable = (error: unknown, { remedyOf }: DoctorContextDeps): Finding =>
   failure(
     `The tables cannot be read: ${messageOf(error)}.`,
-    remedyOf(error) ?? 'Run `postern migrate`, and connect to PostgreSQL without a pooler between.',
+    remedyOf(error) ?? 'Run `postern migrate`, and connect to PostgreSQL directly, not through a pooler.',
   )
 
-/** Without the password. */
-export function placeOf(databaseUrl: string): string {
+/** The database URL without the password. */
+export function shownUrl(databaseUrl: string): string {
   const { protocol, username, host, pathname } = new URL(databaseUrl)
   return `${protocol}//${username}@${host}${pathname}`
 }

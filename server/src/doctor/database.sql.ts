@@ -1,6 +1,6 @@
 import type { Login } from './check.ts'
 
-/** How PostgreSQL is set up, as a session of the application's login sees it. */
+/** The settings of PostgreSQL, as a session of the application's login sees them. */
 export interface Server {
   version: string
   version_number: number
@@ -11,14 +11,14 @@ export interface Server {
   track_counts: string
   wal_level: string
   encoding: string
-  letters: string
-  /** For everybody who is no superuser. */
+  ctype: string
+  /** Available to logins that are not superusers. */
   connections: number
-  /** -1: no limit of their own. */
+  /** -1: no limit. */
   login_connections: number
   database_connections: number
-  /** By a socket, or on this machine. */
-  is_near: boolean
+  /** Connected by a socket, or to this machine. */
+  is_local: boolean
   is_encrypted: boolean
 }
 
@@ -33,12 +33,12 @@ export async function findServer({ query }: Login): Promise<Server> {
            current_setting('track_counts') as track_counts,
            current_setting('wal_level') as wal_level,
            pg_encoding_to_char(encoding) as encoding,
-           datctype as letters,
+           datctype as ctype,
            current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
              as connections,
            (select rolconnlimit from pg_roles where rolname = session_user) as login_connections,
            datconnlimit as database_connections,
-           coalesce(inet_server_addr() <<= '127.0.0.0/8' or inet_server_addr() = '::1', true) as is_near,
+           coalesce(inet_server_addr() <<= '127.0.0.0/8' or inet_server_addr() = '::1', true) as is_local,
            coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as is_encrypted
       from pg_database where datname = current_database()`)
   return theOne(rows)
@@ -50,7 +50,7 @@ export interface LoginFacts {
   bypasses_rls: boolean
   inherits: boolean
   may_own: boolean
-  /** Tables of ours that belong to it. */
+  /** Tables of Postern that it owns. */
   owned: number
 }
 
@@ -70,22 +70,22 @@ export async function findLogin({ query }: Login, owner: string): Promise<LoginF
 export interface RoleFacts {
   name: string
   exists: boolean
-  /** The login may act as it. */
-  is_ours: boolean
-  /** It logs in, or gets past row-level security. */
-  is_mighty: boolean
+  /** The login is a member of it. */
+  is_member: boolean
+  /** It can log in, is a superuser, or bypasses row-level security. */
+  is_privileged: boolean
 }
 
 export const findRoles = ({ query }: Login, names: readonly string[]): Promise<RoleFacts[]> =>
   query<RoleFacts>(
     `select wanted.name, roles.oid is not null as exists,
-            coalesce(pg_has_role(session_user, roles.oid, 'member'), false) as is_ours,
-            coalesce(rolcanlogin or rolsuper or rolbypassrls, false) as is_mighty
+            coalesce(pg_has_role(session_user, roles.oid, 'member'), false) as is_member,
+            coalesce(rolcanlogin or rolsuper or rolbypassrls, false) as is_privileged
        from unnest($1::text[]) as wanted (name) left join pg_roles as roles on roles.rolname = wanted.name`,
     [names],
   )
 
 function theOne<Row>([row]: Row[]): Row {
-  if (row === undefined) throw new Error('the catalogue of PostgreSQL has no such row')
+  if (row === undefined) throw new Error('the query of the PostgreSQL catalogue returned no row')
   return row
 }

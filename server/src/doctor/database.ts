@@ -3,46 +3,51 @@ import pg from 'pg'
 import { compareMigrations, minServerVersion } from '../platform/db/migrate.ts'
 import { dbRoles, ownerRole, roleName } from '../platform/db/roles.ts'
 import { type Check, type DoctorContext, failure, ok, unlessFound, warning } from './check.ts'
-import { placeOf } from './context.ts'
+import { shownUrl } from './context.ts'
 import { findLogin, findRoles, findServer, type Server } from './database.sql.ts'
 
-/** What stands in docs/operations/database.md, looked at. */
+/** Checks what docs/operations/database.md requires of PostgreSQL. */
 export const databaseChecks: Check[] = [
   {
     name: 'database',
-    look: async ({ missing, settings }) => [
-      missing.login ?? ok(`The database answers at ${placeOf(settings.databaseUrl)}.`),
+    run: async ({ missing, settings }) => [
+      missing.login ?? ok(`The database answers at ${shownUrl(settings.databaseUrl)}.`),
     ],
   },
   {
     name: 'database.version',
     needs: 'login',
-    async look({ login }) {
+    async run({ login }) {
       const { version, version_number } = await findServer(login)
-      if (version_number >= minServerVersion) return [ok(`It is PostgreSQL ${version}.`)]
-      return [failure(`It is PostgreSQL ${version}.`, 'Upgrade the server to PostgreSQL 15 or newer.')]
+      if (version_number >= minServerVersion) return [ok(`The server runs PostgreSQL ${version}.`)]
+      return [
+        failure(
+          `The server runs PostgreSQL ${version}, which is too old.`,
+          'Upgrade the server to PostgreSQL 15 or newer.',
+        ),
+      ]
     },
   },
   {
     name: 'database.durability',
     needs: 'login',
-    look: async ({ login }) => durability(await findServer(login)),
+    run: async ({ login }) => durability(await findServer(login)),
   },
   {
     name: 'database.connections',
     needs: 'login',
-    look: async ({ login, settings }) => connections(await findServer(login), settings.databasePoolSize),
+    run: async ({ login, settings }) => connections(await findServer(login), settings.databasePoolSize),
   },
-  { name: 'database.text', needs: 'login', look: async ({ login }) => text(await findServer(login)) },
+  { name: 'database.text', needs: 'login', run: async ({ login }) => text(await findServer(login)) },
   {
     name: 'database.vacuum',
     needs: 'login',
-    async look({ login }) {
+    async run({ login }) {
       const { autovacuum, track_counts } = await findServer(login)
       if (autovacuum === 'on' && track_counts === 'on') return [ok('Autovacuum is on.')]
       return [
         warning(
-          'Autovacuum is off: the tables of the queue grow without end, and claims become slow.',
+          'Autovacuum is off: the queue tables grow without limit, and sending slows down.',
           'Set autovacuum = on and track_counts = on in postgresql.conf, and reload PostgreSQL.',
         ),
       ]
@@ -51,12 +56,13 @@ export const databaseChecks: Check[] = [
   {
     name: 'database.recovery',
     needs: 'login',
-    async look({ login }) {
+    async run({ login }) {
       const { wal_level } = await findServer(login)
-      if (wal_level !== 'minimal') return [ok(`wal_level is ${wal_level}: standbys and archives can be fed.`)]
+      if (wal_level !== 'minimal')
+        return [ok(`wal_level is ${wal_level}: replication and point-in-time recovery are possible.`)]
       return [
         warning(
-          'wal_level is minimal: no standby, and no restore to a point in time, is possible.',
+          'wal_level is minimal: neither a standby nor point-in-time recovery is possible.',
           'Set wal_level = replica in postgresql.conf, and restart PostgreSQL.',
         ),
       ]
@@ -65,24 +71,24 @@ export const databaseChecks: Check[] = [
   {
     name: 'database.network',
     needs: 'login',
-    async look({ login, settings }) {
-      const { is_near, is_encrypted } = await findServer(login)
-      if (is_near) return [ok('The database is on this machine.')]
+    async run({ login, settings }) {
+      const { is_local, is_encrypted } = await findServer(login)
+      if (is_local) return [ok('The database is on this machine.')]
       if (is_encrypted) return [ok('The connection to the database is encrypted.')]
       return [
         warning(
-          `The connection to ${placeOf(settings.databaseUrl)} is not encrypted: whoever is between reads all of it.`,
+          `The connection to ${shownUrl(settings.databaseUrl)} is not encrypted: anyone on the network path can read it.`,
           'Set ssl = on in postgresql.conf, and add ?sslmode=verify-full to POSTERN_DATABASE_URL.',
         ),
       ]
     },
   },
-  { name: 'database.login', needs: 'login', look: loginFindings },
-  { name: 'database.roles', needs: 'login', look: ({ login }) => roles(login) },
+  { name: 'database.login', needs: 'login', run: loginFindings },
+  { name: 'database.roles', needs: 'login', run: ({ login }) => roles(login) },
   {
     name: 'database.migrations',
     needs: 'login',
-    async look({ db, missing }) {
+    async run({ db, missing }) {
       if (missing.tables) return [missing.tables]
       const { pending, unknown } = await db.readOne(compareMigrations)
       return unlessFound(
@@ -97,17 +103,17 @@ export const databaseChecks: Check[] = [
             ? undefined
             : warning(
                 `The database has ${count(unknown, 'migration')} that this program does not know: ${unknown.join(', ')}.`,
-                'A newer Postern has migrated it: upgrade this one, too.',
+                'A newer version of Postern migrated it: upgrade this one as well.',
               ),
         ],
-        'The database has every migration of this program, and no other.',
+        'The database has exactly the migrations of this program.',
       )
     },
   },
   {
     name: 'clock',
     needs: 'tables',
-    async look({ db }) {
+    async run({ db }) {
       const before = Date.now()
       const { rows } = await db.readOne((tx) => sql<{ now: Date }>`select postern.now() as now`.execute(tx))
       const passed = (Date.now() - before) / 2
@@ -124,69 +130,66 @@ function durability({ fsync, full_page_writes, synchronous_commit }: Server) {
     .filter(([, value]) => value === 'off')
     .map(([name]) =>
       failure(
-        `${name} is off: mail that was accepted may be gone after a crash or a power cut.`,
-        `Set ${name} = on in postgresql.conf, reload PostgreSQL, and look whether the role or the database has it set.`,
+        `${name} is off: mail that was accepted can be lost in a crash or a power failure.`,
+        `Set ${name} = on in postgresql.conf, reload PostgreSQL, and check that neither the role nor the database overrides it.`,
       ),
     )
-  return unlessFound(
-    off,
-    'What is committed is on disk: fsync, full_page_writes and synchronous_commit are on.',
-  )
+  return unlessFound(off, 'Commits are durable: fsync, full_page_writes and synchronous_commit are on.')
 }
 
-/** `postern all` has a pool for each role; as processes of their own, api has four, worker and intake two each. */
+/** `postern all` has a pool for each role; as separate processes, api has four, worker and intake two each. */
 const rolesTogether = dbRoles.length
 const rolesApart = 8
 
 function connections({ connections, login_connections, database_connections }: Server, poolSize: number) {
   const limits = [connections, login_connections, database_connections].filter((limit) => limit >= 0)
   const room = Math.min(...limits)
-  const sum = `POSTERN_DATABASE_POOL_SIZE is ${poolSize}, and there is room for ${room} connections`
+  const sum = `POSTERN_DATABASE_POOL_SIZE is ${poolSize}, and the server allows ${room} connections`
   const remedy =
     'Raise max_connections (and the connection limit of the login or the database, if there is one), or lower ' +
     'POSTERN_DATABASE_POOL_SIZE.'
   if (room < poolSize * rolesTogether) {
-    return [failure(`${sum}: one process may open ${poolSize * rolesTogether}.`, remedy)]
+    return [failure(`${sum}: one process can open ${poolSize * rolesTogether}.`, remedy)]
   }
   if (room < poolSize * rolesApart) {
-    return [warning(`${sum}: api, worker and intake together may open ${poolSize * rolesApart}.`, remedy)]
+    return [warning(`${sum}: api, worker and intake together can open ${poolSize * rolesApart}.`, remedy)]
   }
   return [
     ok(
-      `There is room for ${room} connections; api, worker and intake open ${poolSize * rolesApart} at most.`,
+      `The server allows ${room} connections; api, worker and intake open at most ${poolSize * rolesApart}.`,
     ),
   ]
 }
 
-function text({ encoding, letters }: Server) {
+function text({ encoding, ctype }: Server) {
   if (encoding !== 'UTF8') {
     return [
       failure(
         `The encoding of the database is ${encoding}.`,
-        'Make it anew: createdb --encoding UTF8 --template template0, then `postern migrate`.',
+        'Recreate it: createdb --encoding UTF8 --template template0, then `postern migrate`.',
       ),
     ]
   }
-  if (letters === 'C' || letters === 'POSIX') {
+  if (ctype === 'C' || ctype === 'POSIX') {
     return [
       warning(
-        `The locale of the database is ${letters}, which knows no letters but those of ASCII: searches for others are slow.`,
-        'Make it with a locale such as C.UTF-8 when it is made next.',
+        `The locale of the database is ${ctype}, which supports ASCII letters only: searches for other letters are slow.`,
+        'When the database is next created, use a locale such as C.UTF-8.',
       ),
     ]
   }
-  return [ok(`The database is in UTF8, with the letters of ${letters}.`)]
+  return [ok(`The database has encoding UTF8 and locale ${ctype}.`)]
 }
 
 async function loginFindings({ login, settings }: DoctorContext) {
   const { name, is_superuser, bypasses_rls, inherits, may_own, owned } = await findLogin(login, ownerRole)
   const quoted = pg.escapeIdentifier(name)
-  const strict = 'docs/operations/database.md tells how, under "The strict way".'
+  const strict = 'See "The strict way" in docs/operations/database.md.'
   if (is_superuser) {
     return [
       failure(
-        `The application logs in as ${name}, a superuser, which can do everything in the database and rewrite the audit.`,
-        `Make a login of its own. ${strict}`,
+        `The application logs in as ${name}, a superuser, which database permissions do not restrict: it can rewrite the audit log.`,
+        `Create a separate login. ${strict}`,
       ),
     ]
   }
@@ -195,35 +198,35 @@ async function loginFindings({ login, settings }: DoctorContext) {
       bypasses_rls
         ? failure(
             `The login ${name} bypasses row-level security.`,
-            `A superuser runs: alter role ${quoted} nobypassrls`,
+            `As a superuser, run: alter role ${quoted} nobypassrls`,
           )
         : undefined,
       inherits
         ? warning(
-            `The login ${name} has the rights of all its roles at once, whenever it acts as none.`,
-            `A superuser runs: alter role ${quoted} noinherit`,
+            `The login ${name} inherits the privileges of all its roles at once.`,
+            `As a superuser, run: alter role ${quoted} noinherit`,
           )
         : undefined,
       may_own
         ? failure(
-            `The login ${name} may become ${ownerRole}, to which row-level security does not apply, and which can rewrite the audit.`,
+            `The login ${name} is a member of ${ownerRole}, which row-level security does not restrict and which can rewrite the audit log.`,
             `Migrate with another login (POSTERN_DATABASE_OWNER_URL). ${strict}`,
           )
         : undefined,
       owned > 0
         ? failure(
-            `The login ${name} owns ${owned} tables of Postern: it can change and delete rows of the audit.`,
-            `A superuser runs: reassign owned by ${quoted} to ${ownerRole}`,
+            `The login ${name} owns ${owned} tables of Postern: it can change and delete audit entries.`,
+            `As a superuser, run: reassign owned by ${quoted} to ${ownerRole}`,
           )
         : undefined,
       settings.databaseOwnerUrl !== settings.databaseUrl
         ? warning(
-            'POSTERN_DATABASE_OWNER_URL is in these settings: a process that serves can log in as the owner of the tables.',
-            `Give it to \`postern migrate\` alone. ${strict}`,
+            'POSTERN_DATABASE_OWNER_URL is in these settings: a serving process can log in as the owner of the tables.',
+            `Set it for \`postern migrate\` only. ${strict}`,
           )
         : undefined,
     ],
-    `The login ${name} can do nothing but act for the planes.`,
+    `The login ${name} has no privileges beyond the roles of the planes.`,
   )
 }
 
@@ -231,34 +234,34 @@ async function roles(login: Parameters<typeof findRoles>[0]) {
   const planes = await findRoles(login, dbRoles.map(roleName))
   const { name } = await findLogin(login, ownerRole)
   const absent = planes.filter((role) => !role.exists).map((role) => role.name)
-  const foreign = planes.filter((role) => role.exists && !role.is_ours).map((role) => role.name)
-  const mighty = planes.filter((role) => role.is_mighty).map((role) => role.name)
+  const notMember = planes.filter((role) => role.exists && !role.is_member).map((role) => role.name)
+  const privileged = planes.filter((role) => role.is_privileged).map((role) => role.name)
   return unlessFound(
     [
       absent.length > 0
         ? failure(
-            `The database roles are not all there: ${absent.join(', ')}.`,
-            'Run `postern migrate`, or have a superuser run server/roles.sql.',
+            `Database roles are missing: ${absent.join(', ')}.`,
+            'Run `postern migrate`, or run server/roles.sql as a superuser.',
           )
         : undefined,
-      foreign.length > 0
+      notMember.length > 0
         ? failure(
-            `The login ${name} may not act for every plane: ${foreign.join(', ')}.`,
-            `A superuser runs: grant ${foreign.join(', ')} to ${pg.escapeIdentifier(name)}`,
+            `The login ${name} is not a member of every role it needs: ${notMember.join(', ')}.`,
+            `As a superuser, run: grant ${notMember.join(', ')} to ${pg.escapeIdentifier(name)}`,
           )
         : undefined,
-      mighty.length > 0
+      privileged.length > 0
         ? failure(
-            `A plane's role logs in, is a superuser, or bypasses row-level security: ${mighty.join(', ')}.`,
-            `A superuser runs, for each: alter role ${mighty[0]} nologin nosuperuser nobypassrls`,
+            `A role of a plane can log in, is a superuser, or bypasses row-level security: ${privileged.join(', ')}.`,
+            `As a superuser, run for each: alter role ${privileged[0]} nologin nosuperuser nobypassrls`,
           )
         : undefined,
     ],
-    'The roles of the planes are there, and the login may act for each.',
+    'The roles of the planes exist, and the login is a member of each.',
   )
 }
 
-// Access tokens live for ten minutes and are dated by the machine; leases are dated by the database.
+// Access tokens live for ten minutes by the clock of the machine; leases use the clock of the database.
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
@@ -266,8 +269,8 @@ function clock(apartMs: number) {
   const seconds = Math.round(apartMs / 1000)
   const finding = `The clocks of this machine and of the database are ${seconds} seconds apart.`
   const remedy =
-    'Keep both by NTP (chrony or systemd-timesyncd), and look that the database has no postern.clock_offset set.'
+    'Synchronise both with NTP (chrony or systemd-timesyncd), and check that postern.clock_offset is not set for the database.'
   if (apartMs > clockFailureMs) return failure(finding, remedy)
   if (apartMs > clockWarningMs) return warning(finding, remedy)
-  return ok('The clock of this machine agrees with that of the database.')
+  return ok('The clocks of this machine and of the database agree.')
 }

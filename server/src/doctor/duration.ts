@@ -1,4 +1,4 @@
-/** As a person says it. */
+/** `90 seconds`, `5 minutes`, `3 hours`, `4 days`. */
 export function durationText(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} seconds`
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`

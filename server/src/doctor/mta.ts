@@ -4,13 +4,13 @@ import { type SmtpAddress, SmtpSession } from '../providers/smtp-session.ts'
 import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning } from './check.ts'
 
-/** What docs/operations/mta.md asks of an MTA, asked of each. Nothing is sent: a mail is begun and taken back. */
+/** Checks each MTA for what docs/operations/mta.md requires. Sends nothing: the transaction is reset before DATA. */
 export const mtaCheck: Check = {
   name: 'mta',
-  async look({ settings: { mtaHosts, publicUrl, returnPathHost } }) {
-    if (mtaHosts.length === 0) return [ok('There is no MTA of our own (POSTERN_MTA_HOSTS is empty).')]
+  async run({ settings: { mtaHosts, publicUrl, returnPathHost } }) {
+    if (mtaHosts.length === 0) return [ok('No MTA is configured (POSTERN_MTA_HOSTS is empty).')]
     const findings = await Promise.all(
-      mtaHosts.map((url) => lookAt(smtpAddressOf(url), publicUrl.hostname, `doctor@${returnPathHost}`)),
+      mtaHosts.map((url) => checkMta(smtpAddressOf(url), publicUrl.hostname, `doctor@${returnPathHost}`)),
     )
     return findings.flat()
   },
@@ -18,7 +18,7 @@ export const mtaCheck: Check = {
 
 const timeouts = { openMs: 8_000, silenceMs: 8_000, mailMs: 8_000, idleMs: 8_000 }
 
-async function lookAt(address: SmtpAddress, name: string, sender: string): Promise<Finding[]> {
+async function checkMta(address: SmtpAddress, name: string, sender: string): Promise<Finding[]> {
   const where = `${address.host}:${address.port}`
   let session: SmtpSession
   try {
@@ -27,37 +27,37 @@ async function lookAt(address: SmtpAddress, name: string, sender: string): Promi
     return [
       failure(
         `The MTA at ${where} cannot be used: ${messageOf(error)}.`,
-        'Look that it runs, that POSTERN_MTA_HOSTS names it rightly, and that no firewall is between.',
+        'Check that it is running, that its address in POSTERN_MTA_HOSTS is right, and that no firewall blocks it.',
       ),
     ]
   }
   try {
     return unlessFound(
       [...missingOffers(session, address, where), await relayFault(session, where, sender)],
-      `The MTA at ${where} takes mail for anybody, and offers what Postern needs.`,
+      `The MTA at ${where} relays mail and offers every extension that Postern needs.`,
     )
   } finally {
     session.close()
   }
 }
 
-// The signature and the header of a mail come on top.
+// The DKIM signature and further headers are added.
 const neededBytes = maxMessageBytes + 64 * 1024
 
 function missingOffers(
-  { offers, isEncrypted }: SmtpSession,
+  { extensions, isEncrypted }: SmtpSession,
   { host }: SmtpAddress,
   where: string,
 ): Finding[] {
-  const sizeLimit = Number(offers.get('SIZE') || 0)
+  const sizeLimit = Number(extensions.get('SIZE') || 0)
   const isHere = host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
   return [
-    ...(offers.has('DSN')
+    ...(extensions.has('DSN')
       ? []
       : [
           failure(
-            `The MTA at ${where} does not offer DSN: nothing tells what became of a mail.`,
-            'With Postfix, take dsn out of smtpd_discard_ehlo_keywords (and of the table of ' +
+            `The MTA at ${where} does not offer DSN: Postern gets no delivery reports.`,
+            'With Postfix, remove dsn from smtpd_discard_ehlo_keywords (and from the table of ' +
               'smtpd_discard_ehlo_keyword_address_maps) for connections from Postern.',
           ),
         ]),
@@ -65,7 +65,7 @@ function missingOffers(
       ? []
       : [
           failure(
-            `The MTA at ${where} takes mail up to ${sizeLimit} octets, and Postern accepts ${maxMessageBytes}.`,
+            `The MTA at ${where} accepts messages up to ${sizeLimit} octets, while Postern accepts up to ${maxMessageBytes}.`,
             `With Postfix, set message_size_limit to ${neededBytes} or more.`,
           ),
         ]),
@@ -73,37 +73,37 @@ function missingOffers(
       ? []
       : [
           warning(
-            `The MTA at ${where} offers no STARTTLS: mail goes there in the clear.`,
+            `The MTA at ${where} offers no STARTTLS: mail is sent to it unencrypted.`,
             'With Postfix, set smtpd_tls_security_level = may, with a certificate.',
           ),
         ]),
     ...['SMTPUTF8', '8BITMIME']
-      .filter((keyword) => !offers.has(keyword))
+      .filter((keyword) => !extensions.has(keyword))
       .map((keyword) =>
         warning(
-          `The MTA at ${where} does not offer ${keyword}: mail that needs it is refused for good.`,
-          `With Postfix, take ${keyword.toLowerCase()} out of smtpd_discard_ehlo_keywords.`,
+          `The MTA at ${where} does not offer ${keyword}: mail that needs it fails permanently.`,
+          `With Postfix, remove ${keyword.toLowerCase()} from smtpd_discard_ehlo_keywords.`,
         ),
       ),
   ]
 }
 
-// Somebody far away, whose domain certainly has an MX; they hear nothing of it.
-const stranger = 'postmaster@iana.org'
+// An external recipient whose domain has an MX. Nothing is sent to it.
+const externalRecipient = 'postmaster@iana.org'
 
 async function relayFault(session: SmtpSession, where: string, sender: string): Promise<Finding | undefined> {
   const refused = (what: string, reply: string) =>
     failure(
-      `The MTA at ${where} does not take mail ${what}: "${reply}".`,
-      "Let it relay for the address that Postern connects from: with Postfix, put that into mynetworks, and let customers' " +
-        'return paths through.',
+      `The MTA at ${where} does not accept mail ${what}: "${reply}".`,
+      "Allow it to relay for the address that Postern connects from: with Postfix, add it to mynetworks, and accept customers' " +
+        'return paths as senders.',
     )
   try {
-    const from = await session.ask(`MAIL FROM:<${sender}>`, timeouts.silenceMs)
+    const from = await session.command(`MAIL FROM:<${sender}>`, timeouts.silenceMs)
     if (!from.startsWith('2')) return refused(`from ${sender}`, from)
-    const to = await session.ask(`RCPT TO:<${stranger}>`, timeouts.silenceMs)
-    if (!to.startsWith('2')) return refused(`for ${stranger}`, to)
-    await session.ask('RSET', timeouts.silenceMs)
+    const to = await session.command(`RCPT TO:<${externalRecipient}>`, timeouts.silenceMs)
+    if (!to.startsWith('2')) return refused(`for ${externalRecipient}`, to)
+    await session.command('RSET', timeouts.silenceMs)
     return undefined
   } catch (error) {
     return refused('at all', messageOf(error))

@@ -3,42 +3,42 @@ import type { Resolver } from '../platform/net/dns.ts'
 import { SmtpSession } from '../providers/smtp-session.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
-/** Our own names in the DNS: where mail for customers arrives, and where reports come back to. */
+/** Checks the DNS of POSTERN_MX_HOST, which receives inbound mail, and of POSTERN_RETURN_PATH_HOST, which receives reports. */
 export const nameChecks: Check[] = [
   {
     name: 'names.mx-host',
-    async look({ dns, settings: { mxHost, inboundPort } }) {
+    async run({ dns, settings: { mxHost, inboundPort } }) {
       if (inboundPort === undefined) {
-        return [ok("Mail for customers' domains is not taken in (POSTERN_INBOUND_PORT is empty).")]
+        return [ok('Inbound mail is not enabled (POSTERN_INBOUND_PORT is empty).')]
       }
       const fault = await hostFault(dns, 'POSTERN_MX_HOST', mxHost)
-      return [fault ?? ok(`${mxHost} (POSTERN_MX_HOST) has an address, and is no alias.`)]
+      return [fault ?? ok(`${mxHost} (POSTERN_MX_HOST) has an address and is not an alias.`)]
     },
   },
-  { name: 'names.return-path-host', look: returnPath },
+  { name: 'names.return-path-host', run: returnPath },
 ]
 
 const isPrivateName = (name: string): boolean => !name.includes('.') || isIP(name) !== 0
 
-/** RFC 2181 §10.3: what an MX names is no alias. What others are aliases of had better be none, either. */
+/** RFC 2181 §10.3: the target of an MX must not be an alias. Neither should the target of customers' CNAME records. */
 async function hostFault(dns: Resolver, setting: string, host: string): Promise<Finding | undefined> {
   if (isPrivateName(host)) {
     return warning(
-      `${setting} is ${host}, which nobody outside of this machine can find.`,
-      `Set ${setting} to a name that is in the DNS. For a trial on one machine there is nothing to do.`,
+      `${setting} is ${host}, which cannot be resolved outside of this machine.`,
+      `Set ${setting} to a public DNS name. For a trial on one machine, ignore this.`,
     )
   }
   const [alias, addresses] = await Promise.all([dns.cname(host), dns.addresses(host)])
   if (alias.kind === 'found') {
     return failure(
-      `${host} (${setting}) is an alias (CNAME) of ${alias.values[0]}: some senders take no mail to such a name.`,
+      `${host} (${setting}) is an alias (CNAME) of ${alias.values[0]}: some senders do not deliver to such a name.`,
       `Give ${host} A and AAAA records in place of the CNAME.`,
     )
   }
   if (addresses.kind === 'failed') {
     return failure(
       `${host} (${setting}) could not be looked up: ${addresses.why}.`,
-      'Look at POSTERN_DNS_SERVERS, or at the name servers of the domain.',
+      'Check POSTERN_DNS_SERVERS, or the name servers of the domain.',
     )
   }
   if (addresses.kind === 'absent') {
@@ -47,20 +47,20 @@ async function hostFault(dns: Resolver, setting: string, host: string): Promise<
   return undefined
 }
 
-async function returnPath(ground: DoctorContext): Promise<Finding[]> {
-  const { dns, settings } = ground
+async function returnPath(context: DoctorContext): Promise<Finding[]> {
+  const { dns, settings } = context
   const { returnPathHost: host } = settings
   if (isPrivateName(host)) return [(await hostFault(dns, 'POSTERN_RETURN_PATH_HOST', host)) ?? ok('')]
   const [alias, exchanges] = await Promise.all([dns.cname(host), dns.mx(host)])
   if (alias.kind === 'found') {
     return [
       failure(
-        `${host} (POSTERN_RETURN_PATH_HOST) is an alias (CNAME) of ${alias.values[0]}, and can have no MX and no SPF of its own.`,
+        `${host} (POSTERN_RETURN_PATH_HOST) is an alias (CNAME) of ${alias.values[0]}, so it cannot have MX and SPF records of its own.`,
         `Give ${host} an MX and a TXT record in place of the CNAME.`,
       ),
     ]
   }
-  // RFC 5321 §5.1: without an MX the host itself is meant.
+  // RFC 5321 §5.1: without an MX, mail goes to the host itself.
   const [first = `0 ${host}`] = exchanges.kind === 'found' ? exchanges.values : []
   const exchange = first.slice(first.indexOf(' ') + 1)
   const addresses = await dns.addresses(exchange)
@@ -68,17 +68,17 @@ async function returnPath(ground: DoctorContext): Promise<Finding[]> {
     const why = addresses.kind === 'failed' ? ` (${addresses.why})` : ''
     return [
       failure(
-        `Reports about mail cannot come back: ${exchange}, the MX of ${host}, has no address${why}.`,
-        `Publish an MX record for ${host} (POSTERN_RETURN_PATH_HOST) that names a host with an address.`,
+        `Bounces and reports cannot be received: ${exchange}, the MX of ${host}, has no address${why}.`,
+        `Publish an MX record for ${host} (POSTERN_RETURN_PATH_HOST) that points to a host with an address.`,
       ),
     ]
   }
-  return [await reportsArrive(ground, exchange, addresses.values[0] ?? '')]
+  return [await reportsArrive(context, exchange, addresses.values[0] ?? '')]
 }
 
 const timeouts = { openMs: 8_000, silenceMs: 8_000, mailMs: 8_000, idleMs: 8_000 }
 
-/** Whoever takes the address for complaints takes reports, too: the intake, or an MTA that passes mail on to it. */
+/** A server that accepts the complaint address accepts reports: the intake, or an MTA that relays to it. */
 async function reportsArrive(
   { settings }: DoctorContext,
   exchange: string,
@@ -93,18 +93,18 @@ async function reportsArrive(
       publicUrl.hostname,
       timeouts,
     )
-    await session.ask('MAIL FROM:<>', timeouts.silenceMs)
-    const reply = await session.ask(`RCPT TO:<${mailbox}>`, timeouts.silenceMs)
-    if (reply.startsWith('2')) return ok(`Reports for ${returnPathHost} arrive: ${exchange} takes them.`)
+    await session.command('MAIL FROM:<>', timeouts.silenceMs)
+    const reply = await session.command(`RCPT TO:<${mailbox}>`, timeouts.silenceMs)
+    if (reply.startsWith('2')) return ok(`${exchange} accepts reports for ${returnPathHost}.`)
     return failure(
-      `${exchange}, the MX of ${returnPathHost}, takes no reports: it answers ${mailbox} with "${reply}".`,
-      'Let port 25 of that host lead to POSTERN_BOUNCE_PORT, as docs/operations/feedback.md tells.',
+      `${exchange}, the MX of ${returnPathHost}, does not accept reports: it rejects ${mailbox} with "${reply}".`,
+      'Forward port 25 of that host to POSTERN_BOUNCE_PORT; see docs/operations/feedback.md.',
     )
   } catch (error) {
     return warning(
-      `${exchange}, the MX of ${returnPathHost}, cannot be reached from here at port 25: ${messageOf(error)}.`,
-      'Look that `postern intake` runs and that port 25 of that host leads to POSTERN_BOUNCE_PORT. Where this machine may ' +
-        'not open port 25 itself, look from another one.',
+      `${exchange}, the MX of ${returnPathHost}, cannot be reached from here on port 25: ${messageOf(error)}.`,
+      'Check that `postern intake` is running and that port 25 of that host is forwarded to POSTERN_BOUNCE_PORT. If this ' +
+        'machine may not connect to port 25, check from another one.',
     )
   } finally {
     session?.close()

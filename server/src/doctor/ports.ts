@@ -5,36 +5,36 @@ import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, messageOf, ok } from './check.ts'
 
-/** Where Postern listens, or would: whether it may, and whether it is Postern who listens there now. */
-interface Door {
+/** A port of Postern. The check finds out whether this user may listen on it, and whether Postern listens on it now. */
+interface Port {
   setting: string
   host: string
   port: number | undefined
-  /** What whoever opens it hears, if it is ours. */
-  isOurs(place: Place): Promise<boolean>
+  /** Whether the process that answers is Postern. */
+  isPostern(address: Address): Promise<boolean>
 }
 
-interface Place {
+interface Address {
   host: string
   port: number
 }
 
 export const portCheck: Check = {
   name: 'ports',
-  async look({ settings }) {
-    const doors = doorsOf(settings).filter(({ port }) => port !== undefined && port !== 0)
-    return Promise.all(doors.map((door) => lookAt(door, door.port ?? 0)))
+  async run({ settings }) {
+    const ports = portsOf(settings).filter(({ port }) => port !== undefined && port !== 0)
+    return Promise.all(ports.map((one) => checkPort(one, one.port ?? 0)))
   },
 }
 
-function doorsOf(settings: Config): Door[] {
+function portsOf(settings: Config): Port[] {
   const { host, port, intakeHost, publicUrl, returnPathHost, mxHost } = settings
-  const intake = (setting: string, port: number | undefined, name: string, isTls = false): Door => ({
+  const intake = (setting: string, port: number | undefined, name: string, isTls = false): Port => ({
     ...{ setting, host: intakeHost, port },
-    isOurs: async (place) => (await greetingAt(place, isTls)).startsWith(`220 ${name} ESMTP`),
+    isPostern: async (address) => (await greetingAt(address, isTls)).startsWith(`220 ${name} ESMTP`),
   })
   return [
-    { setting: 'POSTERN_HTTP_PORT', host, port, isOurs: isApi },
+    { setting: 'POSTERN_HTTP_PORT', host, port, isPostern: isApi },
     intake('POSTERN_BOUNCE_PORT', settings.bouncePort, returnPathHost),
     intake('POSTERN_INBOUND_PORT', settings.inboundPort, mxHost),
     intake('POSTERN_SUBMISSION_PORT', settings.submissionPort, publicUrl.hostname),
@@ -42,28 +42,27 @@ function doorsOf(settings: Config): Door[] {
   ]
 }
 
-async function lookAt({ setting, host, isOurs }: Door, port: number): Promise<Finding> {
+async function checkPort({ setting, host, isPostern }: Port, port: number): Promise<Finding> {
   const where = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
   if (!isHere(host)) {
     return failure(
-      `${host} is not an address of this machine, so nothing can listen at ${where} (${setting}).`,
-      'Set POSTERN_HTTP_HOST or POSTERN_INTAKE_HOST to an address of this machine, or to 0.0.0.0 for all of them.',
+      `${host} is not an address of this machine, so Postern cannot listen on ${where} (${setting}).`,
+      'Set POSTERN_HTTP_HOST or POSTERN_INTAKE_HOST to an address of this machine, or to 0.0.0.0 for all addresses.',
     )
   }
-  const place = { host: reachable(host), port }
-  // Asked first: a port that is taken for a moment could be in the way of a Postern that just starts.
-  if (await isAnswered(place)) {
-    const isPostern = await isOurs(place).catch(() => false)
-    if (isPostern) return ok(`Postern listens at ${where} (${setting}).`)
+  const address = { host: reachable(host), port }
+  // Connect before trying to bind: binding, even briefly, could collide with a Postern that is just starting.
+  if (await isAnswered(address)) {
+    if (await isPostern(address).catch(() => false)) return ok(`Postern listens on ${where} (${setting}).`)
     return failure(
-      `Somebody else listens at ${where}, where ${setting} would have Postern listen.`,
-      `Stop what listens there (\`ss -ltnp 'sport = :${port}'\` names it), or choose another ${setting}.`,
+      `Another program listens on ${where}, the port of ${setting}.`,
+      `Stop that program (\`ss -ltnp 'sport = :${port}'\` names it), or change ${setting}.`,
     )
   }
   const fault = await bindFault(host, port)
-  if (fault === undefined) return ok(`Nobody listens at ${where} (${setting}), and this user may.`)
+  if (fault === undefined) return ok(`${where} (${setting}) is free, and this user may listen on it.`)
   return failure(
-    `This user cannot listen at ${where} (${setting}): ${fault}.`,
+    `This user cannot listen on ${where} (${setting}): ${fault}.`,
     'Ports below 1024 need a privilege: give the process CAP_NET_BIND_SERVICE, or choose a higher port.',
   )
 }
@@ -80,7 +79,7 @@ function isHere(host: string): boolean {
 
 const waitMs = 3_000
 
-async function isAnswered({ host, port }: Place): Promise<boolean> {
+async function isAnswered({ host, port }: Address): Promise<boolean> {
   const socket = connect({ host, port, signal: AbortSignal.timeout(waitMs) })
   try {
     await once(socket, 'connect')
@@ -92,15 +91,15 @@ async function isAnswered({ host, port }: Place): Promise<boolean> {
   }
 }
 
-async function isApi({ host, port }: Place): Promise<boolean> {
+async function isApi({ host, port }: Address): Promise<boolean> {
   const authority = isIP(host) === 6 ? `[${host}]` : host
   const answer = await fetch(`http://${authority}:${port}/healthz`, { signal: AbortSignal.timeout(waitMs) })
   return ((await answer.json()) as { status?: unknown }).status === 'ok'
 }
 
-/** The first line, if somebody says one. */
-async function greetingAt(place: Place, isTls: boolean): Promise<string> {
-  const socket: Socket = isTls ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place)
+/** The first line that the server sends. */
+async function greetingAt(address: Address, isTls: boolean): Promise<string> {
+  const socket: Socket = isTls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address)
   try {
     const [chunk] = await once(socket, 'data', { signal: AbortSignal.timeout(waitMs) })
     return String(chunk)

@@ -1,12 +1,12 @@
 import { shownSigningKeys } from '../core/control/access/signing-keys.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
-/** The way from outside to `postern api`: name, front end, and who answers behind it. */
+/** Checks the public URL: that this installation answers there, and which proxies are trusted. */
 export const publicChecks: Check[] = [
-  { name: 'public-url', look: publicUrl },
+  { name: 'public-url', run: publicUrl },
   {
     name: 'public-url.proxies',
-    look: async ({ settings: { publicUrl, trustedProxies } }) => [proxies(publicUrl, trustedProxies)],
+    run: async ({ settings: { publicUrl, trustedProxies } }) => [proxies(publicUrl, trustedProxies)],
   },
 ]
 
@@ -24,7 +24,7 @@ async function ask(url: URL): Promise<Answer> {
   try {
     body = JSON.parse(text)
   } catch {
-    // Somebody else's page.
+    // Not JSON: the page of another server.
   }
   return { status: response.status, body }
 }
@@ -37,17 +37,17 @@ async function publicUrl({ settings, identity, missing }: DoctorContext): Promis
   } catch (error) {
     return [
       failure(
-        `Nobody answers at ${origin}: ${messageOf(error)}.`,
-        'Start `postern api`, look that the name leads to the front end, that its certificate holds, and that it passes ' +
-          'requests on to POSTERN_HTTP_HOST and POSTERN_HTTP_PORT.',
+        `No response from ${origin}: ${messageOf(error)}.`,
+        'Start `postern api`. Check that the name resolves to the reverse proxy, that its certificate is valid, and that it ' +
+          'forwards requests to POSTERN_HTTP_HOST and POSTERN_HTTP_PORT.',
       ),
     ]
   }
   if (health.status !== 200 || (health.body as { status?: unknown }).status !== 'ok') {
     return [
       failure(
-        `At ${origin} somebody else answers: /healthz has the status ${health.status}.`,
-        'Let the front end pass every path on to `postern api`, or set POSTERN_PUBLIC_URL to where it does.',
+        `${origin} is not served by Postern: /healthz returned ${health.status}.`,
+        'Configure the reverse proxy to forward every path to `postern api`, or correct POSTERN_PUBLIC_URL.',
       ),
     ]
   }
@@ -55,29 +55,30 @@ async function publicUrl({ settings, identity, missing }: DoctorContext): Promis
   const shown = await ask(new URL('/v1/auth/jwks.json', origin))
   const { keys = [] } = shown.body as { keys?: { x?: string }[] }
   const own = await shownSigningKeys(identity)
-  if (own.every((key) => keys.some(({ x }) => x === key))) return [ok(`This Postern answers at ${origin}.`)]
+  if (own.every((key) => keys.some(({ x }) => x === key)))
+    return [ok(`This installation answers at ${origin}.`)]
   return [
     failure(
-      `At ${origin} another Postern answers: its keys are not those of this database.`,
-      'Let the front end lead to the processes that use this database, or correct POSTERN_DATABASE_URL here.',
+      `${origin} is served by another Postern installation: its keys are not in this database.`,
+      'Point the reverse proxy to the processes that use this database, or correct POSTERN_DATABASE_URL here.',
     ),
   ]
 }
 
 function proxies({ protocol, origin }: URL, trusted: readonly string[]): Finding {
-  const everybody = trusted.filter((network) => /\/0$/.test(network))
-  if (everybody.length > 0) {
+  const everyone = trusted.filter((network) => /\/0$/.test(network))
+  if (everyone.length > 0) {
     return failure(
-      `POSTERN_TRUSTED_PROXIES believes everybody (${everybody.join(', ')}): any caller can give a false address.`,
-      'List the addresses of your own front ends alone.',
+      `POSTERN_TRUSTED_PROXIES trusts every address (${everyone.join(', ')}): any caller can forge its address.`,
+      'List only the addresses of your own reverse proxies.',
     )
   }
-  // Postern speaks no TLS over HTTP itself: somebody stands in front.
+  // Postern itself serves no HTTPS, so there is a reverse proxy.
   if (protocol === 'https:' && trusted.length === 0) {
     return warning(
-      `${origin} is served by a front end, and POSTERN_TRUSTED_PROXIES is empty: all callers seem to come from it, and share its limits.`,
-      'Set POSTERN_TRUSTED_PROXIES to the address from which the front end reaches `postern api`.',
+      `${origin} is served through a reverse proxy, and POSTERN_TRUSTED_PROXIES is empty: all callers appear to have its address and share its rate limits.`,
+      'Set POSTERN_TRUSTED_PROXIES to the address from which the reverse proxy connects to `postern api`.',
     )
   }
-  return ok('Addresses of callers are taken from nobody but the front ends listed.')
+  return ok('X-Forwarded-For is accepted from the listed reverse proxies only.')
 }

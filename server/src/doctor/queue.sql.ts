@@ -4,13 +4,13 @@ import { readyLanes } from '../core/mail/dispatch/ready-lanes.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
 
-/** Each in seconds, null where nothing waits. */
+/** Each in seconds; null if nothing is waiting. */
 export interface Delays {
-  /** Mail that could be claimed. */
+  /** Mail that a worker could claim. */
   ready: number | null
-  /** Mail that was put off or scheduled, and is overdue. */
+  /** Deferred or scheduled mail that is overdue. */
   overdue: number | null
-  /** Leases that ran out and were not taken back. */
+  /** Leases that expired and were not reclaimed. */
   leased: number | null
   webhooks: number | null
   control_outbox: number | null
@@ -19,7 +19,7 @@ export interface Delays {
   domains: number | null
 }
 
-/** Each is found by an index: of lanes the first row, of the rest the smallest time. */
+/** Each value is found with an index: the first row of each lane, and the smallest time of the rest. */
 export async function findDelays(tx: ReadTx): Promise<Delays> {
   const since = (time: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${time})::float8`
   const { rows } = await sql<Delays>`
@@ -35,15 +35,15 @@ export async function findDelays(tx: ReadTx): Promise<Delays> {
         where due_at < postern.now() and coalesce(leased_until, due_at) < postern.now()) as webhooks,
       (select ${since(sql`min(created_at)`)} from control.outbox) as control_outbox,
       (select ${since(sql`min(created_at)`)} from mail.outbox) as mail_outbox,
-      (select ${since(sql`min(settle_at)`)} from control.identities where settle_at < postern.now()) as identities,
+      (select ${since(sql`min(reconcile_at)`)} from control.identities where reconcile_at < postern.now()) as identities,
       (select ${since(sql`min(next_check_at)`)} from control.domains where next_check_at < postern.now()) as domains
   `.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a question gave no row')
+  if (!row) throw new Error('the query of delays returned no row')
   return row
 }
 
-/** Since the work of the minute was last done; null when it never was, or long ago. By the clock itself, as pg-boss. */
+/** Seconds since the minutely chores last completed; null if never, or long ago. Uses now(), as pg-boss does. */
 export async function sinceChores(tx: ReadTx): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`
     select extract(epoch from now() - max(completed_on))::float8 as seconds
@@ -51,7 +51,7 @@ export async function sinceChores(tx: ReadTx): Promise<number | null> {
   return rows[0]?.seconds ?? null
 }
 
-/** Days from today on for which every table of mail has its partition, but for those made when needed. -1: not even today. */
+/** Days ahead for which every mail table has its partition, except tables whose partitions are created on demand. -1: not even today. */
 export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ days: number }>`
     select coalesce(min(days), -1) as days from (
@@ -68,9 +68,9 @@ export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
   return rows[0]?.days ?? -1
 }
 
-export async function countHolds(tx: ReadTx): Promise<number> {
-  const { rows } = await sql<{ held: number }>`select count(*)::int as held from control.queue_holds`.execute(
-    tx,
-  )
-  return rows[0]?.held ?? 0
+export async function listHeldProjects(tx: ReadTx): Promise<{ id: number; name: string }[]> {
+  const { rows } = await sql<{ id: number; name: string }>`
+    select projects.id, projects.name from control.queue_holds as holds
+      join control.projects as projects on projects.id = holds.project_id order by projects.id`.execute(tx)
+  return rows
 }

@@ -4,29 +4,29 @@ export interface CheckResult extends Finding {
   check: string
 }
 
-/** No check takes longer; each of its own calls has a shorter limit. */
+/** The time limit of a check; each of its calls has a shorter one. */
 const checkMs = 30_000
 
-/** All at once: none waits for another, and none that fails or hangs keeps the others from being told. */
-export async function runChecks(checks: readonly Check[], ground: DoctorContext): Promise<CheckResult[]> {
-  const told = await Promise.all(checks.map((check) => lookOf(check, ground)))
+/** Runs all checks in parallel. A check that fails or hangs does not affect the others. */
+export async function runChecks(checks: readonly Check[], context: DoctorContext): Promise<CheckResult[]> {
+  const findings = await Promise.all(checks.map((check) => resultOf(check, context)))
   return checks.flatMap(({ name }, index) =>
-    (told[index] ?? []).map((finding) => ({ check: name, ...finding })),
+    (findings[index] ?? []).map((finding) => ({ check: name, ...finding })),
   )
 }
 
-async function lookOf({ needs, look }: Check, ground: DoctorContext): Promise<Finding[]> {
-  const missing = needs && ground.missing[needs]
-  if (missing) return [{ level: 'skipped', finding: `Not looked at. ${missing.finding}`, remedy: null }]
+async function resultOf({ needs, run }: Check, context: DoctorContext): Promise<Finding[]> {
+  const missing = needs && context.missing[needs]
+  if (missing) return [{ level: 'skipped', finding: `Skipped. ${missing.finding}`, remedy: null }]
   const late = Promise.withResolvers<Finding[]>()
-  const timer = setTimeout(() => late.resolve([hung]), checkMs)
+  const timer = setTimeout(() => late.resolve([timedOut]), checkMs)
   try {
-    return await Promise.race([look(ground), late.promise])
+    return await Promise.race([run(context), late.promise])
   } catch (error) {
     return [
       failure(
-        `This could not be looked at: ${messageOf(error)}.`,
-        'Run it again; if it stays, tell us of it with the version of Postern and this sentence.',
+        `The check failed unexpectedly: ${messageOf(error)}.`,
+        'Run it again; if the error persists, report it with the version of Postern and this message.',
       ),
     ]
   } finally {
@@ -34,7 +34,7 @@ async function lookOf({ needs, look }: Check, ground: DoctorContext): Promise<Fi
   }
 }
 
-const hung = failure(
-  `This could not be looked at within ${checkMs / 1000} seconds.`,
-  'Something does not answer: look at what the other findings say of it, then run it again.',
+const timedOut = failure(
+  `The check did not finish within ${checkMs / 1000} seconds.`,
+  'Something does not respond: see the other findings, then run it again.',
 )

@@ -7,33 +7,31 @@ import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound, warning } from './check.ts'
 
 /**
- * The addresses that mail leaves from: SPF of the return-path host, which holds for every customer, and the names that
- * the addresses have. From which address an MTA sends is for the MTA to know; here it is guessed from what the SPF record
- * lists, and from POSTERN_MTA_HOSTS as far as these are on the internet.
+ * Checks the addresses that mail is sent from: SPF of the return-path host, which applies to every customer, and reverse
+ * DNS of the addresses. Only the MTA knows which address it sends from; here the addresses are those that the SPF record
+ * lists, and those of POSTERN_MTA_HOSTS that are public.
  */
 export const senderCheck: Check = {
   name: 'senders',
-  async look(ground) {
-    const { dns, settings } = ground
+  async run(context) {
+    const { dns, settings } = context
     const { returnPathHost: host, mtaHosts } = settings
-    if (mtaHosts.length === 0) return [ok('No mail leaves by MTAs of our own (POSTERN_MTA_HOSTS is empty).')]
+    if (mtaHosts.length === 0) return [ok('No MTA is configured (POSTERN_MTA_HOSTS is empty).')]
     if (!host.includes('.')) {
-      return [
-        ok(`${host} is for a trial on one machine: nobody outside looks at SPF or at names of addresses.`),
-      ]
+      return [ok(`${host} is a local name, for a trial on one machine: SPF and reverse DNS do not matter.`)]
     }
     const found = await dns.txt(host)
     if (found.kind === 'failed') {
       return [
         failure(
-          `SPF of ${host} could not be looked up: ${found.why}.`,
-          'Look at POSTERN_DNS_SERVERS, or at the name servers of the domain.',
+          `The SPF record of ${host} could not be looked up: ${found.why}.`,
+          'Check POSTERN_DNS_SERVERS, or the name servers of the domain.',
         ),
       ]
     }
     const records = (found.kind === 'found' ? found.values : []).filter((text) => /^v=spf1( |$)/i.test(text))
     if (records.length !== 1) return [spfFault(host, records.length)]
-    return sendersOf(ground, records[0] ?? '')
+    return sendersOf(context, records[0] ?? '')
   },
 }
 
@@ -44,30 +42,30 @@ const spfFault = (host: string, count: number): Finding =>
         `Publish a TXT record for ${host}: "v=spf1 ip4:<the address of your MTA> -all".`,
       )
     : failure(
-        `${host} (POSTERN_RETURN_PATH_HOST) has ${count} SPF records, which count as none (RFC 7208 §4.5).`,
-        'Make one of them.',
+        `${host} (POSTERN_RETURN_PATH_HOST) has ${count} SPF records, which is a permanent error (RFC 7208 §4.5).`,
+        'Merge them into one record.',
       )
 
 const addressesAtMost = 16
 
-async function sendersOf(ground: DoctorContext, record: string): Promise<Finding[]> {
-  const { dns, settings } = ground
-  const mtas = await publicAddresses(ground)
+async function sendersOf(context: DoctorContext, record: string): Promise<Finding[]> {
+  const { dns, settings } = context
+  const mtas = await publicAddresses(context)
   const listed = record.split(/\s+/).flatMap((term) => /^\+?ip[46]:([^/]+)$/i.exec(term)?.[1] ?? [])
   const senders = [...new Set([...listed, ...mtas])].filter((address) => isIP(address) !== 0)
   if (senders.length === 0) {
     return [
       warning(
-        `From which addresses mail leaves cannot be known from here: the SPF record of ${settings.returnPathHost} lists networks or names only.`,
-        'Look at the MTA itself that each address has a PTR record, whose name leads back to it.',
+        `The sending addresses are unknown: the SPF record of ${settings.returnPathHost} lists networks or names only.`,
+        'Check on the MTA that each address has a PTR record whose name resolves back to it.',
       ),
     ]
   }
   const named = await Promise.all(senders.slice(0, addressesAtMost).map((address) => nameFault(dns, address)))
-  const allowed = await Promise.all(mtas.map((address) => spfRefusal(ground, address)))
+  const allowed = await Promise.all(mtas.map((address) => spfRefusal(context, address)))
   return unlessFound(
     [...named, ...allowed],
-    `SPF allows ${senders.slice(0, addressesAtMost).join(', ')}, and the names of these addresses lead back to them.`,
+    `SPF allows ${senders.slice(0, addressesAtMost).join(', ')}, and the reverse DNS of these addresses is right.`,
   )
 }
 
@@ -83,24 +81,24 @@ async function publicAddresses({ dns, settings }: DoctorContext): Promise<string
   return found.flat().filter((address) => ipaddr.process(address).range() === 'unicast')
 }
 
-/** Forward-confirmed reverse DNS: without it many take no mail. */
+/** Forward-confirmed reverse DNS, without which many receivers reject mail. */
 async function nameFault(dns: Resolver, address: string): Promise<Finding | undefined> {
   const reverse = await dns.ptr(reverseName(address))
-  const remedy = `Have whoever gave you ${address} set its PTR record to the host name of the MTA, and that name's A or AAAA record to ${address}.`
+  const remedy = `Ask the provider of ${address} to set its PTR record to the host name of the MTA, and set the A or AAAA record of that name to ${address}.`
   if (reverse.kind !== 'found') {
     const why = reverse.kind === 'failed' ? ` (${reverse.why})` : ''
-    return failure(`${address}, from which mail leaves, has no PTR record${why}.`, remedy)
+    return failure(`The sending address ${address} has no PTR record${why}.`, remedy)
   }
   const names = await Promise.all(reverse.values.map((name) => dns.addresses(name)))
   const same = ipaddr.process(address).toNormalizedString()
-  const leadsBack = names.some(
+  const resolvesBack = names.some(
     (found) =>
       found.kind === 'found' &&
       found.values.some((value) => ipaddr.process(value).toNormalizedString() === same),
   )
-  if (leadsBack) return undefined
+  if (resolvesBack) return undefined
   return failure(
-    `${address}, from which mail leaves, is called ${reverse.values[0]}, and that name does not lead back to it.`,
+    `The sending address ${address} has the PTR record ${reverse.values[0]}, which does not resolve back to it.`,
     remedy,
   )
 }
@@ -121,7 +119,7 @@ async function spfRefusal({ dns, settings }: DoctorContext, ip: string): Promise
   })
   if (status.result === 'pass') return undefined
   return warning(
-    `SPF of ${host} does not allow ${ip}, an address of POSTERN_MTA_HOSTS: the result is ${status.result}.`,
-    `Add ip${isIP(ip)}:${ip} to the SPF record, if mail leaves from there.`,
+    `The SPF record of ${host} does not allow ${ip}, an address of POSTERN_MTA_HOSTS: the result is ${status.result}.`,
+    `Add ip${isIP(ip)}:${ip} to the SPF record, if mail is sent from it.`,
   )
 }

@@ -1,33 +1,33 @@
 import { type Check, failure, unlessFound, warning } from './check.ts'
 
-/** Whether mail has a way out at all. */
+/** Checks that a provider to send mail with is configured. */
 export const sendingCheck: Check = {
   name: 'sending',
-  async look({ settings: { mtaHosts, sesRegion, sesConfigurationSet, systemMailFrom } }) {
-    const isSesHalf = sesRegion !== undefined && sesConfigurationSet === undefined
-    const hasWay = mtaHosts.length > 0 || sesConfigurationSet !== undefined
+  async run({ settings: { mtaHosts, sesRegion, sesConfigurationSet, systemMailFrom } }) {
+    const isSesPartial = sesRegion !== undefined && sesConfigurationSet === undefined
+    const hasProvider = mtaHosts.length > 0 || sesConfigurationSet !== undefined
     return unlessFound(
       [
-        hasWay
+        hasProvider
           ? undefined
           : failure(
-              'No mail can leave: neither POSTERN_MTA_HOSTS nor POSTERN_SES_CONFIGURATION_SET is set.',
+              'No mail can be sent: neither POSTERN_MTA_HOSTS nor POSTERN_SES_CONFIGURATION_SET is set.',
               'Set POSTERN_MTA_HOSTS to your MTA, for example smtp://127.0.0.1:25, or set up Amazon SES.',
             ),
-        isSesHalf
+        isSesPartial
           ? warning(
-              'Amazon SES is set up by half: domains are registered with it, and no mail is sent by it.',
+              'Amazon SES is only partly configured: domains are registered with it, but no mail is sent through it.',
               'Set POSTERN_SES_CONFIGURATION_SET and POSTERN_SES_TOPIC_ARNS, or unset POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID.',
             )
           : undefined,
         systemMailFrom === undefined || mtaHosts.length === 0
           ? warning(
-              'Postern mails nothing of its own: no invitations, no links to set a new password, no notices to owners; and no forward can be confirmed.',
-              'Set POSTERN_SYSTEM_MAIL_FROM to an address of yours, and POSTERN_MTA_HOSTS.',
+              'Postern cannot send system mail: no invitations, no password reset links, no notices to owners, and no confirmations of forwards.',
+              'Set POSTERN_SYSTEM_MAIL_FROM to an address of your own, and set POSTERN_MTA_HOSTS.',
             )
           : undefined,
       ],
-      'Mail has a way out, and Postern has an address to write from.',
+      'A provider and the sender of system mail are configured.',
     )
   },
 }

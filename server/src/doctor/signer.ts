@@ -2,59 +2,59 @@ import { publicKeyOf, signingKeyOf, writeKeys } from '../core/control/audit/keys
 import { askSigner } from '../core/control/audit/signer-messages.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
-/** Whether the key that signs checkpoints is out of reach of the processes whose doings they prove. */
+/** Checks that the processes whose actions are audited cannot read the key that signs checkpoints. */
 export const signerCheck: Check = {
   name: 'audit.signer',
-  async look({ settings }) {
+  async run({ settings }) {
     if (settings.auditPublicKeys.size === 0) {
       return [
         warning(
-          'The API and the worker have the key that signs checkpoints of the audit: it is derived from a master key.',
-          'Run `postern signer` as a user of its own: see "The signer" in docs/operations/audit.md.',
+          'The API and the worker have the key that signs audit checkpoints: it is derived from a master key.',
+          'Run `postern signer` as a separate user: see "The signer" in docs/operations/audit.md.',
         ),
       ]
     }
     if (settings.signerKey !== undefined) {
       return [
         failure(
-          'POSTERN_SIGNER_KEY is in the environment of this process, which can therefore sign a forged audit.',
-          'Make a new key, and let only the user of `postern signer` read it. Remove the old one from these settings.',
+          'POSTERN_SIGNER_KEY is in the environment of this process, which can therefore sign a forged audit log.',
+          'Create a new key that only the user of `postern signer` can read, and remove the old one from these settings.',
         ),
       ]
     }
     const { auditSignerSocket: socket } = settings
     if (socket === undefined)
-      return [ok('The signer runs beside another worker (POSTERN_AUDIT_SIGNER_SOCKET is empty).')]
-    return [await answers(socket, settings)]
+      return [ok('Another worker uses the signer (POSTERN_AUDIT_SIGNER_SOCKET is empty here).')]
+    return [await signerFinding(socket, settings)]
   },
 }
 
-async function answers(
+async function signerFinding(
   socket: string,
   { auditPublicKeys, masterKeys }: DoctorContext['settings'],
 ): Promise<Finding> {
   try {
     const answer = await askSigner(socket, { type: 'status' })
-    if (answer.type !== 'status') throw new Error('it does not say what its key is')
+    if (answer.type !== 'status') throw new Error('its status contains no key')
     const { public_key: key } = answer
     if (!writeKeys(auditPublicKeys).includes(key)) {
       return failure(
         `The signer at ${socket} has a key that is not in POSTERN_AUDIT_PUBLIC_KEYS.`,
-        `If it is yours, put it first: ${key}`,
+        `If the key is yours, put it first in the list: ${key}`,
       )
     }
     const hexOf = (line = '') => line.split(':')[1]
     if (masterKeys.some((master) => hexOf(writeKeys(publicKeyOf(signingKeyOf(master)))[0]) === hexOf(key))) {
       return failure(
-        'The signer has a key that is derived from a master key, which this process has, too.',
-        'Give it a key of its own, under a new name: signer-2:$(openssl rand -hex 32).',
+        'The key of the signer is derived from a master key, which this process also has.',
+        'Give the signer a separate key, under a new name: signer-2:$(openssl rand -hex 32).',
       )
     }
     return ok(`The signer answers at ${socket}, and this process does not have its key.`)
   } catch (error) {
     return failure(
-      `Checkpoints of the audit cannot be signed: ${messageOf(error)}.`,
-      'Start `postern signer`, and let the user of `postern worker` be in the group of its socket.',
+      `Audit checkpoints cannot be signed: ${messageOf(error)}.`,
+      'Start `postern signer`, and add the user of `postern worker` to the group of its socket.',
     )
   }
 }

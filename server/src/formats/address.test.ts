@@ -110,7 +110,7 @@ describe('an address', () => {
       'example.com/',
       '%65xample.com',
     ]) {
-      refused(`x@${domain}`, /domain name behind the @/)
+      refused(`x@${domain}`, /domain name after the @/)
     }
   })
 

@@ -1,14 +1,14 @@
 import { addressIn, fieldOf, type Report } from './multipart-report.ts'
 
-/** A complaint (RFC 5965): a recipient, or their provider on their behalf, does not want the mail. */
+/** A complaint (RFC 5965): a recipient, or their provider on their behalf, reports the mail as unwanted. */
 export interface FeedbackReport {
   /** `abuse`, `fraud`, `virus`, `not-spam`, `other`, …; in lower case. */
   feedbackType: string
-  /** What the mail was sent from: the return path, and so the token in it. */
+  /** The envelope sender: our return path with its token. */
   originalMailFrom: string | null
-  /** Often left out, to protect the one who complains. */
+  /** Often omitted, to protect the person who complains. */
   originalRcptTo: string[]
-  /** What is left of the header of the mail. */
+  /** The fields that remain of the original header. */
   reportedHeaders: {
     returnPath: string | null
     messageId: string | null

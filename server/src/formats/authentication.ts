@@ -2,7 +2,7 @@ import { authenticate, type DMARCResult, type DNSResolver, dkimVerify } from 'ma
 import { headerEnd } from './header.ts'
 import { inboundHeaderBytes, longestSpace } from './trace.ts'
 
-/** What can be known of where a mail comes from: RFC 7208 (SPF), 6376 (DKIM), 9989 (DMARC), 8617 (ARC). */
+/** Sender authentication results: RFC 7208 (SPF), 6376 (DKIM), 9989 (DMARC), 8617 (ARC). */
 export interface Authentication {
   spf: { result: string; domain: string | null }
   dkim: { result: string; domain: string | null; selector: string | null }[]
@@ -12,27 +12,24 @@ export interface Authentication {
 
 export interface MailAuthentication {
   authentication: Authentication
-  /** The same as a value of Authentication-Results (RFC 8601). */
+  /** As a value of Authentication-Results (RFC 8601). */
   results: string
 }
 
-/** Who brought it, and from whom. */
+/** The SMTP client and the envelope sender. */
 export interface Client {
   ip: string
   helo: string
-  /** Of the envelope; empty for the null sender. */
+  /** The envelope sender; empty for the null sender. */
   sender: string
 }
 
-// With a length of its own (l=) each takes the time of hashing the whole mail: 0.5 s for 25 MiB.
+// With different lengths (l=) each requires hashing the whole mail: 0.5 s for 25 MiB.
 const maxSignatures = 5
-// mailauth takes the square of it (trace.ts), several times for each signature; signers fold with a few.
+// The time of mailauth is quadratic in it (trace.ts), several times per signature; signers fold with a few spaces.
 const maxSpaces = 100
 
-/**
- * Judged by mailauth. Never rejects: what cannot be found out, or not within the time, is `temperror`, and no reason to
- * refuse a mail.
- */
+/** Authenticates a mail with mailauth. Never rejects: a failed or late lookup gives `temperror`, which refuses no mail. */
 export async function authenticateMail(
   raw: Buffer,
   client: Client,
@@ -41,14 +38,14 @@ export async function authenticateMail(
   const late = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => late.resolve(undefined), withinMs)
   try {
-    const judged = authenticate(withoutExcess(raw), {
+    const result = authenticate(withoutExcess(raw), {
       ...{ ip: client.ip, helo: client.helo, mta: name, resolver },
-      // Without one mailauth would believe a Return-Path in the header.
+      // Without a sender mailauth would use a Return-Path in the header.
       sender: client.sender === '' ? `postmaster@${client.helo}` : client.sender,
       disableBimi: true,
     })
-    judged.catch(() => {})
-    const found = await Promise.race([judged, late.promise])
+    result.catch(() => {})
+    const found = await Promise.race([result, late.promise])
     return found ? resultOf(found, name) : unknown(name)
   } catch {
     return unknown(name)
@@ -57,16 +54,16 @@ export async function authenticateMail(
   }
 }
 
-/** Who has signed a mail, of those whose signature is valid (RFC 6376). */
+/** The domains with a valid DKIM signature (RFC 6376). */
 export interface Signers {
   domains: { name: string; isAligned: boolean }[]
-  /** A key could not be looked up, so there may be more. */
+  /** A key lookup failed, so there may be more. */
   isIncomplete: boolean
 }
 
 /**
- * Whose DKIM signatures of a mail are valid. `isAligned`: the domain is that of the one sender in From, or has the same
- * organizational domain. Signatures of a part of the body (`l=`) do not count: anybody can add to such a mail. Never rejects.
+ * Verifies the DKIM signatures of a mail. `isAligned`: the domain is that of the only sender in From, or has the same
+ * organizational domain. Signatures over a part of the body (`l=`) do not count: content can be appended. Never rejects.
  */
 export async function signersOf(
   raw: Buffer,
@@ -97,8 +94,8 @@ export async function signersOf(
 }
 
 /**
- * Whether the sender in the envelope is who the mail is from: SPF says so, or the domain has signed it. Who is not known
- * to have sent a mail is not told of its fate: anybody could have named them.
+ * Whether the envelope sender is authenticated: SPF passes, or the domain has signed the mail. Bounces are returned only to
+ * an authenticated sender, because the address may be forged.
  */
 export function confirmsSender({ spf, dkim }: Authentication, sender: string): boolean {
   const domain = sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
@@ -110,9 +107,9 @@ export function confirmsSender({ spf, dkim }: Authentication, sender: string): b
 }
 
 /**
- * Whether a mail may be forwarded as what it says it is. `refused`: it fails DMARC (RFC 9989), and the domain in its From asks
- * for such mail to be rejected or quarantined; or it has no From, or one of several domains, of which DMARC says nothing.
- * `unknown`: a DNS look-up failed on which that depends.
+ * Whether a mail may be forwarded. `refused`: it fails DMARC (RFC 9989), and the policy of the domain in From is reject or
+ * quarantine; or it has no From, or a From with several domains, for which DMARC is undefined. `unknown`: the DNS lookup on
+ * which this depends failed.
  */
 export function forwardVerdict({ spf, dkim, dmarc }: Authentication): 'allowed' | 'refused' | 'unknown' {
   if (dmarc.result === 'temperror') return 'unknown'
@@ -130,7 +127,7 @@ function resultOf(
   const authentication: Authentication = {
     spf: { result: spf ? spf.status.result : 'none', domain: spf ? spf.domain || null : null },
     dkim: dkim.results
-      // mailauth has one for a mail without any signature.
+      // mailauth returns an entry for a mail without any signature.
       .filter(({ signingDomain }) => signingDomain !== undefined)
       .map(({ status, signingDomain, selector }) => ({
         ...{ result: status.result, domain: signingDomain ?? null, selector: selector ?? null },
@@ -141,10 +138,10 @@ function resultOf(
   return { authentication, results: (arc ? arc.authResults : undefined) ?? `${name}; none` }
 }
 
-/** Without a From whose domain it could ask about there is no verdict at all. */
-const dmarcOf = (verdict: DMARCResult | false): Authentication['dmarc'] =>
-  verdict
-    ? { result: verdict.status.result, domain: verdict.domain || null, policy: verdict.policy || null }
+/** Without a domain in From there is no DMARC result. */
+const dmarcOf = (dmarc: DMARCResult | false): Authentication['dmarc'] =>
+  dmarc
+    ? { result: dmarc.status.result, domain: dmarc.domain || null, policy: dmarc.policy || null }
     : { result: 'none', domain: null, policy: null }
 
 const unknown = (name: string): MailAuthentication => ({
@@ -157,7 +154,7 @@ const unknown = (name: string): MailAuthentication => ({
   results: `${name}; spf=temperror; dmarc=temperror`,
 })
 
-/** Signatures after the first few, and those that are made to take long, are not looked at, as if they were not there. */
+/** Removes signatures after the first few, and those crafted to take long, before verification. */
 function withoutExcess(raw: Buffer): Buffer {
   const end = headerEnd(raw, inboundHeaderBytes)
   const fields = raw.toString('latin1', 0, end).split(/\r\n(?![ \t])/)

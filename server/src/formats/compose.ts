@@ -1,20 +1,20 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { type Attachment, type Content, checkHeaders, type Header, type Mailbox } from './content.ts'
-import { linesFault } from './line-limits.ts'
+import { lineFault } from './line-limits.ts'
 
 export interface Composition {
   /** The message's own id, a UUID. */
   messageId: string
-  /** Of the sender, behind the @ of the Message-ID. */
+  /** The domain of the sender, after the @ of the Message-ID. */
   domain: string
   date: Date
-  /** Stands in `X-Postern-Ref`, for reports that keep nothing else of the header. */
+  /** The value of `X-Postern-Ref`, for reports that keep nothing else of the header. */
   ref?: string
 }
 
 /**
- * The mail as bytes (RFC 5322, MIME). The same content and composition give the same bytes, whenever and wherever.
+ * Composes the mail (RFC 5322, MIME). Deterministic: equal content and composition give equal bytes.
  *
  * Text is always quoted-printable or base64 and the boundary holds `=_`, which neither can produce (RFC 2045 §6.7):
  * whatever the content says, it cannot end its own part. All of it is 7-bit but for addresses that are not ASCII.
@@ -48,18 +48,18 @@ export async function composeMime(content: Content, composition: Composition): P
   return wellFormed(await mail.compile().build())
 }
 
-/** The field as it stands in a composed mail, folded, without its last line end. */
+/** The From field of a composed mail, folded, without its last line end. */
 export function fromField(from: Mailbox): string {
   const header = new MailComposer({ from: addressOf(from) }).compile().buildHeaders()
   const [field] = /^From:.*(?:\r\n[ \t].*)*/m.exec(header) ?? []
-  if (field === undefined) throw new Error('a sender that cannot be written')
-  // The library folds before a long first word, too, and readers differ about a first line with nothing on it.
+  if (field === undefined) throw new Error('the sender cannot be composed')
+  // The library also folds before a long first word, and readers differ in how they treat an empty first line.
   return field.replace(/^From:\r\n[ \t]/, 'From: ')
 }
 
 const addressOf = ({ name, address }: Mailbox) => ({ name: name ?? '', address })
 
-/** Taken as it is: the library would otherwise encode a whole value for a single quote in it. */
+/** Used unchanged: otherwise the library would encode a whole value because of a single quote in it. */
 const prepared = (value: string) => ({ prepared: true, foldLines: true, value })
 
 const isPlain = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
@@ -100,12 +100,12 @@ function attachmentOf({ filename, content_type, content, content_id }: Attachmen
   }
 }
 
-/** What fails here was not checked at acceptance, and must not reach another machine. */
+/** A fault here was missed at acceptance; such mail must not be sent. */
 function wellFormed(mime: Buffer): Buffer {
-  const fault = linesFault(mime)
+  const fault = lineFault(mime)
   if (fault !== undefined) throw new Error(`the composed mail ${fault}`)
   const header = mime.toString('latin1', 0, mime.indexOf('\r\n\r\n') + 2)
   if (/\r\n[ \t]+\r\n/.test(header))
-    throw new Error('the composed mail has a line of nothing but spaces in its header')
+    throw new Error('the composed mail has a blank continuation line in its header')
   return mime
 }

@@ -4,7 +4,7 @@ import type { Content } from './content.ts'
 import { type DkimKey, signMime } from './sign.ts'
 import { completeMime } from './submitted.ts'
 
-/** A mail to compose, or to complete where it was submitted as a whole, and, with a key, to sign. */
+/** A mail to compose, or to complete if it was submitted by SMTP, and, with a key, to sign. */
 export interface ComposeTask {
   content: Content | { mime: Uint8Array }
   composition: Composition
@@ -19,19 +19,19 @@ export async function makeMime({ content, composition, key }: ComposeTask): Prom
   return key === null ? mime : signMime(mime, key)
 }
 
-/** Between threads a Buffer becomes what it is underneath. */
+/** A Buffer arrives from another thread as a plain Uint8Array. */
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-type Answer = { no: number; mime: Uint8Array } | { no: number; fault: string }
+type ThreadResult = { no: number; mime: Uint8Array } | { no: number; fault: string }
 
 const role = 'postern composer'
 
 /**
- * Threads that compose and sign, so that whoever speaks with databases and MTAs is not held up by it: it is about
- * 2 ms of a core for a mail of 7 KB, most of it for RSA. With no thread it is done where it is asked for.
+ * Worker threads that compose and sign mail, so that this does not block the event loop: it takes about 2 ms of a core for a
+ * mail of 7 KB, most of it for RSA. With 0 threads the work is done in the calling thread.
  *
- * How much is asked for at once is the caller's to limit.
+ * The caller limits the number of concurrent tasks.
  */
 export class ComposerThreads {
   readonly #threads: (Thread | undefined)[]
@@ -41,10 +41,10 @@ export class ComposerThreads {
     this.#threads = Array.from({ length: threads })
   }
 
-  async make(order: ComposeTask): Promise<Buffer> {
-    if (this.#isClosed) throw new Error('the composers are closed')
-    if (this.#threads.length === 0) return makeMime(order)
-    return this.#leastBusy().make(order)
+  async make(task: ComposeTask): Promise<Buffer> {
+    if (this.#isClosed) throw new Error('the composer threads are closed')
+    if (this.#threads.length === 0) return makeMime(task)
+    return this.#leastBusy().make(task)
   }
 
   async close(): Promise<void> {
@@ -52,11 +52,11 @@ export class ComposerThreads {
     await Promise.all(this.#threads.map((thread) => thread?.end()))
   }
 
-  /** A thread that died is replaced when its turn comes. */
+  /** A thread that ended is replaced when it is next chosen. */
   #leastBusy(): Thread {
     let least: number | undefined
     for (const [at, thread] of this.#threads.entries()) {
-      if (!thread || thread.isGone) {
+      if (!thread || thread.hasEnded) {
         this.#threads[at] = new Thread()
         return this.#threads[at]
       }
@@ -68,28 +68,28 @@ export class ComposerThreads {
 
 class Thread {
   readonly #worker = new Worker(new URL(import.meta.url), { workerData: role })
-  readonly #waiting = new Map<number, { resolve(mime: Buffer): void; reject(error: Error): void }>()
+  readonly #pending = new Map<number, { resolve(mime: Buffer): void; reject(error: Error): void }>()
   #last = 0
-  isGone = false
+  hasEnded = false
 
   constructor() {
-    this.#worker.on('message', (answer: Answer) => this.#hear(answer))
+    this.#worker.on('message', (result: ThreadResult) => this.#onResult(result))
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#worker.on('exit', () => this.#fail(new Error('the composing thread ended')))
+    this.#worker.on('exit', () => this.#fail(new Error('the composer thread ended')))
     this.#worker.unref()
   }
 
   get load(): number {
-    return this.#waiting.size
+    return this.#pending.size
   }
 
-  make(order: ComposeTask): Promise<Buffer> {
+  make(task: ComposeTask): Promise<Buffer> {
     const no = ++this.#last
     return new Promise((resolve, reject) => {
-      // While an answer is awaited the process must not end.
-      if (this.#waiting.size === 0) this.#worker.ref()
-      this.#waiting.set(no, { resolve, reject })
-      this.#worker.postMessage({ no, order })
+      // The process must not exit while a result is pending.
+      if (this.#pending.size === 0) this.#worker.ref()
+      this.#pending.set(no, { resolve, reject })
+      this.#worker.postMessage({ no, task })
     })
   }
 
@@ -97,35 +97,35 @@ class Thread {
     await this.#worker.terminate()
   }
 
-  #hear(answer: Answer): void {
-    const asker = this.#waiting.get(answer.no)
-    // `node --watch` has threads tell what they import, by the same way.
-    if (!asker) return
-    this.#waiting.delete(answer.no)
-    if (this.#waiting.size === 0) this.#worker.unref()
-    if ('fault' in answer) {
-      asker.reject(new Error(answer.fault))
+  #onResult(result: ThreadResult): void {
+    const pending = this.#pending.get(result.no)
+    // `node --watch` sends messages about imports on the same channel.
+    if (!pending) return
+    this.#pending.delete(result.no)
+    if (this.#pending.size === 0) this.#worker.unref()
+    if ('fault' in result) {
+      pending.reject(new Error(result.fault))
     } else {
-      asker.resolve(bufferOf(answer.mime))
+      pending.resolve(bufferOf(result.mime))
     }
   }
 
   #fail(error: Error): void {
-    this.isGone = true
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
+    this.hasEnded = true
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
   }
 }
 
-async function answer(no: number, order: ComposeTask): Promise<void> {
+async function run(no: number, task: ComposeTask): Promise<void> {
   try {
-    const mime = await makeMime(order)
-    parentPort?.postMessage({ no, mime } satisfies Answer)
+    const mime = await makeMime(task)
+    parentPort?.postMessage({ no, mime } satisfies ThreadResult)
   } catch (error) {
-    parentPort?.postMessage({ no, fault: (error as Error).message } satisfies Answer)
+    parentPort?.postMessage({ no, fault: (error as Error).message } satisfies ThreadResult)
   }
 }
 
 if (!isMainThread && workerData === role) {
-  parentPort?.on('message', ({ no, order }: { no: number; order: ComposeTask }) => void answer(no, order))
+  parentPort?.on('message', ({ no, task }: { no: number; task: ComposeTask }) => void run(no, task))
 }

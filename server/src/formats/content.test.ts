@@ -33,7 +33,7 @@ describe('headers that a sender adds', () => {
       'Disposition-Notification-To Disposition-Notification-Options Envelope-To',
     ].flatMap((line) => line.split(' '))) {
       for (const written of [name, name.toLowerCase(), name.toUpperCase()]) {
-        assert.match(faultOf(written, 'x'), /not the sender's/, written)
+        assert.match(faultOf(written, 'x'), /senders cannot set/, written)
       }
     }
     for (const name of ['X-From', 'Fromage', 'X-Content-Type', 'To-Do', 'XX-SES-y'])
@@ -86,7 +86,7 @@ describe('headers that a sender adds', () => {
     assert.match(faultOf('X-A', 'x'.repeat(801)), /800 characters without a space/)
     assert.match(faultOf('X-A', 'a b '.repeat(501)), /2000/)
     assert.equal(faultOf('X-A', `a${' '.repeat(20)}b`), '')
-    assert.match(faultOf('X-A', `a${' '.repeat(21)}b`), /20 spaces/)
+    assert.match(faultOf('X-A', `a${' '.repeat(21)}b`), /20 consecutive spaces/)
     assert.equal(faultOf('X-A', 'ü'.repeat(1000)), '')
   })
 
@@ -173,7 +173,7 @@ describe('attachments', () => {
       assert.match(faultOf({ content }) ?? '', /base64/, content)
     }
     for (const content_type of ['message/rfc822', 'multipart/mixed; boundary=x', 'Message/Delivery-Status']) {
-      assert.match(faultOf({ content_type }) ?? '', /made of parts/)
+      assert.match(faultOf({ content_type }) ?? '', /is composite/)
     }
     assert.match(attachmentsFault(Array.from({ length: 51 }, () => attachment)) ?? '', /50/)
   })

@@ -1,6 +1,6 @@
 /**
- * What a mail says: how it is accepted, stored and composed. The envelope is another thing, and those who get a
- * blind copy are nowhere but in the envelope.
+ * The content of a mail, as it is accepted, stored and composed. The envelope is separate; Bcc recipients are only in the
+ * envelope.
  */
 export interface Content {
   from: Mailbox
@@ -16,7 +16,7 @@ export interface Content {
 
 export interface Mailbox {
   name: string | null
-  /** As in the envelope: the domain in lower-case A-labels, what is before the @ perhaps in UTF-8 (RFC 6531). */
+  /** As in the envelope: the domain in lower-case A-labels, the local part possibly in UTF-8 (RFC 6531). */
   address: string
 }
 
@@ -30,11 +30,11 @@ export interface Attachment {
   content_type: string
   /** In base64. */
   content: string
-  /** What `cid:` addresses in the HTML name. */
+  /** Referenced by `cid:` URLs in the HTML. */
   content_id: string | null
 }
 
-/** `fault` is the rest of a sentence that begins with the name of the field. */
+/** `fault` completes a sentence that begins with the name of the field. */
 type Fault = { fault: string }
 
 const maxHeaders = 50
@@ -45,13 +45,13 @@ const maxWordLength = 800
 // A line of nothing but spaces, which folding could make of a long run of them, ends the header for some readers.
 const maxSpaces = 20
 
-// Those that composing writes itself.
+// Fields that composition writes.
 const composed =
   /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*|x-postern-.*)$/i
 
-// Those that tell of a mail's way, which others write; those that a provider takes for orders; and those that make the
-// recipient's side send mail to whomever they name.
-const foreign = new RegExp(
+// Trace fields, which servers write; fields that providers treat as instructions; and fields that make the recipient's
+// server send mail to an address of the sender's choice.
+const reserved = new RegExp(
   [
     '^(?:return-path|received|received-spf|delivered-to|delivery-date|apparently-to|envelope-(?:to|from))$',
     '^(?:x-original-to|x-envelope-(?:to|from)|original-recipient|original-from|original-subject)$',
@@ -62,7 +62,7 @@ const foreign = new RegExp(
 )
 
 /** No sender has a say in these: the API refuses them, and they are taken out of what is submitted. */
-export const isForeign = (name: string): boolean => foreign.test(name)
+export const isReservedHeader = (name: string): boolean => reserved.test(name)
 
 // These hold identifiers and addresses, not text: an encoded word (RFC 2047 §5) would be read as part of them.
 const structured =
@@ -82,7 +82,7 @@ export function checkHeaders(headers: readonly Header[]): Header[] | Fault {
     seen.add(name.toLowerCase())
   }
   const all = withOneClick(headers)
-  // What is stored is checked again when it is composed.
+  // Stored headers are checked again when the mail is composed.
   return all.length > maxHeaders ? { fault: `must be at most ${maxHeaders}, one-click included` } : all
 }
 
@@ -91,8 +91,7 @@ function nameFault(name: string, seen: ReadonlySet<string>): string | undefined 
   if (name === '' || name.length > maxNameLength || !/^[\x21-\x39\x3b-\x7e]+$/.test(name)) {
     return `must have names of 1 to ${maxNameLength} printable ASCII characters without spaces and colons`
   }
-  if (composed.test(name) || foreign.test(name))
-    return `must not set "${name}", which is not the sender's to set here`
+  if (composed.test(name) || reserved.test(name)) return `must not set "${name}", which senders cannot set`
   if (structured.test(name) && seen.has(name.toLowerCase())) return `must not set "${name}" twice`
   return undefined
 }
@@ -102,7 +101,7 @@ function valueFault(name: string, value: string): string | undefined {
   if (value.trim() === '') return fault('is empty')
   if (value.length > maxValueLength) return fault(`has more than ${maxValueLength} characters`)
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return fault('has a line break or a control character')
-  if (/ {21}/.test(value)) return fault(`has more than ${maxSpaces} spaces on end`)
+  if (/ {21}/.test(value)) return fault(`has more than ${maxSpaces} consecutive spaces`)
   const isAscii = /^[\x20-\x7e]*$/.test(value)
   if (!isAscii && structured.test(name)) return fault('is not ASCII')
   if (isAscii && /[^ ]{801}/.test(value))
@@ -110,7 +109,7 @@ function valueFault(name: string, value: string): string | undefined {
   return undefined
 }
 
-/** RFC 8058 §3.1: without this header nobody offers to unsubscribe by one click, and some refuse bulk mail. */
+/** RFC 8058 §3.1: without this header no client offers one-click unsubscribe, and some providers refuse bulk mail. */
 function withOneClick(headers: readonly Header[]): Header[] {
   const has = (name: string) => headers.find((header) => header.name.toLowerCase() === name)
   const canPost = /<https:\/\/[^\s<>]+>/i.test(has('list-unsubscribe')?.value ?? '')
@@ -128,7 +127,7 @@ const contentType = new RegExp(
 )
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 
-/** Undefined when all of them can be sent as they are. */
+/** Undefined when all attachments are valid. */
 export function attachmentsFault(attachments: readonly Attachment[]): string | undefined {
   if (attachments.length > maxAttachments) return `must be at most ${maxAttachments}`
   for (const { filename, content_type, content, content_id } of attachments) {
@@ -138,7 +137,7 @@ export function attachmentsFault(attachments: readonly Attachment[]): string | u
     const fault = (why: string) => `has "${filename}", whose ${why}`
     if (!contentType.test(content_type)) return fault('content type is not like application/pdf')
     if (/^(?:multipart|message)\//i.test(content_type)) {
-      return fault('content type is made of parts; send it as application/octet-stream')
+      return fault('content type is composite; send it as application/octet-stream')
     }
     if (!isBase64(content)) return fault('content is not base64')
     if (content_id !== null && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,200}$/.test(content_id)) {
@@ -148,7 +147,7 @@ export function attachmentsFault(attachments: readonly Attachment[]): string | u
   return undefined
 }
 
-/** Whether the mail can only travel where RFC 6531 is spoken: an address in its header is not ASCII. */
+/** Whether the mail requires SMTPUTF8 (RFC 6531): an address in its header is not ASCII. */
 export function needsUtf8({ from, to, cc, reply_to }: Content): boolean {
   return [from, ...to, ...cc, ...reply_to].some(({ address }) => /[^\x20-\x7e]/.test(address))
 }

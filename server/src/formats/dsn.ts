@@ -3,17 +3,17 @@ import { addressIn, type Fields, fieldOf, type Report } from './multipart-report
 
 /** A delivery status notification (RFC 3464). */
 export interface Dsn {
-  /** What the mail was handed over with (RFC 3461 §4.4). */
+  /** The envelope id with which the mail was handed over (RFC 3461 §4.4). */
   envid: string | null
   reportingMta: string | null
   recipients: DsnRecipient[]
-  /** Of the mail itself, where its header was sent along. */
+  /** From the header of the original mail, if it was returned. */
   original: { messageId: string | null; ref: string | null }
 }
 
 export interface DsnRecipient {
   action: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
-  /** RFC 3463. The most exact that the report knows; x.0.0 when it says no more than the action. */
+  /** RFC 3463. The most specific status in the report; x.0.0 when it contains only the action. */
   status: string
   diagnostic: string | null
   remoteMta: string | null
@@ -33,7 +33,7 @@ export function dsnIn(report: Report): Dsn | undefined {
     groups.map((group) => fieldOf(group, name)).find((value) => value !== null) ?? null
   return {
     envid: about('original-envelope-id'),
-    reportingMta: behindType(about('reporting-mta')),
+    reportingMta: afterType(about('reporting-mta')),
     recipients,
     original: {
       messageId: fieldOf(report.original, 'message-id'),
@@ -42,18 +42,18 @@ export function dsnIn(report: Report): Dsn | undefined {
   }
 }
 
-/** A group without a recipient and a known action is the one about the mail as a whole, or nothing that helps. */
+/** A group without a recipient and a known action is the per-message group, or unusable. */
 function recipientOf(group: Fields): DsnRecipient | undefined {
   const finalRecipient = recipientIn(fieldOf(group, 'final-recipient'))
   const originalRecipient = recipientIn(fieldOf(group, 'original-recipient'))
   const action = actionOf(fieldOf(group, 'action'))
   if (action === undefined || (finalRecipient === null && originalRecipient === null)) return undefined
-  const diagnostic = behindType(fieldOf(group, 'diagnostic-code'))
+  const diagnostic = afterType(fieldOf(group, 'diagnostic-code'))
   return {
     action,
     status: statusOf(action, fieldOf(group, 'status'), diagnostic),
     diagnostic: diagnostic === null ? null : replyText(diagnostic),
-    remoteMta: behindType(fieldOf(group, 'remote-mta')),
+    remoteMta: afterType(fieldOf(group, 'remote-mta')),
     finalRecipient,
     originalRecipient,
   }
@@ -66,28 +66,28 @@ function actionOf(value: string | null): DsnRecipient['action'] | undefined {
   return action === 'failure' ? 'failed' : (action as DsnRecipient['action'])
 }
 
-/** Many write x.0.0 where the other side's own words, sent along, say more. */
+/** Many reports have the status x.0.0 while the diagnostic text of the remote server is more specific. */
 function statusOf(action: DsnRecipient['action'], value: string | null, diagnostic: string | null): string {
   const [, given] = /(?:^|[\s(#])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value ?? '') ?? []
-  const said = enhancedStatusOf(diagnostic ?? '')
+  const detailed = enhancedStatusOf(diagnostic ?? '')
   const isVague = given === undefined || given.endsWith('.0.0')
-  if (isVague && said !== null && (given === undefined || said[0] === given[0])) return said
+  if (isVague && detailed !== null && (given === undefined || detailed[0] === given[0])) return detailed
   return (
     given ??
     { failed: '5.0.0', delayed: '4.0.0', delivered: '2.0.0', relayed: '2.0.0', expanded: '2.0.0' }[action]
   )
 }
 
-/** Of `rfc822; a@b`: what stands behind the type (RFC 3464 §2.1.2). Some leave the type out. */
-const behindType = (value: string | null): string | null =>
+/** The value after the type, as in `rfc822; a@b` (RFC 3464 §2.1.2). Some reports omit the type. */
+const afterType = (value: string | null): string | null =>
   value === null ? null : value.replace(/^[\w.-]{1,40}[ \t]*;[ \t]*/, '').trim() || null
 
-/** RFC 6533 §3: an address outside of ASCII may be written with `\x{…}`. */
+/** RFC 6533 §3: a non-ASCII address may be encoded with `\x{…}`. */
 function recipientIn(value: string | null): string | null {
   const isWide = /^utf-8\s*;/i.test(value ?? '')
-  const written = behindType(value)
-  if (!isWide) return addressIn(written)
-  const read = written?.replace(/\\x\{([0-9a-f]{2,6})\}/gi, (whole, hex: string) => {
+  const encoded = afterType(value)
+  if (!isWide) return addressIn(encoded)
+  const read = encoded?.replace(/\\x\{([0-9a-f]{2,6})\}/gi, (whole, hex: string) => {
     const point = Number.parseInt(hex, 16)
     return point > 0x20 && point <= 0x10ffff ? String.fromCodePoint(point) : whole
   })

@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import { type FeedbackReport, feedbackReportIn } from './arf.ts'
 import { type Dsn, dsnIn } from './dsn.ts'
 import { readReport } from './multipart-report.ts'
-import { shownFields } from './trace.ts'
+import { displayFields } from './trace.ts'
 
-/** Everything that a mail to a return path or to an address for complaints says, from one pass of the parser. */
+/** A parsed mail to a return path or to an address for complaints, from one pass of the parser. */
 export interface IncomingReport {
   complaint: FeedbackReport | undefined
   dsn: Dsn | undefined
   /** SHA-256 of the mail. */
   digest: Uint8Array
-  /** For the report as it is sent on. */
+  /** For returning the report to the original sender. */
   from: string
   subject: string
   hasNul: boolean
 }
 
-/** Never rejects. Takes up to 50 ms, so it is for a thread. */
+/** Never rejects. Takes up to 50 ms, so it runs in a worker thread. */
 export async function readIncomingReport(raw: Buffer): Promise<IncomingReport> {
   const report = await readReport(raw)
   const complaint = report && feedbackReportIn(report)
@@ -24,7 +24,7 @@ export async function readIncomingReport(raw: Buffer): Promise<IncomingReport> {
     complaint,
     dsn: complaint ? undefined : report && dsnIn(report),
     digest: createHash('sha256').update(raw).digest(),
-    ...shownFields(raw),
+    ...displayFields(raw),
     hasNul: raw.includes(0),
   }
 }

@@ -1,36 +1,36 @@
 import { addressText, readInternationalAddress } from './address.ts'
 import type { Mailbox } from './content.ts'
 
-/** `fault` is the rest of a sentence that begins with the name of the field. */
+/** `fault` completes a sentence that begins with the name of the field. */
 export type ReadMailbox = Mailbox | { fault: string }
 
 const maxLength = 1000
 // Twice as long with every character escaped, and still far from the 998 octets of a line (RFC 5322 §2.1.1).
 const maxNameLength = 320
 
-// RFC 5322 §3.2.3: these mean something in a list of addresses. A dot in a name is only frowned upon (obs-phrase).
+// RFC 5322 §3.2.3: these are special in a list of addresses. A dot in a name is only obsolete (obs-phrase).
 const needsQuotes = /["(),:;<>@[\\\]]/
-// Line ends of every kind, and what is half a character.
+// Line ends of every kind, and unpaired surrogates.
 const neverInName = /[\p{Cc}\p{Cs}\u2028\u2029]/u
 
 /**
- * A mailbox as people write it (RFC 5322 §3.4): `a@b`, `Name <a@b>` or `"Name, quoted" <a@b>`.
+ * A mailbox (RFC 5322 §3.4): `a@b`, `Name <a@b>` or `"Name, quoted" <a@b>`.
  *
- * One mailbox and nothing else: no list, no group, no comment. Nothing is guessed; only the spaces of a name, which
- * mean one space however many there are, become one.
+ * Exactly one mailbox: no list, no group, no comment. Nothing is corrected, except that runs of spaces in a name, which are
+ * equivalent to one space, become one.
  */
 export function readMailbox(text: string): ReadMailbox {
   if (text.length > maxLength) return { fault: `must be at most ${maxLength} characters long` }
   if (!text.endsWith('>')) return mailbox(null, text)
   const open = text.lastIndexOf('<')
-  if (open < 0) return { fault: 'has a ">" without a "<"; write it like Ada <ada@example.com>' }
+  if (open < 0) return { fault: 'has a ">" without a "<"; use the form Ada <ada@example.com>' }
   const name = readName(text.slice(0, open))
   if (typeof name !== 'string') return name
   return mailbox(name === '' ? null : name, text.slice(open + 1, -1))
 }
 
 function mailbox(name: string | null, address: string): ReadMailbox {
-  // RFC 2047 §5: none may stand in an address; readers that decode it all the same see another one.
+  // RFC 2047 §5: not allowed in an address; readers that decode it anyway see another address.
   if (address.includes('=?')) return { fault: 'has an encoded word in its address' }
   const read = readInternationalAddress(address)
   return 'fault' in read ? read : { name, address: addressText(read) }
@@ -41,7 +41,7 @@ function readName(text: string): string | { fault: string } {
   const phrase = text.replace(/ +/g, ' ').trim()
   const name = phrase.startsWith('"') ? unquoted(phrase) : needsQuotes.test(phrase) ? undefined : phrase
   if (name === undefined) {
-    return { fault: 'has a name with signs in it that need quotes: "Lovelace, Ada" <ada@example.com>' }
+    return { fault: 'has a name with characters that need quotes: "Lovelace, Ada" <ada@example.com>' }
   }
   if (name.length > maxNameLength) {
     return { fault: `must have a name of at most ${maxNameLength} characters` }

@@ -1,18 +1,18 @@
 import PostalMime, { type Email } from 'postal-mime'
 
-/** A mail that reports on another one (RFC 6522), taken apart. */
+/** A parsed multipart/report mail (RFC 6522). */
 export interface Report {
-  /** The fields that are for machines, in groups that an empty line parts. Undefined: no part of such a type. */
+  /** The machine-readable fields, in groups separated by empty lines. Undefined: no part of this type. */
   groupsOf(type: RegExp): Fields[] | undefined
-  /** The header of the mail that is reported on, where it was sent along. */
+  /** The header of the reported mail, if it was included. */
   original: Fields
 }
 
 /** By name in lower case, each with all its values in order. */
 export type Fields = ReadonlyMap<string, readonly string[]>
 
-// What matters stands at the beginning; behind it may come the whole of a returned mail. A line costs up to 30 µs,
-// however short it is, and an input 50 ms at most; ordinary reports have two hundred lines.
+// The relevant parts are at the beginning; a complete returned mail may follow. A line costs up to 30 µs, however short, and
+// an input at most 50 ms; ordinary reports have two hundred lines.
 const maxOctets = 64 * 1024
 const maxLines = 800
 const limits = { maxNestingDepth: 8, maxHeadersSize: 16 * 1024, forceRfc822Attachments: true }
@@ -51,7 +51,7 @@ function beginning(raw: Buffer): Buffer {
 const isReport = ({ headers }: Email): boolean =>
   headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
 
-/** RFC 822 fields, unfolded. A line that is no field is passed over. */
+/** RFC 822 fields, unfolded. Lines that are not fields are skipped. */
 function groupsOf(text: string): Fields[] {
   const groups: Map<string, string[]>[] = []
   let fields: Map<string, string[]> | undefined
@@ -80,7 +80,7 @@ function groupsOf(text: string): Fields[] {
   return groups
 }
 
-/** The first value of a field, without control characters and not endless; null when there is none. */
+/** The first value of a field, without control characters and limited in length; null when there is none. */
 export function fieldOf(fields: Fields, name: string): string | null {
   const [value] = fields.get(name) ?? []
   return value === undefined ? null : plain(value)
@@ -92,7 +92,7 @@ const plain = (value: string): string | null =>
     .replace(/\p{Cc}+/gu, ' ')
     .trim() || null
 
-/** Of `<a@b>` or `a@b`, as it is written; null when it cannot be one. */
+/** The address in `<a@b>` or `a@b`, unchanged; null when it is not an address. */
 export function addressIn(value: string | null): string | null {
   const [, address] = /^<?([^<>\s@\p{Cc}]+@[^<>\s@\p{Cc}]+)>?$/u.exec(value ?? '') ?? []
   return address !== undefined && address.length <= 320 ? address : null

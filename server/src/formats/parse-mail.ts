@@ -1,12 +1,12 @@
 import PostalMime, { type Address, type Email } from 'postal-mime'
 import { inboundHeaderBytes } from './trace.ts'
 
-/** A mail that came in, as a program reads it. All text can be stored: no NUL, no half of a surrogate pair. */
+/** A parsed inbound mail. All text can be stored: no NUL, no unpaired surrogate. */
 export interface ParsedMail {
   from: ParsedAddress | null
   to: ParsedAddress[]
   subject: string | null
-  /** ISO 8601, or as it was written where that is no date. */
+  /** ISO 8601, or the original text when it is not a valid date. */
   date: string | null
   message_id: string | null
   headers: { name: string; value: string }[]
@@ -27,7 +27,7 @@ export interface ParsedAttachment {
   content_type: string
   content_id: string | null
   size: number
-  /** Null where all of them together are too much. */
+  /** Null when the attachments together are too large. */
   content: Uint8Array | null
 }
 
@@ -42,10 +42,10 @@ const maxHeadersBytes = 128 * 1024
 const maxAttachments = 200
 const maxAddresses = 200
 
-/** Rejects what is nested too deeply. Takes 40 µs a line at worst, so it is for a thread of its own. */
+/** Rejects mail that is nested too deeply. Takes 40 µs a line at worst, so it runs in a worker thread. */
 export async function parseMail(raw: Buffer): Promise<ParsedMail> {
   const mail = await PostalMime.parse(raw, limits)
-  const [text, html] = [cut(mail.text), cut(mail.html)]
+  const [text, html] = [truncate(mail.text), truncate(mail.html)]
   return {
     from: addressesOf(mail.from ? [mail.from] : [])[0] ?? null,
     to: addressesOf(mail.to ?? []),
@@ -53,15 +53,15 @@ export async function parseMail(raw: Buffer): Promise<ParsedMail> {
     date: mail.date === undefined ? null : storable(mail.date),
     message_id: mail.messageId === undefined ? null : storable(mail.messageId),
     headers: headersOf(mail),
-    text: text.said,
-    text_truncated: text.isCut,
-    html: html.said,
-    html_truncated: html.isCut,
+    text: text.text,
+    text_truncated: text.isTruncated,
+    html: html.text,
+    html_truncated: html.isTruncated,
     attachments: attachmentsOf(mail),
   }
 }
 
-/** The octets of one attachment, counted from 0. Undefined where there are not so many. */
+/** The content of one attachment, by index from 0. Undefined when it does not exist. */
 export async function attachmentIn(raw: Buffer, no: number): Promise<Uint8Array | undefined> {
   const { attachments } = await PostalMime.parse(raw, limits)
   const found = attachments[no]
@@ -83,7 +83,7 @@ function attachmentsOf({ attachments }: Email): ParsedAttachment[] {
 const octetsOf = (content: ArrayBuffer | Uint8Array | string): Uint8Array =>
   typeof content === 'string' ? Buffer.from(content) : new Uint8Array(content)
 
-/** From the first one on, as far as there is room. */
+/** The first fields, up to the size limit. */
 function headersOf({ headers }: Email): ParsedMail['headers'] {
   let bytes = 0
   return headers
@@ -100,12 +100,12 @@ const addressesOf = (addresses: readonly Address[]): ParsedAddress[] =>
     .slice(0, maxAddresses)
     .map(({ name, address }) => ({ name: storable(name), address: storable(address ?? '') }))
 
-function cut(text: string | undefined): { said: string | null; isCut: boolean } {
-  if (text === undefined) return { said: null, isCut: false }
+function truncate(text: string | undefined): { text: string | null; isTruncated: boolean } {
+  if (text === undefined) return { text: null, isTruncated: false }
   const octets = Buffer.from(storable(text))
-  if (octets.length <= maxTextBytes) return { said: octets.toString(), isCut: false }
-  // A character that was cut in two is left out.
-  return { said: octets.toString('utf8', 0, maxTextBytes).replace(/\ufffd$/, ''), isCut: true }
+  if (octets.length <= maxTextBytes) return { text: octets.toString(), isTruncated: false }
+  // A character that was split is left out.
+  return { text: octets.toString('utf8', 0, maxTextBytes).replace(/\ufffd$/, ''), isTruncated: true }
 }
 
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')

@@ -14,15 +14,15 @@ import { Chance, seed } from '../testing/harness/random.ts'
 import { type SesEventType, sesEvent } from '../testing/peers/ses-events.ts'
 import { readAddress, readInternationalAddress } from './address.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
-import { broughtBounds, splitFields, unfolded } from './header.ts'
+import { splitFields, submittedBounds, unfolded } from './header.ts'
 import { readIncomingReport } from './incoming-report.ts'
-import { linesFault } from './line-limits.ts'
+import { lineFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
 import { parseMail } from './parse-mail.ts'
 import { readSesEvent } from './ses-event.ts'
 import { makeSrs, readSrs } from './srs.ts'
 import { readSubmitted } from './submitted.ts'
-import { shownFields, traceFault } from './trace.ts'
+import { displayFields, traceFault } from './trace.ts'
 import { makeVerp, readVerp } from './verp.ts'
 
 /**
@@ -139,7 +139,7 @@ const parsers: Record<string, Parser> = {
     samples: mails,
     ponderous: ponderousMails,
     read(raw) {
-      const parts = linesFault(raw) === undefined ? splitFields(raw, broughtBounds) : { fault: 'lines' }
+      const parts = lineFault(raw) === undefined ? splitFields(raw, submittedBounds) : { fault: 'lines' }
       if ('fault' in parts) return false
       for (const field of parts.fields) unfolded(field)
       return true
@@ -149,7 +149,7 @@ const parsers: Record<string, Parser> = {
     samples: mails,
     ponderous: ponderousMails,
     read(raw) {
-      shownFields(raw)
+      displayFields(raw)
       return traceFault(raw, ['ada@example.com']) === undefined
     },
   },

@@ -3,12 +3,11 @@ import type { MailAuthentication } from './authentication.ts'
 import type { DkimKey } from './sign.ts'
 
 /**
- * The mail with one more ARC set before it (RFC 8617): what was found when it came in, under the name of the domain that
- * it came to. Whoever gets it and trusts that domain need not hold it against the mail that SPF no longer fits.
+ * Prepends an ARC set (RFC 8617): the authentication results of the inbound mail, sealed by the domain that received it. A
+ * receiver that trusts that domain can accept the mail although SPF fails after forwarding.
  *
- * A chain that is broken, or of which nobody knows, is not sealed (§5.1.2 would say no more than that it is broken).
- * There is no DKIM signature of ours: its domain would not be that of From, so it would help nothing with DMARC, and the
- * domain would answer for what strangers write.
+ * A chain that is broken or unknown is not sealed (§5.1.2: a seal would only state that it is broken). No DKIM signature is
+ * added: its domain would not align with From, so it would not help DMARC, and the domain would vouch for content of others.
  */
 export async function sealMime(
   mime: Buffer,

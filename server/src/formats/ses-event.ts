@@ -1,21 +1,21 @@
 /**
- * What Amazon SES publishes about a mail (its "event publishing", in the form in which it comes by SNS), as far as it
- * matters here. SES may add fields whenever it likes; what is missing or of another type is taken as absent.
+ * An event that Amazon SES publishes about a mail (event publishing, in the format of SNS), reduced to the fields used here.
+ * SES may add fields at any time; a field that is missing or has another type counts as absent.
  */
 export interface SesEvent {
   /** As SES writes it: Send, Delivery, Bounce, Complaint, DeliveryDelay, Reject, Rendering Failure, Open, … */
   type: string
-  /** What the sender tagged the mail with, to know it again. */
+  /** The tag with which the mail was sent. */
   mailTag: string | null
   /** Bounce: Permanent, Transient or Undetermined. */
   bounceType: string | null
-  /** Bounce and Complaint: what kind of it; some were never sent. */
+  /** Bounce and Complaint: the subtype; with some of them the mail was never sent. */
   subType: string | null
   /** Complaint: the Feedback-Type of the report (RFC 5965). */
   feedbackType: string | null
   /** RFC 3463, of the recipient; mail goes to one at a time. */
   status: string | null
-  /** What a machine said, in its own words. */
+  /** The reply or text of the remote system, unchanged. */
   diagnostic: string | null
 }
 
@@ -24,7 +24,7 @@ export const sesMailTag = 'postern_mail'
 
 type Fields = Record<string, unknown>
 
-/** Undefined for all else, whatever it is. */
+/** Undefined when the text is not an SES event. */
 export function readSesEvent(text: string): SesEvent | undefined {
   let parsed: unknown
   try {
@@ -70,7 +70,7 @@ const recipientsOf: Record<string, string> = {
   DeliveryDelay: 'delayedRecipients',
 }
 
-/** What lies at the end of a path of names; nothing where there is none. */
+/** The object at a path of names; empty when there is none. */
 function fieldsOf(value: unknown, ...path: string[]): Fields {
   let at = value
   for (const name of path) at = fieldsOf(at)[name]

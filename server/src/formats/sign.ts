@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 
-/** Whose name stands under a mail: `<selector>._domainkey.<domain>` has the public half. */
+/** A DKIM key; the public key is at `<selector>._domainkey.<domain>`. */
 export interface DkimKey {
   domain: string
   selector: string
@@ -8,21 +8,20 @@ export interface DkimKey {
   privateKey: string
 }
 
-// RFC 6376 §5.4: what a reader is shown or acts upon. Each is named in the signature once more than it stands in the
-// mail, so that nobody on the way can add another one (§8.15).
+// RFC 6376 §5.4: fields that readers show or act upon. Each is listed once more than it occurs, so that no further one can
+// be added in transit (§8.15).
 const oversigned = [
   ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To'],
   ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
 ].flat()
-// Those that pass on the way are added and changed, or that may be there several times, are named as often as they are
-// there.
+// Fields that are added or changed in transit, or may occur several times, are listed as often as they occur.
 const signed = ['In-Reply-To', 'References', 'List-Id', 'Feedback-ID', 'Auto-Submitted']
 
 /**
- * The mail with a DKIM signature before it (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is when it is signed.
+ * Prepends a DKIM signature (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is the time of signing.
  *
- * Written here because libraries for it know no oversigning, and read the key anew for each mail: that, and the first
- * signature with a new key, take longer than everything else. The tests have mailauth verify what is made here.
+ * Implemented here because libraries do not support oversigning, and parse the key for each mail: that, and the first
+ * signature with a new key, take longer than everything else. The tests verify the signatures with mailauth.
  */
 export async function signMime(mime: Buffer, key: DkimKey, time = new Date()): Promise<Buffer> {
   try {
@@ -35,12 +34,13 @@ export async function signMime(mime: Buffer, key: DkimKey, time = new Date()): P
 const name = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/i
 
 function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, time: Date): string {
-  if (!name.test(domain) || !name.test(selector)) throw new Error('a name that DNS cannot have')
+  if (!name.test(domain) || !name.test(selector))
+    throw new Error('the domain or selector is not a valid DNS name')
   const end = mime.indexOf('\r\n\r\n')
-  if (end < 0) throw new Error('a mail without an end of its header')
-  // Octets, whatever they mean.
+  if (end < 0) throw new Error('the mail has no end of header')
+  // One character per octet.
   const fields = fieldsOf(mime.toString('latin1', 0, end))
-  if (!fields.has('from')) throw new Error('a mail without From')
+  if (!fields.has('from')) throw new Error('the mail has no From field')
   const bodyHash = createHash('sha256')
     .update(relaxedBody(mime.toString('latin1', end + 4)), 'latin1')
     .digest('base64')
@@ -52,7 +52,7 @@ function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, ti
     ` bh=${bodyHash};`,
     ' b=',
   ].join('\r\n')
-  // §5.4.2: of several fields of one name the last is taken first; a name that nothing stands behind adds nothing.
+  // §5.4.2: of several fields with one name the last is signed first; a name without a field adds nothing.
   const left = new Map([...fields].map(([lower, values]) => [lower, [...values]]))
   const taken = names
     .map((each) => left.get(each.toLowerCase())?.pop())
@@ -62,7 +62,7 @@ function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, ti
   return `${unsigned}${folded(signature, /.{1,72}/g).join('\r\n ')}\r\n`
 }
 
-/** The fields of a header as they stand there, under their names in lower case. */
+/** The unchanged fields of a header, by name in lower case. */
 function fieldsOf(header: string): Map<string, string[]> {
   const fields = new Map<string, string[]>()
   for (const field of header.split(/\r\n(?![ \t])/)) {
@@ -92,7 +92,7 @@ function relaxedField(field: string): string {
   return `${field.slice(0, colon).trimEnd().toLowerCase()}:${trimmed(value)}`
 }
 
-/** Of spaces alone: `trim` would take more. */
+/** Removes spaces only; `trim` would remove more. */
 const trimmed = (value: string): string =>
   value.slice(value.startsWith(' ') ? 1 : 0, value.endsWith(' ') ? -1 : undefined)
 
@@ -106,17 +106,17 @@ function relaxedBody(body: string): string {
 
 const folded = (text: string, line: RegExp): string[] => text.match(line) ?? []
 
-const keptKeys = 1_000
+const maxCachedKeys = 1_000
 const keys = new Map<string, KeyObject>()
 
-/** Read once: with a key read anew a signature takes 1.3 ms instead of 0.4. */
+/** Cached: with a newly parsed key a signature takes 1.3 ms instead of 0.4. */
 function rsaKey(pem: string): KeyObject {
   const known = keys.get(pem)
   if (known) return known
   const key = createPrivateKey(pem)
-  if (key.asymmetricKeyType !== 'rsa') throw new Error('a key that is not RSA')
+  if (key.asymmetricKeyType !== 'rsa') throw new Error('the key is not an RSA key')
   const [oldest] = keys.keys()
-  if (keys.size >= keptKeys && oldest !== undefined) keys.delete(oldest)
+  if (keys.size >= maxCachedKeys && oldest !== undefined) keys.delete(oldest)
   keys.set(pem, key)
   return key
 }

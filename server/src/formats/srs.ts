@@ -1,15 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The envelope sender of mail that is sent on (the Sender Rewriting Scheme): an address of ours, so that SPF holds, that
- * says whose mail it was, so that a bounce finds its way back.
+ * The envelope sender of forwarded mail (Sender Rewriting Scheme): an address of ours, so that SPF passes, which contains the
+ * original sender, so that a bounce can be returned.
  *
  *   SRS0=<hash>=<day>=<host>=<local>@bounces.us            of local@host
- *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     of what `first` has made so already: a bounce goes to it,
- *                                                          whatever number of hosts comes after it
+ *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     of an SRS address of `first`: a bounce goes directly to `first`,
+ *                                                          however many hosts have forwarded the mail since
  *
- * The hash is of us alone, over all that follows it, in base32: case may be lost on the way. A day is two characters of
- * base32 and comes round after 1,024 of them.
+ * The hash is our HMAC over all that follows it, in base32, because case may be lost in transit. A day is two characters of
+ * base32, and repeats after 1,024 days.
  */
 export type SrsKeys = readonly [Buffer, ...Buffer[]]
 
@@ -17,11 +17,11 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 const hashLength = 8
 const dayMs = 24 * 3600_000
 const dayCount = alphabet.length ** 2
-/** An MTA gives up after five days or so; who waits for longer than that is rare. */
-const goodDays = 21
+/** Most MTAs give up after about five days. */
+const validDays = 21
 const maxLocalLength = 64
 
-/** The local part. Undefined when there would be no room for it, or the address is not ASCII. */
+/** The local part. Undefined when it would be too long, or the address is not ASCII. */
 export function makeSrs([key]: SrsKeys, sender: string, now: Date): string | undefined {
   const at = sender.lastIndexOf('@')
   const [local, host] = [sender.slice(0, at), sender.slice(at + 1)]
@@ -33,41 +33,41 @@ export function makeSrs([key]: SrsKeys, sender: string, now: Date): string | und
 function rewritten(key: Buffer, local: string, host: string, now: Date): string {
   const [, kind, mark = '', rest = ''] = /^srs([01])([=+-])(.+)$/is.exec(local) ?? []
   if (kind === undefined) {
-    const said = `${dayOf(now)}=${host}=${local}`
-    return `SRS0=${hashOf(key, said)}=${said}`
+    const payload = `${dayOf(now)}=${host}=${local}`
+    return `SRS0=${hashOf(key, payload)}=${payload}`
   }
-  // Of an SRS1 its own hash is left out, and the first host stays the first.
-  const said = kind === '0' ? `${host}=${mark}${rest}` : rest.slice(rest.indexOf('=') + 1)
-  return `SRS1=${hashOf(key, said)}=${said}`
+  // The hash of an SRS1 address is dropped, and its first host is kept.
+  const payload = kind === '0' ? `${host}=${mark}${rest}` : rest.slice(rest.indexOf('=') + 1)
+  return `SRS1=${hashOf(key, payload)}=${payload}`
 }
 
-/** The address that it was made of. Undefined for what was not made with one of the keys, or too long ago. */
+/** The original sender. Undefined when no key matches, or the address has expired. */
 export function readSrs(keys: SrsKeys, localPart: string, now: Date): string | undefined {
-  const [, kind, hash = '', said = ''] =
+  const [, kind, hash = '', payload = ''] =
     (localPart.length <= maxLocalLength && /^srs([01])=([a-z2-7]{8})=(.+)$/is.exec(localPart)) || []
   if (kind === undefined) return undefined
   const given = Buffer.from(hash.toLowerCase())
-  // Every key is tried, whichever fits: the time taken tells nothing.
-  const fits = keys.map((key) => timingSafeEqual(Buffer.from(hashOf(key, said)), given))
-  if (!fits.includes(true)) return undefined
-  return kind === '0' ? senderOf(said, now) : firstOf(said)
+  // All keys are compared, so that the time reveals nothing.
+  const matches = keys.map((key) => timingSafeEqual(Buffer.from(hashOf(key, payload)), given))
+  if (!matches.includes(true)) return undefined
+  return kind === '0' ? senderOf(payload, now) : firstOf(payload)
 }
 
-function senderOf(said: string, now: Date): string | undefined {
-  const [, day = '', host = '', local = ''] = /^([a-z2-7]{2})=([^=]+)=(.+)$/is.exec(said) ?? []
+function senderOf(payload: string, now: Date): string | undefined {
+  const [, day = '', host = '', local = ''] = /^([a-z2-7]{2})=([^=]+)=(.+)$/is.exec(payload) ?? []
   if (local === '') return undefined
   const age = (dayNumber(dayOf(now)) - dayNumber(day) + dayCount) % dayCount
-  return age <= goodDays ? `${local}@${host}` : undefined
+  return age <= validDays ? `${local}@${host}` : undefined
 }
 
-/** Its age is for the first host to judge. */
-function firstOf(said: string): string | undefined {
-  const [, host = '', mark = '', rest = ''] = /^([^=]+)=([=+-])(.+)$/s.exec(said) ?? []
+/** The first host checks the age. */
+function firstOf(payload: string): string | undefined {
+  const [, host = '', mark = '', rest = ''] = /^([^=]+)=([=+-])(.+)$/s.exec(payload) ?? []
   return rest === '' ? undefined : `SRS0${mark}${rest}@${host}`
 }
 
-function hashOf(key: Buffer, said: string): string {
-  const digest = createHmac('sha256', key).update(said.toLowerCase()).digest()
+function hashOf(key: Buffer, payload: string): string {
+  const digest = createHmac('sha256', key).update(payload.toLowerCase()).digest()
   return Array.from({ length: hashLength }, (_, at) => alphabet[(digest[at] ?? 0) % 32]).join('')
 }
 

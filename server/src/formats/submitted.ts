@@ -2,57 +2,57 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { type Address, addressParser, decodeWords } from 'postal-mime'
 import { addressText, readInternationalAddress } from './address.ts'
 import { type Composition, fromField } from './compose.ts'
-import { isForeign, type Mailbox } from './content.ts'
+import { isReservedHeader, type Mailbox } from './content.ts'
 import {
-  broughtBounds,
   type Field,
   type HeaderBounds,
   headerEnd,
   joinFields,
-  keptBounds,
   type SplitHeader,
   splitFields,
+  storedBounds,
+  submittedBounds,
   unfolded,
 } from './header.ts'
-import { linesFault } from './line-limits.ts'
+import { lineFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
 
 /**
- * A mail that somebody composed and submitted by SMTP (RFC 6409), made safe to be signed and sent in the name of the
- * domain in its From. Its body is not touched, and of its header as little as can be:
+ * A mail submitted by SMTP (RFC 6409), made safe to be signed and sent under the domain in its From. The body is not changed,
+ * and the header as little as possible:
  *
- *   refused   what readers disagree about: lines that are none, fields that may stand once and stand twice, a From that
- *             is not exactly one mailbox
- *   written   From, from what was read in it: what others may read in it besides is not sent
- *   removed   who gets it blindly (Bcc), who else claims to send it (Sender), and what is no sender's to say (isForeign)
- *   added     a Received field now; Date, Message-ID and X-Postern-Ref when it is sent (`completeMime`)
+ *   refused    whatever mail readers interpret differently: malformed lines, duplicates of fields that may occur once, a From
+ *              that is not exactly one mailbox
+ *   rewritten  From, from its parsed value: anything else that other parsers may read in it is not sent
+ *   removed    Bcc, Sender, and fields that senders may not set (isReservedHeader)
+ *   added      a Received field now; Date, Message-ID and X-Postern-Ref when the mail is sent (`completeMime`)
  */
 export interface Submitted {
   from: Mailbox
-  /** Decoded, for showing. */
+  /** Decoded, for display. */
   subject: string
   /** Addresses in lower case. */
   to: ReadonlySet<string>
   cc: ReadonlySet<string>
-  /** Of `X-Postern-Tag`, separated by commas. */
+  /** From `X-Postern-Tag`, separated by commas. */
   tags: string[]
-  /** Of `X-Postern-Metadata`, each `name=value`. */
+  /** From `X-Postern-Metadata`, each `name=value`. */
   metadata: [name: string, value: string][]
   mime: Buffer
 }
 
-/** `fault` is a sentence. From is known as soon as it can be read. */
+/** `fault` is a sentence. `from` is set as soon as From has been parsed. */
 export type ReadSubmitted = Submitted | { fault: string; from: Mailbox | null }
 
 export interface Arrival {
-  /** RFC 6531: the client has said that it may not be ASCII. */
+  /** The client declared SMTPUTF8 (RFC 6531). */
   allowsUtf8: boolean
-  /** Where it came in, and when, for the Received field. Who brought it is nobody's business but ours. */
+  /** Host and time for the Received field, which does not reveal the client. */
   host: string
   at: Date
 }
 
-// RFC 5322 §3.6, RFC 2045 and others: one at most. A second one would be read by some and signed by others.
+// RFC 5322 §3.6, RFC 2045 and others: at most one. Readers and signers differ in which of two they use.
 const single = new Set(
   [
     'from to cc reply-to subject date message-id in-reply-to references mime-version content-type',
@@ -63,43 +63,43 @@ const single = new Set(
     .split(' '),
 )
 
-// Those of ASCII are found when the header is taken apart. To some readers these end a line.
+// ASCII control characters are found when the header is split. Some readers treat these as line ends.
 const wideControls = /[\x80-\x9f\u2028\u2029]/
 
 // RFC 5321 §6.3.
 const maxHops = 50
 
 export function readSubmitted(raw: Buffer, arrival: Arrival): ReadSubmitted {
-  const parts = wholeParts(raw, broughtBounds)
+  const parts = splitMail(raw, submittedBounds)
   if ('fault' in parts) return { fault: `The mail ${parts.fault}.`, from: null }
   const from = senderOf(parts.fields)
   if ('fault' in from) return { fault: from.fault, from: null }
   const wrong = headerFault(parts.fields, arrival)
   if (wrong !== undefined) return { fault: wrong, from }
-  const mime = keptOf(parts, from, arrival)
-  // What could not be sent is not accepted.
-  const kept = splitFields(mime, keptBounds)
+  const mime = rewrite(parts, from, arrival)
+  // Mail that could not be sent is not accepted.
+  const kept = splitFields(mime, storedBounds)
   if ('fault' in kept) return { fault: `The mail ${kept.fault}.`, from }
-  return { from, ...shownOf(parts.fields), mime }
+  return { from, ...displayFieldsOf(parts.fields), mime }
 }
 
-/** The header is bounded, so it is looked at first. */
-function wholeParts(mime: Buffer, most: HeaderBounds): SplitHeader | { fault: string } {
-  const parts = splitFields(mime, most)
-  const fault = 'fault' in parts ? undefined : linesFault(mime)
+/** The header is checked first, because its size is bounded. */
+function splitMail(mime: Buffer, bounds: HeaderBounds): SplitHeader | { fault: string } {
+  const parts = splitFields(mime, bounds)
+  const fault = 'fault' in parts ? undefined : lineFault(mime)
   return fault === undefined ? parts : { fault }
 }
 
-/** One From with one mailbox, so that everybody reads the same sender. */
+/** One From with one mailbox, so that all readers show the same sender. */
 function senderOf(fields: readonly Field[]): Mailbox | { fault: string } {
   const [from, second] = fields.filter(({ name }) => name === 'from')
   if (!from) return { fault: 'The mail has no From.' }
   if (second) return { fault: 'The mail has more than one From.' }
-  // As old programs write it: ada@example.com (Ada). What some reader could take for an address is no name of that kind.
+  // The old form ada@example.com (Ada). A comment that some reader could take for an address is not accepted as a name.
   const [, address, comment] = /^([^\s<>()"\\,;:]+) \(([^()\\<>@,;:"]*)\)$/.exec(unfolded(from)) ?? []
   const read = readMailbox(address ?? unfolded(from))
   if ('fault' in read) return { fault: `From ${read.fault}.` }
-  return { ...read, name: shown(comment ?? read.name ?? '') || null }
+  return { ...read, name: displayText(comment ?? read.name ?? '') || null }
 }
 
 function headerFault(fields: readonly Field[], { allowsUtf8 }: Arrival): string | undefined {
@@ -109,7 +109,7 @@ function headerFault(fields: readonly Field[], { allowsUtf8 }: Arrival): string 
     seen.add(name)
   }
   if (fields.filter(({ name }) => name === 'received').length >= maxHops) {
-    return `The mail has come through ${maxHops} servers already; it goes in a circle.`
+    return `Routing loop detected: the mail has ${maxHops} Received fields.`
   }
   const header = Buffer.from(fields.map(({ raw }) => raw).join(), 'latin1')
   if (isAscii(header)) return undefined
@@ -120,10 +120,10 @@ function headerFault(fields: readonly Field[], { allowsUtf8 }: Arrival): string 
   return wideControls.test(header.toString()) ? 'The mail has a control character in its header.' : undefined
 }
 
-function shownOf(fields: readonly Field[]) {
+function displayFieldsOf(fields: readonly Field[]) {
   const values = (wanted: string) => fields.filter(({ name }) => name === wanted).map(unfolded)
   return {
-    subject: shown(values('subject')[0] ?? ''),
+    subject: displayText(values('subject')[0] ?? ''),
     to: addressesOf(values('to')),
     cc: addressesOf(values('cc')),
     tags: values('x-postern-tag')
@@ -131,27 +131,27 @@ function shownOf(fields: readonly Field[]) {
       .map((tag) => tag.trim())
       .filter((tag) => tag !== ''),
     metadata: values('x-postern-metadata').map((text): [string, string] => {
-      const value = shown(text)
+      const value = displayText(text)
       const at = value.indexOf('=')
       return at < 0 ? [value, ''] : [value.slice(0, at).trim(), value.slice(at + 1).trim()]
     }),
   }
 }
 
-// Reading addresses takes up to 3 ms per KiB (`a:a:a:…`), and nothing else is done in the meantime.
+// Parsing addresses takes up to 3 ms per KiB (`a:a:a:…`) and blocks the event loop.
 const maxReadLength = 8 * 1024
-const maxShownLength = 998
+const maxDisplayLength = 998
 
-/** Encoded words decoded; without what a database or a terminal would stumble over. */
-export const shown = (value: string): string =>
+/** Decodes encoded words, and removes characters that databases or terminals do not accept. */
+export const displayText = (value: string): string =>
   decodeWords(value.slice(0, maxReadLength))
     .toWellFormed()
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
-    .slice(0, maxShownLength)
+    .slice(0, maxDisplayLength)
     .toWellFormed()
 
-/** Of those that can be in an envelope; what else stands there is for people. */
+/** Only addresses that are valid in an envelope. */
 function addressesOf(values: readonly string[]): Set<string> {
   const found = values
     .flatMap((value) => addressParser(beginningOf(value)))
@@ -164,28 +164,29 @@ function addressesOf(values: readonly string[]): Set<string> {
   )
 }
 
-/** As far as it is read, without an address that is cut in two. */
+/** The part that is parsed, cut at a comma. */
 const beginningOf = (list: string): string =>
   list.length <= maxReadLength ? list : list.slice(0, list.lastIndexOf(',', maxReadLength) + 1)
 
 const isKept = ({ name, raw }: Field): boolean => {
   if (name === 'received') return true
-  if (name === 'bcc' || name === 'sender' || name.startsWith('x-postern-') || isForeign(name)) return false
-  // Empty, these would stand in the way of true ones.
+  if (name === 'bcc' || name === 'sender' || name.startsWith('x-postern-') || isReservedHeader(name))
+    return false
+  // Empty ones would prevent that valid ones are added.
   return !(name === 'date' || name === 'message-id') || unfolded({ name, raw }) !== ''
 }
 
-function keptOf({ fields, body }: SplitHeader, from: Mailbox, { host, at }: Arrival): Buffer {
+function rewrite({ fields, body }: SplitHeader, from: Mailbox, { host, at }: Arrival): Buffer {
   const received = `Received: from submission by ${host} with ESMTPSA;\r\n ${dateText(at)}`
   const sender = Buffer.from(fromField(from)).toString('latin1')
   const kept = fields.filter(isKept).map(({ name, raw }) => (name === 'from' ? sender : raw))
   return joinFields([received, ...kept], body)
 }
 
-/** RFC 6409 §8: what a mail must have and the sender left out. The same mail and composition give the same bytes. */
+/** RFC 6409 §8: adds required fields that the sender left out. Deterministic: equal input gives equal bytes. */
 export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Composition): Buffer {
-  // It was looked at when it was accepted. What fails here must not reach another machine.
-  const parts = wholeParts(mime, keptBounds)
+  // The mail was checked at acceptance. If it fails here, it must not be sent.
+  const parts = splitMail(mime, storedBounds)
   if ('fault' in parts) throw new Error(`message ${messageId} ${parts.fault}`)
   const has = (wanted: string) => parts.fields.some(({ name }) => name === wanted)
   return joinFields(
@@ -199,9 +200,9 @@ export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Com
   )
 }
 
-/** Whether it can only travel where RFC 6531 is spoken. */
+/** Whether the mail requires SMTPUTF8 (RFC 6531). */
 export const hasUtf8Header = (mime: Buffer): boolean =>
-  !isAscii(mime.subarray(0, headerEnd(mime, keptBounds.bytes)))
+  !isAscii(mime.subarray(0, headerEnd(mime, storedBounds.bytes)))
 
 /** RFC 5322 §3.3. */
 const dateText = (date: Date): string => date.toUTCString().replace('GMT', '+0000')

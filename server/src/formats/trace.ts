@@ -1,51 +1,53 @@
-import { type Field, headerEnd, unfolded } from './header.ts'
-import { shown } from './submitted.ts'
+// Trace fields of inbound mail: loop detection, limits, and the fields that are added.
 
-/** What a mail that comes in says of the way that it has come, and what is added to that. */
+import { type Field, headerEnd, unfolded } from './header.ts'
+import { displayText } from './submitted.ts'
+
+/** The size limit of the header. */
 export const inboundHeaderBytes = 256 * 1024
-// RFC 5321 §6.3 would have 100; nobody needs a third of that.
+// RFC 5321 §6.3 suggests at least 100; legitimate mail has less than a third of that.
 const maxHops = 30
 /**
- * White space in a row that nobody writes: it would be a line longer than RFC 5322 §2.1.1 allows, or lines of nothing
- * else. Whoever trims by a pattern takes the square of it: 50,000 spaces in a signature took mailauth 15 s.
+ * A longer run of white space is a line beyond the limit of RFC 5322 §2.1.1, or consists of empty lines. Trimming it by a
+ * regular expression takes quadratic time: 50,000 spaces in a signature took mailauth 15 s.
  */
 const maxSpaces = 998
-/** Names the address that it was sent on for. */
+/** Contains the address for which the mail was forwarded. */
 const marker = 'x-postern-forwarded'
 
 export type TraceFault = 'loop' | 'nul' | 'header'
 
-/** Why a mail to these addresses (in lower case) cannot be taken whatever the routes say. */
+/** Why a mail to these addresses (in lower case) is refused, independent of routes. */
 export function traceFault(raw: Buffer, recipients: readonly string[]): TraceFault | undefined {
-  // There are MTAs that drop a NUL: `<CRLF><NUL>.<CRLF>` would end the mail where it is sent on.
+  // Some MTAs drop NUL: `<CRLF><NUL>.<CRLF>` would end the mail when it is forwarded.
   if (raw.includes(0)) return 'nul'
   const end = headerEnd(raw, inboundHeaderBytes)
   if (end === undefined || longestSpace(raw.toString('latin1', 0, end)) > maxSpaces) return 'header'
   const fields = fieldsOf(raw)
-  const isBack = fields.some(
+  const isLooped = fields.some(
     (field) => field.name === marker && recipients.includes(unfolded(field).toLowerCase()),
   )
-  return isBack || fields.filter(({ name }) => name === 'received').length > maxHops ? 'loop' : undefined
+  return isLooped || fields.filter(({ name }) => name === 'received').length > maxHops ? 'loop' : undefined
 }
 
-/** Of all runs of white space, the length of the longest. */
+/** The length of the longest run of white space. */
 export function longestSpace(text: string): number {
   let longest = 0
   for (const [run] of text.matchAll(/[ \t\r\n]+/g)) longest = Math.max(longest, run.length)
   return longest
 }
 
-/** Who it says that it is from, and its subject, for showing. */
-export function shownFields(raw: Buffer): { from: string; subject: string } {
+/** From and Subject, for display. */
+export function displayFields(raw: Buffer): { from: string; subject: string } {
   const fields = fieldsOf(raw)
-  const said = (wanted: string) => {
+  const textOf = (wanted: string) => {
     const field = fields.find(({ name }) => name === wanted)
-    return field ? shown(unfolded(field)) : ''
+    return field ? displayText(unfolded(field)) : ''
   }
-  return { from: said('from'), subject: said('subject') }
+  return { from: textOf('from'), subject: textOf('subject') }
 }
 
-/** Whatever can be taken for one: strangers' mail is not held to the rules, only looked at. */
+/** Parsed leniently: inbound mail need not be well formed. */
 const fieldsOf = (raw: Buffer): Field[] =>
   raw
     .toString('latin1', 0, headerEnd(raw, inboundHeaderBytes))
@@ -56,14 +58,14 @@ const fieldsOf = (raw: Buffer): Field[] =>
     }))
 
 export interface Hop {
-  /** As the client called itself. */
+  /** The name that the client gave. */
   helo: string
   ip: string
-  /** As we are called. */
+  /** Our host name. */
   by: string
   isTls: boolean
   isUtf8: boolean
-  /** What it is called here. */
+  /** Our id of the mail. */
   id: string
   at: Date
 }
@@ -77,5 +79,5 @@ export function receivedField({ helo, ip, by, isTls, isUtf8, id, at }: Hop): str
   return `Received: from ${name} (${address})\r\n by ${by} with ${protocol}\r\n id ${id}; ${date}\r\n`
 }
 
-/** So that it is known when it comes back. */
+/** For loop detection. */
 export const forwardedField = (recipient: string): string => `X-Postern-Forwarded: ${recipient}\r\n`

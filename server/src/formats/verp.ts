@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * Return paths that say which mail comes back (VERP): `bounce-<token>@bounces.customer.example`.
+ * Return paths that identify the mail (VERP): `bounce-<token>@bounces.customer.example`.
  *
  * A token is 30 octets in base32 (RFC 4648 §6, lower case): shard (2), message id (16), recipient number (1), attempt
- * (1), and the first 10 octets of an HMAC-SHA-256 over these. Without a key nobody makes one up, so a bounce is
- * believed by its address alone. 55 characters: a local part has 64 at most (RFC 5321 §4.5.3.1.1).
+ * (1), and the first 10 octets of an HMAC-SHA-256 over these. Without a key no token can be forged, so a bounce
+ * is authenticated by its address. 55 characters: a local part has at most 64 (RFC 5321 §4.5.3.1.1).
  */
 export interface VerpToken {
   shard: number
@@ -25,7 +25,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** The local part. An attempt after the 255th counts as the 255th. */
 export function makeVerp([key]: VerpKeys, { shard, messageId, recipientNo, attempt }: VerpToken): string {
-  if (!uuid.test(messageId)) throw new RangeError(`"${messageId}" is no UUID in lower case`)
+  if (!uuid.test(messageId)) throw new RangeError(`"${messageId}" is not a UUID in lower case`)
   const token = Buffer.alloc(length)
   token.writeUInt16BE(shard)
   token.write(messageId.replaceAll('-', ''), idAt, 'hex')
@@ -35,15 +35,15 @@ export function makeVerp([key]: VerpKeys, { shard, messageId, recipientNo, attem
   return prefix + base32(token)
 }
 
-/** Undefined for everything that was not made with one of the keys. Case does not matter: it may have been changed. */
+/** Undefined when no key matches. Case is ignored, because it may be changed in transit. */
 export function readVerp(keys: VerpKeys, localPart: string): VerpToken | undefined {
   const text = localPart.length > 64 ? '' : localPart.toLowerCase()
   const token = text.startsWith(prefix) ? fromBase32(text.slice(prefix.length)) : undefined
   if (!token) return undefined
   const mac = token.subarray(macAt)
-  // Every key is tried, whichever fits: the time taken tells nothing.
-  const fits = keys.map((key) => timingSafeEqual(macOf(key, token), mac))
-  if (!fits.includes(true)) return undefined
+  // All keys are compared, so that the time reveals nothing.
+  const matches = keys.map((key) => timingSafeEqual(macOf(key, token), mac))
+  if (!matches.includes(true)) return undefined
   const id = token.toString('hex', idAt, recipientAt)
   return {
     shard: token.readUInt16BE(),
@@ -59,12 +59,12 @@ const macOf = (key: Buffer, token: Buffer): Buffer =>
     .digest()
     .subarray(0, length - macAt)
 
-// Five octets are eight characters, and the token is a multiple of five octets: there is no rest to think of.
+// Five octets are eight characters, and the token length is a multiple of five octets: no padding is needed.
 function base32(octets: Buffer): string {
   let text = ''
   for (let at = 0; at < octets.length; at += 5) {
     const group = octets.readUIntBE(at, 5)
-    // 40 bits: division, because shifting would cut them at 32.
+    // 40 bits: division, because shifts truncate to 32 bits.
     for (let unit = 32 ** 7; unit >= 1; unit /= 32) text += alphabet[Math.floor(group / unit) % 32]
   }
   return text

@@ -49,11 +49,11 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
 
   adminRoutes(app, {
     db: db.admin,
-    mailOf: (projectId) => cells.of(projectId).admin,
+    mailDbFor: (projectId) => cells.of(projectId).admin,
     vault,
     domains,
     endpoints,
-    orders,
+    endpointCommands: orders,
     caps: config,
     audit: {
       keys: trustedKeysOf(config),
@@ -73,7 +73,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     bodyReader: context.bodyReader,
     domains,
     endpoints,
-    orders,
+    endpointCommands: orders,
     caps: config,
     planId: config.customerPlanId,
     authenticate,
@@ -87,7 +87,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   snsRoute(app, snsDeps(context))
   inboundLinkRoute(app, {
     cells,
-    examiners: context.examiners,
+    analysisThreads: context.analysisThreads,
     linkKeys: linkKeysOf(config.masterKeys),
     addressLimit,
   })

@@ -9,7 +9,7 @@ export const healthzSchema = {
   operationId: 'health.live',
   tags: ['health'],
   summary: 'Whether the process lives',
-  description: 'Looks at nothing but itself. A process that does not answer is to be started anew.',
+  description: 'Checks the process only. Restart a process that does not answer.',
   security: [],
   response: { 200: { description: 'It lives.', ...status('ok') } },
 }

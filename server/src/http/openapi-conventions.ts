@@ -13,7 +13,7 @@ session at \`POST /v1/auth/token\`, or issued by an OpenID Connect provider that
 and it says who you are. What you may do is looked up on every request: a demoted or disabled administrator is
 refused at the next call. A project's API key never opens the administrative interface.
 
-Without a valid token the answer is 401, for a user who is no administrator 403, whatever is asked for: only
+Without a valid token the response is 401, and for a user who is not an administrator 403, whatever the request is: only
 administrators learn what exists.
 
 Everything else under \`/v1\` is the customers', for the members of a project with an access token and for programs
@@ -42,9 +42,11 @@ and \`message\`, a sentence for a person that says what was wrong and what to do
 ${codesByStatus()}
 
 429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415
-(the body is not JSON in UTF-8) or 503 (try again later); these are not listed again with each operation.
+(the body is not JSON in UTF-8, or is compressed) or 503 (try again later); these are not listed again with each operation.
 
-Every answer carries \`X-Request-Id\`, which finds the request in the log and in the audit.
+Every response carries \`X-Request-Id\`, which identifies the request in the log and in the audit log. Responses to
+authenticated requests carry \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (seconds) of the caller's
+limit per minute, as counted by the process that answered.
 
 ## Versions
 
@@ -54,17 +56,18 @@ only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_
 
 ## Repeating a request
 
-A POST may carry an \`Idempotency-Key\` of your choice, which is remembered for 24 hours, for you and this
-operation. The same request with the same key gets the first answer again and acts once; another request with
-it gets 422 \`idempotency_key_reused\`; while the first one is still running, 409 \`request_in_progress\`. Only
-successes are remembered. A secret is told once: a repetition is answered with 409
+Every mutation (POST, PATCH, PUT and DELETE) takes an \`Idempotency-Key\` of your choice. The service stores it for 24
+hours, for you and this operation. The same request with the same key returns the first response and has no second
+effect. Another request with the key gets 422 \`idempotency_key_reused\`; while the first one is still running, 409 \`request_in_progress\`. Only
+successes are stored. A secret is returned once: a repeated request gets 409
 \`secret_already_revealed\` and the \`Location\` of what was made.
 
 ## Preview
 
-Every administrative mutation takes \`?dry_run=true\`. It is then checked and carried out like the real thing, and
-undone: the answer is 200 with the changes, field by field, what would follow from them, and what to think
-about first. Nothing is kept, nothing is sent, and no secret is made known.
+Every administrative mutation takes \`?dry_run=true\`. The operation then runs in a transaction that is rolled back, and
+the response is 200 with a \`Preview\`: the changes field by field, their effects, and warnings. Nothing is stored or sent,
+and no secret is revealed. For an operation whose success is 200, the extension \`x-dry-run-response\` documents this
+response.
 
 ## Reasons
 

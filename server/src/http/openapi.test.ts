@@ -16,7 +16,7 @@ const api = await startApi(await testDatabase(), { POSTERN_PUBLIC_URL: 'https://
 /** What the document says of routes made for the test. */
 async function documentOf(makeRoutes: (app: HttpServer) => void) {
   const app = createHttpServer({ log: createLogger('error'), trustedProxies: [], isHttps: false })
-  registerOpenapi(app, async () => {})
+  registerOpenapi(app, async () => ({ limit: 1, remaining: 0, resetSeconds: 1 }))
   makeRoutes(app)
   await app.ready()
   try {

@@ -97,7 +97,7 @@ const securitySchemes = {
     scheme: 'bearer',
     bearerFormat: 'pk_live_… or pk_test_…',
     description:
-      'An API key of a project, sent as a bearer token. What it may do is told by its scopes; it never opens the administrative interface.',
+      'An API key of a project, sent as a bearer token. Its scopes define what it may do. It is never accepted by the administrative interface.',
   },
   session: {
     type: 'apiKey',

@@ -15,7 +15,7 @@ export interface Readiness {
  * when control is away every cell is in this state, so that a load balancer would have nobody left to send to.
  */
 export async function requireReady(
-  { config, db, home, copies, log, jobs }: Context,
+  { config, db, home, replicas, log, jobs }: Context,
   { needsJobs }: { needsJobs: boolean },
 ): Promise<Readiness> {
   // At home in a cell, mail is taken whether control answers or not.
@@ -32,8 +32,8 @@ export async function requireReady(
   if (needsJobs && !jobs.isReady && config.cell === undefined) {
     throw new PosternError('unavailable', 'The job queue cannot be used: was `postern migrate` run?')
   }
-  const copy = home && copies.get(home)
-  return { status: 'ready', ...((await copy?.isStale()) && { control_copy: 'stale' }) }
+  const replica = home && replicas.get(home)
+  return { status: 'ready', ...((await replica?.isStale()) && { control_copy: 'stale' }) }
 }
 
 /** For how long an answer holds. Load balancers ask every second or less often. */

@@ -21,7 +21,7 @@ export class UnusableSettings extends UsageError {
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
-    super(`The configuration is not usable:\n${problems.map((line) => `  - ${line}`).join('\n')}`)
+    super(`The configuration is invalid:\n${problems.map((line) => `  - ${line}`).join('\n')}`)
     this.problems = problems
   }
 }
@@ -91,7 +91,7 @@ function nearest(word: string, candidates: string[]): string {
 }
 
 /** Levenshtein's, one row at a time. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]

@@ -4,47 +4,46 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /**
- * Node's agents, watched: of an error that ended a connection it can be told whether the connection ever stood. Before
- * it does (the name was not found, nobody listened, the certificate was wrong), nothing of a request can have reached
- * the other side.
+ * HTTP agents that record whether a failed connection was ever established. Before that (the name did not resolve, the
+ * connection was refused, the certificate was invalid), nothing of a request can have reached the server.
  */
 export class Connections {
   readonly http: Agent
   readonly https: TlsAgent
-  readonly #neverStood = new WeakSet<object>()
+  readonly #neverConnected = new WeakSet<object>()
 
   constructor(options: AgentOptions & { connectMs: number }) {
-    const watch = (socket: Duplex | null | undefined, ready: 'connect' | 'secureConnect') => {
-      if (socket) this.#watch(socket as Socket, ready, options.connectMs)
+    const track = (socket: Duplex | null | undefined, ready: 'connect' | 'secureConnect') => {
+      if (socket) this.#track(socket as Socket, ready, options.connectMs)
       return socket
     }
     this.http = new (class extends Agent {
       override createConnection(...args: Parameters<Agent['createConnection']>) {
-        return watch(super.createConnection(...args), 'connect')
+        return track(super.createConnection(...args), 'connect')
       }
     })(options)
     this.https = new (class extends TlsAgent {
       override createConnection(...args: Parameters<TlsAgent['createConnection']>) {
-        return watch(super.createConnection(...args), 'secureConnect')
+        return track(super.createConnection(...args), 'secureConnect')
       }
     })(options)
   }
 
-  /** Nothing was sent over the connection that this is the end of. */
-  neverStood(error: unknown): boolean {
-    return typeof error === 'object' && error !== null && this.#neverStood.has(error)
+  /** The error ended a connection before anything was sent over it. */
+  wasNeverConnected(error: unknown): boolean {
+    return typeof error === 'object' && error !== null && this.#neverConnected.has(error)
   }
 
-  #watch(socket: Socket, ready: 'connect' | 'secureConnect', connectMs: number): void {
-    const late = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }))
+  #track(socket: Socket, ready: 'connect' | 'secureConnect', connectMs: number): void {
+    const timer = setTimeout(() => {
+      socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }))
     }, connectMs)
-    const refused = (error: Error) => this.#neverStood.add(error)
-    socket.prependListener('error', refused)
+    const onError = (error: Error) => this.#neverConnected.add(error)
+    socket.prependListener('error', onError)
     socket.once(ready, () => {
-      clearTimeout(late)
-      socket.off('error', refused)
+      clearTimeout(timer)
+      socket.off('error', onError)
     })
-    socket.once('close', () => clearTimeout(late))
+    socket.once('close', () => clearTimeout(timer))
   }
 }

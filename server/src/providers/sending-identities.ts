@@ -1,13 +1,13 @@
 /**
- * Who hands mail to the internet, as far as domains are concerned: a name is registered there before mail may
- * leave under it, looked at until it is verified, and deregistered when nothing uses it any more.
+ * The sending identities of a provider: a domain is registered before mail is sent under it, checked until it is verified,
+ * and deregistered when it is no longer used.
  *
- * Every call goes over a network or could, so none is made inside a transaction. Every call may be repeated,
- * because whoever makes it may have died before it read the answer.
+ * Every call may go over a network, so none is made inside a transaction. Every call is idempotent, because the caller may
+ * crash before it reads the response.
  */
 export type ProviderName = 'service' | 'ses'
 
-/** Where a provider keeps its identities: two with the same place and name are one and the same there. */
+/** Where a provider keeps its identities: two with the same account, region and name are the same identity. */
 export interface ProviderAccount {
   account: string | null
   region: string | null
@@ -17,38 +17,38 @@ export const isSameAccount = (one: ProviderAccount, other: ProviderAccount): boo
   one.account === other.account && one.region === other.region
 
 export interface Registration {
-  /** SES: three, each the name of a CNAME record. Service: none, we sign ourselves. */
+  /** SES: three, each the name of a CNAME record. Service: none, Postern signs the mail itself. */
   dkimTokens: readonly string[]
-  /** The zone those records point into, `<token>.<zone>`; it is not the same in every region. */
+  /** The zone of the CNAME targets, `<token>.<zone>`; it differs by region. */
   dkimZone: string | null
 }
 
 export interface IdentityReport extends Registration {
   isRegistered: boolean
-  /** The provider would send mail under this name. It does not say that this project may. */
+  /** The provider would send mail under this name. This does not authorize the project. */
   isVerified: boolean
-  /** What the provider says about it, in words for an operator. */
+  /** Details from the provider, for operators. */
   detail: string | null
 }
 
 export interface IdentityProvider {
   readonly name: ProviderName
-  readonly place: ProviderAccount
-  /** Repeatable: an identity that is there already is left as it is. */
+  readonly location: ProviderAccount
+  /** Idempotent: an existing identity is left unchanged. */
   register(domain: string): Promise<Registration>
-  look(domain: string): Promise<IdentityReport>
-  /** Repeatable: an identity that is gone already is no failure. */
+  describe(domain: string): Promise<IdentityReport>
+  /** Idempotent: a missing identity is not an error. */
   deregister(domain: string): Promise<void>
   close(): void
 }
 
-/** A provider's refusal or silence, in words for an operator; `isLasting` when repeating it will not help by itself. */
+/** A provider refused or did not respond; the message is for operators. `isPermanent`: a retry alone does not help. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
-  readonly isLasting: boolean
+  readonly isPermanent: boolean
 
-  constructor(message: string, options: { isLasting: boolean; cause?: unknown }) {
+  constructor(message: string, options: { isPermanent: boolean; cause?: unknown }) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
-    this.isLasting = options.isLasting
+    this.isPermanent = options.isPermanent
   }
 }

@@ -1,54 +1,54 @@
 import type { SESv2, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
 import { ProviderFailure } from './sending-identities.ts'
 
-/** The SDK's client, as both halves of SES use it: the one that keeps identities, and the one that sends. */
+/** Access to SES for both ses-identities.ts and ses-transport.ts. */
 export interface SesAccess {
   region: string
   accountId: string
-  /** For private endpoints and tests; otherwise the region's own. */
+  /** For private endpoints and tests; the default is the endpoint of the region. */
   endpoint?: string | undefined
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
 }
 
-type Manner = Required<Pick<SESv2ClientConfig, 'maxAttempts' | 'requestHandler'>>
+type ClientSettings = Required<Pick<SESv2ClientConfig, 'maxAttempts' | 'requestHandler'>>
 
 export async function connectSes(
   { region, endpoint, credentials }: SesAccess,
-  manner: Manner,
+  settings: ClientSettings,
 ): Promise<SESv2> {
-  // 75 to 150 ms and 31 MB, for those who offer SES alone.
+  // Loading it takes 75 to 150 ms and 31 MB, so it is loaded only where SES is configured.
   const { SESv2 } = await import('@aws-sdk/client-sesv2')
   return new SESv2({
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(credentials === undefined ? {} : { credentials }),
-    // Said here so that AWS_DEFAULTS_MODE=auto does not ask the instance's metadata, and AWS_ENDPOINT_URL
-    // does not lead elsewhere.
+    // Set explicitly so that AWS_DEFAULTS_MODE=auto does not query the instance metadata, and AWS_ENDPOINT_URL has no
+    // effect.
     defaultsMode: 'standard',
     retryMode: 'standard',
     ignoreConfiguredEndpointUrls: true,
-    ...manner,
+    ...settings,
   })
 }
 
-/** Some ways to find credentials tell whose they are. Another account's must not pass for this place's. */
+/** Some credential providers return the account id. Credentials of another account are refused. */
 export async function requireAccount(ses: SESv2, { accountId }: SesAccess): Promise<void> {
   const { accountId: actual } = await ses.config.credentials()
   if (actual !== undefined && actual !== accountId) {
     throw new ProviderFailure(
-      `SES: the credentials are those of account ${actual}, not of POSTERN_SES_ACCOUNT_ID ${accountId}.`,
-      { isLasting: true },
+      `The AWS credentials belong to account ${actual}, not to POSTERN_SES_ACCOUNT_ID ${accountId}.`,
+      { isPermanent: true },
     )
   }
 }
 
-/** What the SDK throws, as far as we look into it. */
+/** The fields of SDK errors that are read. */
 export interface SesError extends Error {
   code?: unknown
   $metadata?: { httpStatusCode?: number; requestId?: string }
 }
 
-// Their messages may repeat what was signed, a session token included.
+// Their messages may repeat the signed request, including a session token.
 export const isAboutCredentials = (name: string): boolean => /credential|signature|token|client/i.test(name)
 
 export const isThrottling = (name: string): boolean => /throttl|toomanyrequests|slowdown/i.test(name)

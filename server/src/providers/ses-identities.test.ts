@@ -7,14 +7,14 @@ import { createResolver } from '../platform/net/dns.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import { patienceMs } from '../testing/harness/waiting.ts'
 import { startDns } from '../testing/peers/dns.ts'
-import { type SesFault, type SesPlace, sesCredentials, startSesPeer } from '../testing/peers/ses-peer.ts'
+import { type SesFault, type SesLocation, sesCredentials, startSesPeer } from '../testing/peers/ses-peer.ts'
 import { steadyPort } from '../testing/peers/steady-port.ts'
 import { ProviderFailure } from './sending-identities.ts'
 import { type SesOptions, SesProvider } from './ses-identities.ts'
 
 const peer = await startSesPeer()
 
-function providerAt(place: SesPlace, options: Partial<SesOptions> = {}): SesProvider {
+function providerAt(place: SesLocation, options: Partial<SesOptions> = {}): SesProvider {
   const provider = new SesProvider({
     region: place.region,
     accountId: place.account,
@@ -26,7 +26,7 @@ function providerAt(place: SesPlace, options: Partial<SesOptions> = {}): SesProv
   return provider
 }
 
-const ses = providerAt(peer.place)
+const ses = providerAt(peer.location)
 let names = 0
 const newName = () => `customer${++names}.example`
 const callsOf = (domain: string) =>
@@ -59,7 +59,7 @@ function withEnvironment(t: TestContext, changes: Record<string, string | undefi
 }
 
 describe('an identity with SES', () => {
-  test('is made with Easy DKIM, and gives its three tokens and their zone', async () => {
+  test('is created with Easy DKIM, and returns its three tokens and their zone', async () => {
     const domain = newName()
     const registration = await ses.register(domain)
     assert.equal(registration.dkimTokens.length, 3)
@@ -71,30 +71,30 @@ describe('an identity with SES', () => {
     })
   })
 
-  test('that is there already is left as it is', async () => {
+  test('that exists already is left unchanged', async () => {
     const domain = newName()
     const first = await ses.register(domain)
     assert.deepEqual(await ses.register(domain), first)
     assert.deepEqual(deedsOf(domain), ['create'])
   })
 
-  test('is looked at until it is verified', async () => {
+  test('reports its state until it is verified', async () => {
     const domain = newName()
     const { dkimTokens, dkimZone } = await ses.register(domain)
     const report = { isRegistered: true, isVerified: false, dkimTokens, dkimZone }
-    assert.deepEqual(await ses.look(domain), {
+    assert.deepEqual(await ses.describe(domain), {
       ...report,
-      detail: 'SES has not seen the DKIM records yet. Its last check: HOST_NOT_FOUND.',
+      detail: 'SES has not found the DKIM records yet. Last check: HOST_NOT_FOUND.',
     })
     peer.setDkim(domain, 'FAILED')
-    assert.match((await ses.look(domain)).detail ?? '', /72 hours/)
+    assert.match((await ses.describe(domain)).detail ?? '', /72 hours/)
     peer.setDkim(domain, 'TEMPORARY_FAILURE')
-    assert.match((await ses.look(domain)).detail ?? '', /no longer see/)
+    assert.match((await ses.describe(domain)).detail ?? '', /no longer finds/)
     peer.setDkim(domain, 'SUCCESS')
-    assert.deepEqual(await ses.look(domain), { ...report, isVerified: true, detail: null })
+    assert.deepEqual(await ses.describe(domain), { ...report, isVerified: true, detail: null })
   })
 
-  test('is verified by its DKIM records in the DNS', async () => {
+  test('is verified by its DKIM records in DNS', async () => {
     const domain = newName()
     const { dkimTokens, dkimZone } = await ses.register(domain)
     const records = dkimTokens.map((token) => ({
@@ -105,55 +105,55 @@ describe('an identity with SES', () => {
     const dns = await startDns({ '.': records.slice(1) })
     const resolver = createResolver({ servers: [dns.server], timeoutMs: 2000, tries: 2 })
     assert.equal(await peer.checkDns(domain, resolver), false, 'two of three are not enough')
-    assert.equal((await ses.look(domain)).isVerified, false)
+    assert.equal((await ses.describe(domain)).isVerified, false)
     await dns.setZone('.', records)
     assert.equal(await peer.checkDns(domain, resolver), true)
-    assert.equal((await ses.look(domain)).isVerified, true)
+    assert.equal((await ses.describe(domain)).isVerified, true)
   })
 
-  test('under a verified name is verified with it, but has not its DKIM', async () => {
+  test('below a verified name inherits verification, but not DKIM', async () => {
     const parent = newName()
     await ses.register(parent)
     await ses.register(`shop.${parent}`)
-    assert.equal((await ses.look(`shop.${parent}`)).isVerified, false)
+    assert.equal((await ses.describe(`shop.${parent}`)).isVerified, false)
     peer.setDkim(parent, 'SUCCESS')
-    const report = await ses.look(`shop.${parent}`)
+    const report = await ses.describe(`shop.${parent}`)
     assert.equal(report.isVerified, true)
-    assert.match(report.detail ?? '', /not seen the DKIM records/)
+    assert.match(report.detail ?? '', /not found the DKIM records/)
   })
 
-  test('that was never made is not registered', async () => {
-    assert.deepEqual(await ses.look(newName()), {
+  test('that was never created is not registered', async () => {
+    assert.deepEqual(await ses.describe(newName()), {
       isRegistered: false,
       isVerified: false,
       dkimTokens: [],
       dkimZone: null,
-      detail: 'SES does not have it.',
+      detail: 'SES has no such identity.',
     })
   })
 
-  test('is deregistered once; what is gone is no failure; a new one has new tokens', async () => {
+  test('is deregistered idempotently; a new one has new tokens', async () => {
     const domain = newName()
     const first = await ses.register(domain)
     await ses.deregister(domain)
     await ses.deregister(domain)
     assert.deepEqual(deedsOf(domain), ['create', 'delete'])
-    assert.equal((await ses.look(domain)).isRegistered, false)
+    assert.equal((await ses.describe(domain)).isRegistered, false)
     const second = await ses.register(domain)
     assert.ok(second.dkimTokens.every((token) => !first.dkimTokens.includes(token)))
   })
 
-  test('is another one in another region or account', async () => {
+  test('is separate in another region or account', async () => {
     const domain = newName()
     const places = [
-      peer.place,
-      { ...peer.place, region: 'us-east-1' },
-      { ...peer.place, account: '444455556666' },
+      peer.location,
+      { ...peer.location, region: 'us-east-1' },
+      { ...peer.location, account: '444455556666' },
     ]
     const tokens = new Set<string>()
     for (const place of places) {
       const provider = providerAt(place)
-      assert.deepEqual(provider.place, place)
+      assert.deepEqual(provider.location, place)
       for (const token of (await provider.register(domain)).dkimTokens) tokens.add(token)
     }
     assert.equal(tokens.size, 9)
@@ -164,9 +164,9 @@ describe('an identity with SES', () => {
     )
   })
 
-  test('that somebody else made is used with them and left to them', async () => {
+  test('that was created otherwise is used and never deleted', async () => {
     const domain = newName()
-    const theirs = providerAt(peer.place, { owner: 'another.example.com' })
+    const theirs = providerAt(peer.location, { owner: 'another.example.com' })
     const first = await theirs.register(domain)
     assert.deepEqual((await ses.register(domain)).dkimTokens, first.dkimTokens)
     await ses.deregister(domain)
@@ -175,19 +175,19 @@ describe('an identity with SES', () => {
     assert.deepEqual(deedsOf(domain), ['create', 'delete'])
   })
 
-  test('that somebody made with their own DKIM key is refused, not taken over', async () => {
+  test('with its own DKIM key is refused and left unchanged', async () => {
     const domain = newName()
     peer.makeByHand(domain)
     const failure = await failureOf(ses.register(domain))
-    assert.equal(failure.isLasting, true)
-    assert.match(failure.message, /DKIM key of somebody else's making/)
+    assert.equal(failure.isPermanent, true)
+    assert.match(failure.message, /with its own DKIM key \(BYODKIM\)/)
     assert.deepEqual(deedsOf(domain), [])
-    assert.deepEqual((await ses.look(domain)).dkimTokens, [])
+    assert.deepEqual((await ses.describe(domain)).dkimTokens, [])
   })
 })
 
-describe('a call to SES that goes wrong', () => {
-  test('is made a second time when the request was lost', async () => {
+describe('a failed call to SES', () => {
+  test('is retried once when the request was lost', async () => {
     const domain = newName()
     peer.failNext('create', 'lose_request')
     assert.deepEqual((await ses.register(domain)).dkimTokens, peer.tokens(domain))
@@ -195,7 +195,7 @@ describe('a call to SES that goes wrong', () => {
     assert.deepEqual(deedsOf(domain), ['create'])
   })
 
-  test('finds what it made when the answer was lost', async () => {
+  test('finds the created identity when the response was lost', async () => {
     const domain = newName()
     peer.failNext('create', 'lose_answer')
     assert.deepEqual((await ses.register(domain)).dkimTokens, peer.tokens(domain))
@@ -206,42 +206,42 @@ describe('a call to SES that goes wrong', () => {
     assert.deepEqual(deedsOf(domain), ['create', 'delete'])
   })
 
-  test('can be repeated after it failed, and acts once', async () => {
+  test('can be repeated, and takes effect once', async () => {
     const domain = newName()
     peer.failNext('create', 'lose_answer', 2)
     const failure = await failureOf(ses.register(domain))
-    assert.equal(failure.isLasting, false)
+    assert.equal(failure.isPermanent, false)
     assert.equal(failure.message, `SES could not register ${domain}: the connection failed (ECONNRESET).`)
     assert.deepEqual((await ses.register(domain)).dkimTokens, peer.tokens(domain))
     assert.deepEqual(deedsOf(domain), ['create'])
   })
 
-  const verdicts: [SesFault & string, isLasting: boolean, attempts: number, words: RegExp][] = [
+  const verdicts: [SesFault & string, isPermanent: boolean, attempts: number, words: RegExp][] = [
     ['too_many_requests', false, 2, /too many requests \(TooManyRequestsException, request [\w-]+\)/],
     ['throttling', false, 2, /too many requests \(ThrottlingException/],
-    ['internal', false, 2, /a failure of its own \(InternalFailure, status 500/],
-    ['unavailable', false, 2, /a failure of its own \(ServiceUnavailable, status 503/],
+    ['internal', false, 2, /internal SES error \(InternalFailure, status 500/],
+    ['unavailable', false, 2, /internal SES error \(ServiceUnavailable, status 503/],
     ['concurrent_modification', false, 2, /ConcurrentModificationException/],
     // The SDK takes it for throttling and tries again; it will not help.
     ['limit_exceeded', true, 2, /Limit of identities exceeded \(LimitExceededException/],
     ['bad_request', true, 1, /: Invalid domain name \(BadRequestException/],
     ['access_denied', true, 1, /user\/x is not authorized \(AccessDeniedException/],
-    ['expired_token', true, 1, /our credentials were refused \(ExpiredTokenException/],
+    ['expired_token', true, 1, /credentials refused \(ExpiredTokenException/],
   ]
-  for (const [fault, isLasting, attempts, words] of verdicts) {
-    test(`is ${isLasting ? 'lasting' : 'passing'} with ${fault}`, async () => {
+  for (const [fault, isPermanent, attempts, words] of verdicts) {
+    test(`is ${isPermanent ? 'permanent' : 'temporary'} with ${fault}`, async () => {
       const [absent, present] = [newName(), newName()]
       await ses.register(present)
       const calls = {
         create: [absent, () => ses.register(absent)],
-        get: [absent, () => ses.look(absent)],
+        get: [absent, () => ses.describe(absent)],
         delete: [present, () => ses.deregister(present)],
       } as const
       for (const kind of ['create', 'get', 'delete'] as const) {
         const [domain, call] = calls[kind]
         peer.failNext(kind, fault, attempts)
         const failure = await failureOf(call())
-        assert.equal(failure.isLasting, isLasting)
+        assert.equal(failure.isPermanent, isPermanent)
         assert.match(failure.message, words)
         assert.ok(failure.message.includes(domain), 'it says what was meant to be done')
       }
@@ -252,14 +252,14 @@ describe('a call to SES that goes wrong', () => {
     })
   }
 
-  test('is passing when nobody is there', async () => {
-    const nobody = providerAt(peer.place, { endpoint: `http://127.0.0.1:${await steadyPort()}` })
-    const failure = await failureOf(nobody.look('customer.example'))
-    assert.equal(failure.isLasting, false)
+  test('is temporary when the connection is refused', async () => {
+    const nobody = providerAt(peer.location, { endpoint: `http://127.0.0.1:${await steadyPort()}` })
+    const failure = await failureOf(nobody.describe('customer.example'))
+    assert.equal(failure.isPermanent, false)
     assert.match(failure.message, /the connection failed \(ECONNREFUSED\)/)
   })
 
-  test('is made a second time when there is no answer, and is given up', {
+  test('is retried once without a response, and then fails', {
     timeout: patienceMs,
   }, async (t) => {
     const domain = newName()
@@ -270,49 +270,49 @@ describe('a call to SES that goes wrong', () => {
       delete peer.hooks.onRequest
       answer.resolve()
     })
-    const hasty = providerAt(peer.place, {
+    const hasty = providerAt(peer.location, {
       timeouts: { connectMs: neverMs, attemptMs: 2000, callMs: neverMs },
     })
     unanswered = 1
-    assert.equal((await hasty.look(domain)).isRegistered, false)
+    assert.equal((await hasty.describe(domain)).isRegistered, false)
     assert.deepEqual(callsOf(domain), ['get', 'get'])
 
     unanswered = 2
-    const failure = await failureOf(hasty.look(domain))
-    assert.equal(failure.isLasting, false)
-    assert.match(failure.message, /did not answer in time/)
+    const failure = await failureOf(hasty.describe(domain))
+    assert.equal(failure.isPermanent, false)
+    assert.match(failure.message, /no response in time/)
     assert.equal(callsOf(domain).length, 4)
 
-    const bounded = providerAt(peer.place, {
+    const bounded = providerAt(peer.location, {
       timeouts: { connectMs: neverMs, attemptMs: neverMs, callMs: 300 },
     })
     unanswered = 1
-    assert.match((await failureOf(bounded.look(domain))).message, /did not answer in time/)
+    assert.match((await failureOf(bounded.describe(domain))).message, /no response in time/)
   })
 
-  test('is lasting when the credentials are wrong, and tells none of them', async () => {
-    const right = sesCredentials(peer.place.account)
+  test('is permanent with invalid credentials, and reveals none of them', async () => {
+    const right = sesCredentials(peer.location.account)
     const wrong = {
       'a wrong secret': { ...right, secretAccessKey: 'canary-wrong', sessionToken: 'canary-session' },
       'an unknown key': { ...right, accessKeyId: 'AKIACANARYUNKNOWN' },
     }
     for (const [what, credentials] of Object.entries(wrong)) {
       const domain = newName()
-      const failure = await failureOf(providerAt(peer.place, { credentials }).register(domain))
-      assert.equal(failure.isLasting, true, what)
-      assert.match(failure.message, /our credentials were refused/, what)
+      const failure = await failureOf(providerAt(peer.location, { credentials }).register(domain))
+      assert.equal(failure.isPermanent, true, what)
+      assert.match(failure.message, /credentials refused/, what)
       assert.ok(!peer.has(domain))
     }
   })
 })
 
 describe('the credentials for SES', () => {
-  test('come from the environment unless they are given', async () => {
-    const provider = providerAt(peer.place, { credentials: undefined })
+  test('come from the environment unless they are configured', async () => {
+    const provider = providerAt(peer.location, { credentials: undefined })
     assert.equal((await provider.register(newName())).dkimTokens.length, 3)
   })
 
-  test('that are nowhere to be found are a lasting failure', async (t) => {
+  test('that are missing are a permanent failure', async (t) => {
     withEnvironment(t, {
       AWS_ACCESS_KEY_ID: undefined,
       AWS_SECRET_ACCESS_KEY: undefined,
@@ -320,12 +320,14 @@ describe('the credentials for SES', () => {
       AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
       AWS_CONFIG_FILE: '/dev/null',
     })
-    const failure = await failureOf(providerAt(peer.place, { credentials: undefined }).look('x.example'))
-    assert.equal(failure.isLasting, true)
+    const failure = await failureOf(
+      providerAt(peer.location, { credentials: undefined }).describe('x.example'),
+    )
+    assert.equal(failure.isPermanent, true)
     assert.match(failure.message, /no AWS credentials were found/)
   })
 
-  test('that somebody is asked for in vain do not keep the caller longer than a call may take', async (t) => {
+  test('that do not arrive in time end the call at its time limit', async (t) => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     t.after(() => {
@@ -341,23 +343,23 @@ describe('the credentials for SES', () => {
     })
     const timeouts = { connectMs: 200, attemptMs: 200, callMs: 300 }
     const failure = await failureOf(
-      providerAt(peer.place, { credentials: undefined, timeouts }).look('x.example'),
+      providerAt(peer.location, { credentials: undefined, timeouts }).describe('x.example'),
     )
     // The SDK, when it gives up by itself, has found no credentials, which is lasting.
-    assert.equal(failure.isLasting, false)
-    assert.match(failure.message, /did not answer in time/)
+    assert.equal(failure.isPermanent, false)
+    assert.match(failure.message, /no response in time/)
   })
 
-  test('of another account are not used, where they say whose they are', async (t) => {
+  test('of another account are refused, if they contain the account id', async (t) => {
     withEnvironment(t, { AWS_ACCOUNT_ID: '999988887777' })
     const domain = newName()
-    const failure = await failureOf(providerAt(peer.place, { credentials: undefined }).register(domain))
-    assert.equal(failure.isLasting, true)
-    assert.match(failure.message, /account 999988887777, not of POSTERN_SES_ACCOUNT_ID 111122223333/)
+    const failure = await failureOf(providerAt(peer.location, { credentials: undefined }).register(domain))
+    assert.equal(failure.isPermanent, true)
+    assert.match(failure.message, /account 999988887777, not to POSTERN_SES_ACCOUNT_ID 111122223333/)
     assert.deepEqual(callsOf(domain), [])
   })
 
-  test('do not make the SDK ask anybody else', async (t) => {
+  test('cause no other request of the SDK', async (t) => {
     let asked = 0
     const metadata = createServer((_, response) => {
       asked++
@@ -371,13 +373,13 @@ describe('the credentials for SES', () => {
       AWS_EC2_METADATA_SERVICE_ENDPOINT: elsewhere,
       AWS_ENDPOINT_URL: elsewhere,
     })
-    assert.equal((await providerAt(peer.place).register(newName())).dkimTokens.length, 3)
+    assert.equal((await providerAt(peer.location).register(newName())).dkimTokens.length, 3)
     assert.equal(asked, 0)
   })
 })
 
-describe('the peer that stands for SES', () => {
-  test('does nothing for a request without a signature, or signed for another service', async () => {
+describe('the SES peer', () => {
+  test('refuses a request without a signature, or signed for another service', async () => {
     const address = `${peer.url}/v2/email/identities/x.example`
     const bare = await fetch(address)
     assert.equal(bare.status, 403)
@@ -388,7 +390,7 @@ describe('the peer that stands for SES', () => {
     assert.equal(foreign.headers.get('x-amzn-errortype'), 'InvalidSignatureException')
   })
 
-  test('tells when a request came, took effect and was answered', async (t) => {
+  test('records when a request arrived, took effect and was answered', async (t) => {
     const domain = newName()
     const moments: unknown[] = []
     const note = (moment: string) => (call: { kind: string }) => {

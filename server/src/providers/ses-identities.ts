@@ -18,50 +18,49 @@ import {
 } from './ses-client.ts'
 
 /**
- * The identities of Amazon SES, by its API of version 2, in one account and one region. Who sends is in ses-transport.ts.
+ * The identities of Amazon SES (API version 2) in one account and one region. Sending is in ses-transport.ts.
  *
- * Credentials are found by the SDK's default chain: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared
- * files and AWS_PROFILE, single sign-on, a web identity token (EKS), the container's address (ECS), the
- * instance's metadata (EC2), in about this order. They need ses:CreateEmailIdentity, ses:TagResource,
- * ses:GetEmailIdentity and ses:DeleteEmailIdentity.
+ * Credentials come from the default chain of the SDK: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared files and
+ * AWS_PROFILE, single sign-on, a web identity token (EKS), the container endpoint (ECS), the instance metadata (EC2), in
+ * about this order. They need ses:CreateEmailIdentity, ses:TagResource, ses:GetEmailIdentity and ses:DeleteEmailIdentity.
  *
- * What is made here is tagged, and nothing else is ever deleted: a name that somebody else uses in the account, the
- * operator for one, is used along with them and left to them. With credentials at hand nothing but the endpoint is asked over the network.
+ * Identities created here are tagged, and only tagged identities are deleted: an identity that was created otherwise, for
+ * example by the operator, is used and never deleted. With credentials available, only the SES endpoint is contacted.
  */
 export interface SesOptions extends SesAccess {
-  /** Tells this installation's identities from others in the account. */
+  /** Distinguishes the identities of this installation from others in the account. */
   owner?: string
   timeouts?: SesTimeouts
 }
 
 export interface SesTimeouts {
   connectMs: number
-  /** One request and its answer. */
+  /** One request and its response. */
   attemptMs: number
-  /** What the caller waits at most, credentials, both attempts and the pause between them included. */
+  /** The maximum duration of a call, including credentials, both attempts and the pause between them. */
   callMs: number
 }
 
-const ordinaryTimeouts: SesTimeouts = { connectMs: 3000, attemptMs: 4500, callMs: 10_000 }
+const defaultTimeouts: SesTimeouts = { connectMs: 3000, attemptMs: 4500, callMs: 10_000 }
 
 const ownerTag = 'postern'
 
-// Where the answer does not say it, which it did not before 2025.
-const ordinaryDkimZone = 'dkim.amazonses.com'
+// Responses before 2025 did not contain the zone.
+const defaultDkimZone = 'dkim.amazonses.com'
 
 export class SesProvider implements IdentityProvider {
   readonly name = 'ses'
-  readonly place: ProviderAccount
+  readonly location: ProviderAccount
   readonly #options: SesOptions
   readonly #timeouts: SesTimeouts
   readonly #owner: string
   #client: Promise<SESv2> | undefined
 
   constructor(options: SesOptions) {
-    this.place = { account: options.accountId, region: options.region }
+    this.location = { account: options.accountId, region: options.region }
     this.#options = options
     this.#owner = options.owner ?? 'postern'
-    this.#timeouts = options.timeouts ?? ordinaryTimeouts
+    this.#timeouts = options.timeouts ?? defaultTimeouts
   }
 
   register(domain: string): Promise<Registration> {
@@ -75,24 +74,24 @@ export class SesProvider implements IdentityProvider {
           },
           { abortSignal },
         )
-        // Ours, from an attempt whose answer was lost, or the operator's own.
+        // From an attempt of ours whose response was lost, or created by the operator.
         .catch(unless('AlreadyExistsException'))
       const { DkimAttributes } =
         created ?? (await ses.getEmailIdentity({ EmailIdentity: domain }, { abortSignal }))
       const registration = easyDkim(DkimAttributes)
       if (registration.dkimTokens.length === 0) {
         throw new ProviderFailure(
-          `SES has ${domain} with a DKIM key of somebody else's making, and is left as it is. ` +
-            'Switch that identity to Easy DKIM, or delete it there.',
-          { isLasting: true },
+          `SES has an identity ${domain} with its own DKIM key (BYODKIM), which is left unchanged. ` +
+            'Switch the identity to Easy DKIM, or delete it in SES.',
+          { isPermanent: true },
         )
       }
       return registration
     })
   }
 
-  look(domain: string): Promise<IdentityReport> {
-    return this.#call(`look at ${domain}`, async (ses, abortSignal) => {
+  describe(domain: string): Promise<IdentityReport> {
+    return this.#call(`describe ${domain}`, async (ses, abortSignal) => {
       const found = await ses
         .getEmailIdentity({ EmailIdentity: domain }, { abortSignal })
         .catch(unless('NotFoundException'))
@@ -101,7 +100,7 @@ export class SesProvider implements IdentityProvider {
           isRegistered: false,
           isVerified: false,
           ...easyDkim(undefined),
-          detail: 'SES does not have it.',
+          detail: 'SES has no such identity.',
         }
       }
       return {
@@ -143,7 +142,7 @@ export class SesProvider implements IdentityProvider {
       return run(ses, abortSignal)
     }
     try {
-      // The SDK heeds the signal in its requests, but not while it looks for credentials.
+      // The SDK observes the signal in its requests, but not while it resolves credentials.
       return await Promise.race([work(), rejectWhenAborted(abortSignal)])
     } catch (error) {
       throw error instanceof ProviderFailure ? error : failureOf(error, what)
@@ -163,26 +162,27 @@ export class SesProvider implements IdentityProvider {
   }
 }
 
-/** Nothing unless SES made the key: tokens of another origin are no CNAME records. */
+/** Empty unless SES created the key: tokens of another origin are not CNAME records. */
 function easyDkim(attributes: DkimAttributes | undefined): Registration {
   const { Tokens = [], SigningAttributesOrigin, SigningHostedZone } = attributes ?? {}
   if (Tokens.length === 0 || SigningAttributesOrigin === 'EXTERNAL') return { dkimTokens: [], dkimZone: null }
-  return { dkimTokens: Tokens, dkimZone: SigningHostedZone || ordinaryDkimZone }
+  return { dkimTokens: Tokens, dkimZone: SigningHostedZone || defaultDkimZone }
 }
 
 const dkimStates: Record<string, string> = {
-  PENDING: 'SES has not seen the DKIM records yet.',
-  FAILED: 'SES looked for the DKIM records for 72 hours, did not find them and looks no more.',
-  TEMPORARY_FAILURE: 'SES can no longer see the DKIM records.',
-  NOT_STARTED: 'SES does not look for DKIM records.',
+  PENDING: 'SES has not found the DKIM records yet.',
+  FAILED: 'SES did not find the DKIM records within 72 hours, and no longer checks.',
+  TEMPORARY_FAILURE: 'SES no longer finds the DKIM records.',
+  NOT_STARTED: 'SES does not check DKIM records.',
 }
 
 function detailOf({ DkimAttributes, VerificationInfo }: GetEmailIdentityResponse): string | null {
-  if (DkimAttributes?.SigningAttributesOrigin === 'EXTERNAL') return 'SES has it with a DKIM key of its own.'
+  if (DkimAttributes?.SigningAttributesOrigin === 'EXTERNAL')
+    return 'The SES identity uses its own DKIM key (BYODKIM).'
   const { Status = 'NOT_STARTED' } = DkimAttributes ?? {}
   if (Status === 'SUCCESS') return null
-  const state = dkimStates[Status] ?? `SES says of DKIM: ${Status}.`
-  return VerificationInfo?.ErrorType ? `${state} Its last check: ${VerificationInfo.ErrorType}.` : state
+  const state = dkimStates[Status] ?? `SES reports the DKIM status ${Status}.`
+  return VerificationInfo?.ErrorType ? `${state} Last check: ${VerificationInfo.ErrorType}.` : state
 }
 
 const unless =
@@ -191,34 +191,32 @@ const unless =
     if (!(error instanceof Error) || error.name !== name) throw error
   }
 
-/**
- * The SDK's error is not kept as the cause: it holds the request, and the request its authorisation.
- */
+/** The SDK error is not kept as the cause: it contains the request with its authorization. */
 function failureOf(error: unknown, what: string): ProviderFailure {
   const { name, message, code, $metadata } = error as SesError
   const status = $metadata?.httpStatusCode
   const request = $metadata?.requestId ? `, request ${$metadata.requestId}` : ''
-  const failed = (words: string, isLasting: boolean) =>
-    new ProviderFailure(`SES could not ${what}: ${words}`, { isLasting })
+  const failed = (reason: string, isPermanent: boolean) =>
+    new ProviderFailure(`SES could not ${what}: ${reason}`, { isPermanent })
 
-  // The SDK calls a connection that was cut off a TimeoutError too; its code tells which it was.
-  const isCutOff = typeof code === 'string' && code !== 'ETIMEDOUT'
-  if (['TimeoutError', 'AbortError'].includes(name) && !isCutOff) {
-    return failed('it did not answer in time.', false)
+  // The SDK also throws TimeoutError for a lost connection; the code distinguishes them.
+  const isLost = typeof code === 'string' && code !== 'ETIMEDOUT'
+  if (['TimeoutError', 'AbortError'].includes(name) && !isLost) {
+    return failed('no response in time.', false)
   }
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     return failed('no AWS credentials were found.', true)
   }
   if (name === 'EndpointError') return failed(oneLine(message), true)
   if (status === undefined) {
-    // A name that is nowhere and a certificate that is wrong may both be an outage of ours.
-    return failed(`the connection failed (${isCutOff ? code : name}).`, false)
+    // A name that does not resolve and an invalid certificate may both be a local outage.
+    return failed(`the connection failed (${isLost ? code : name}).`, false)
   }
   if (isThrottling(name) || status === 429) return failed(`too many requests (${name}${request}).`, false)
   if (status >= 500 || status === 408) {
-    return failed(`a failure of its own (${name}, status ${status}${request}).`, false)
+    return failed(`internal SES error (${name}, status ${status}${request}).`, false)
   }
-  if (status < 400) return failed(`its answer could not be understood (status ${status}${request}).`, false)
-  if (isAboutCredentials(name)) return failed(`our credentials were refused (${name}${request}).`, true)
+  if (status < 400) return failed(`unreadable response (status ${status}${request}).`, false)
+  if (isAboutCredentials(name)) return failed(`credentials refused (${name}${request}).`, true)
   return failed(`${oneLine(message)} (${name}${request})`, true)
 }

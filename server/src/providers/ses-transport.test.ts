@@ -15,10 +15,10 @@ import type { Handover, Mail } from './transport.ts'
 /** The real SDK, and a peer that does what SES documents. */
 const peer = await startSesPeer()
 const access = {
-  region: peer.place.region,
-  accountId: peer.place.account,
+  region: peer.location.region,
+  accountId: peer.location.account,
   endpoint: peer.url,
-  credentials: sesCredentials(peer.place.account),
+  credentials: sesCredentials(peer.location.account),
 }
 const identities = new SesProvider(access)
 await identities.register('shop.example')
@@ -60,13 +60,13 @@ const kindOf = (handover: Handover): string =>
   handover.kind === 'unreachable' ? `unreachable, may be sent: ${handover.mayBeSent}` : handover.kind
 
 describe('a mail by SES', () => {
-  test('goes to one recipient, with the configuration set and the signed name of the mail', async () => {
+  test('goes to one recipient, with the configuration set and the signed tag of the mail', async () => {
     const mail = mailTo()
     const handover = await carrierWith().send(mail)
     const taken = peer.mails.at(-1) ?? assert.fail()
     assert.deepEqual(handover, {
       ...{ kind: 'sent', host: new URL(peer.url).host, queueId: taken.sesId },
-      reply: `SES has taken it as ${taken.sesId}.`,
+      reply: `Accepted by SES as ${taken.sesId}.`,
     })
     assert.equal(taken.to, mail.envelope.to)
     assert.equal(taken.configurationSet, sesConfigurationSet)
@@ -97,15 +97,15 @@ describe('a mail by SES', () => {
     ['bad_request', 'refused', certain],
   ]
   for (const [fault, kind, counts] of faults) {
-    test(`${String(fault)}: asked once, and ${kind}`, async () => {
+    test(`${String(fault)}: called once, and ${kind}`, async () => {
       const { handover, asked, taken } = await meet(fault)
       assert.equal(kindOf(handover), kind)
       assert.deepEqual({ asked, taken }, counts)
-      if (handover.kind === 'refused') assert.equal(handover.isLasting, true)
+      if (handover.kind === 'refused') assert.equal(handover.isPermanent, true)
     })
   }
 
-  test('that is not answered is in doubt once its time is over', { timeout: patienceMs }, async (t) => {
+  test('without a response at the time limit has an unknown outcome', { timeout: patienceMs }, async (t) => {
     const [mail, answer] = [mailTo(), Promise.withResolvers<void>()]
     t.after(() => {
       delete peer.hooks.onEffect
@@ -117,11 +117,11 @@ describe('a mail by SES', () => {
     assert.equal(takenFor(mail), 1)
   })
 
-  test('that is answered after more than an unused connection is kept is sent', async () => {
+  test('whose response takes longer than the idle timeout is sent', async () => {
     assert.equal((await meet({ answerDelayMs: 3500 })).handover.kind, 'sent')
   })
 
-  test('is refused before it leaves where SES could not take it', async () => {
+  test('is refused locally if SES could not accept it', async () => {
     const before = sends()
     const carrier = carrierWith()
     for (const [mail, status] of [
@@ -131,17 +131,17 @@ describe('a mail by SES', () => {
       [mailTo(undefined, { envelope: { from: '', to: 'a@example.net' } }), '5.6.0'],
     ] as const) {
       const handover = await carrier.send(mail)
-      assert.ok(handover.kind === 'refused' && handover.isLasting && handover.status === status)
+      assert.ok(handover.kind === 'refused' && handover.isPermanent && handover.status === status)
     }
     assert.equal(sends(), before)
   })
 
-  test('under a name that SES has not verified is refused for good', async () => {
+  test('under a name that SES has not verified is permanently refused', async () => {
     const raw = Buffer.from('From: a@other.example\r\n\r\nHello\r\n')
     assert.equal((await carrierWith().send(mailTo(undefined, { raw }))).kind, 'refused')
   })
 
-  test('with a configuration set that is not there waits for the operator', async () => {
+  test('with an unknown configuration set waits for the operator', async () => {
     const handover = await carrierWith({ configurationSet: 'elsewhere' }).send(mailTo())
     assert.equal(kindOf(handover), 'unreachable, may be sent: false')
   })
@@ -163,7 +163,7 @@ async function listener(onSocket: (socket: Socket) => void): Promise<string> {
   return `127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-describe('a connection to SES that never stood', () => {
+describe('a connection to SES that was never established', () => {
   const never = async (endpoint: string) => {
     const handover = await carrierWith({
       endpoint,
@@ -172,15 +172,15 @@ describe('a connection to SES that never stood', () => {
     assert.equal(kindOf(handover), 'unreachable, may be sent: false', inspect(handover))
   }
 
-  test('nobody listens', async () => never(`http://127.0.0.1:${await steadyPort()}`))
-  test('the name is nowhere', async () => never('http://ses.invalid'))
-  test('no TLS is spoken there', async () =>
+  test('is refused', async () => never(`http://127.0.0.1:${await steadyPort()}`))
+  test('has a name that does not resolve', async () => never('http://ses.invalid'))
+  test('meets a server without TLS', async () =>
     never(`https://${await listener((socket) => socket.end('no\r\n\r\n'))}`))
-  test('it is cut off before TLS stands', async () =>
+  test('is lost during the TLS handshake', async () =>
     never(`https://${await listener((socket) => socket.destroy())}`))
-  test('nobody answers the greeting of TLS', async () => never(`https://${await listener(() => {})}`))
+  test('gets no reply to the TLS handshake', async () => never(`https://${await listener(() => {})}`))
 
-  test('but one that stood and was cut off is in doubt', async () => {
+  test('leaves the outcome known; one that was established and lost does not', async () => {
     const host = await listener((socket) => void socket.once('data', () => socket.destroy()))
     assert.equal((await carrierWith({ endpoint: `http://${host}` }).send(mailTo())).kind, 'unknown')
   })
@@ -194,26 +194,26 @@ describe('a connection to SES that never stood', () => {
   })
 })
 
-describe('SES that takes nothing', () => {
-  test('is left alone for a growing while, then tried with one mail, and has all of it back', async () => {
+describe('an unavailable SES', () => {
+  test('is backed off exponentially, then probed with one mail, and then used again', async () => {
     const rests: number[] = []
     let clock = 0
     const carrier = carrierWith({
-      limits: { firstRestMs: 200, longestRestMs: 800 },
-      onRest: (_why, ms) => rests.push(ms),
+      limits: { firstBackoffMs: 200, maxBackoffMs: 800 },
+      onBackoff: (_why, ms) => rests.push(ms),
       now: () => clock,
     })
     const before = sends()
     peer.failNext('send', 'too_many_requests', 3)
     await carrier.send(mailTo())
-    assert.ok(carrier.isOpen)
+    assert.ok(carrier.isUnavailable)
     assert.equal((await carrier.send(mailTo())).kind, 'unreachable')
     assert.equal(sends() - before, 1, 'it was not asked while it rests')
-    for (const restMs of [200, 400]) {
-      clock += restMs - 1
-      assert.ok(carrier.isOpen, 'it still rests')
+    for (const backoffMs of [200, 400]) {
+      clock += backoffMs - 1
+      assert.ok(carrier.isUnavailable, 'the backoff has not ended')
       clock += 1
-      assert.ok(!carrier.isOpen)
+      assert.ok(!carrier.isUnavailable)
       const both = await Promise.all([carrier.send(mailTo()), carrier.send(mailTo())])
       assert.deepEqual(
         both.map(({ kind }) => kind),
@@ -224,13 +224,13 @@ describe('SES that takes nothing', () => {
     assert.deepEqual(rests, [200, 400, 800])
     clock += 800
     assert.equal((await carrier.send(mailTo())).kind, 'sent')
-    assert.ok(!carrier.isOpen)
+    assert.ok(!carrier.isUnavailable)
     const all = await Promise.all(Array.from({ length: 5 }, () => carrier.send(mailTo())))
     assert.ok(all.every(({ kind }) => kind === 'sent'))
   })
 
-  test('is not left alone for a mail that it refuses', async () => {
+  test('is not backed off because it refuses a mail', async () => {
     const { carrier } = await meet('message_rejected')
-    assert.ok(!carrier.isOpen)
+    assert.ok(!carrier.isUnavailable)
   })
 })

@@ -15,47 +15,47 @@ import {
 import type { Handover, Mail, Transport } from './transport.ts'
 
 /**
- * Mail by way of Amazon SES: `SendEmail` of its API of version 2, raw, to one recipient at a time. SES signs it (Easy
- * DKIM), writes Message-ID and Date anew, and tells by events what becomes of it. The credentials need
- * ses:SendEmail and, because it is raw, ses:SendRawEmail.
+ * Sends mail through Amazon SES: `SendEmail` of API version 2, raw, to one recipient at a time. SES signs the mail (Easy
+ * DKIM), replaces Message-ID and Date, and publishes events about delivery. The credentials need ses:SendEmail and, for raw
+ * mail, ses:SendRawEmail.
  *
- * SES has no way to say "this one again": it takes a mail as often as it is given it. So the SDK repeats nothing, and
- * an answer that does not tell whether the mail was taken is `unknown`, not a reason to try again.
+ * SES has no idempotency key: it sends a mail as often as it receives it. So the SDK does not retry, and a response that
+ * leaves open whether the mail was accepted is `unknown`, which is not retried either.
  *
- * When SES takes nothing (throttled, paused, no credentials, not reached), it is left alone for a growing while, and
- * then tried with one mail, as an MTA is (smtp-host.ts).
+ * When SES is unavailable (throttled, paused, no credentials, unreachable), a circuit breaker backs off exponentially and
+ * then probes with one mail, as for an MTA (smtp-host.ts).
  */
 export interface SesTransportOptions extends SesAccess {
-  /** Whose events lead to us. */
+  /** The configuration set that publishes events to our topic. */
   configurationSet: string
-  /** SES takes nothing for so long, and why. */
-  onRest?: (why: string, restMs: number) => void
+  /** SES is unavailable, and is not tried for `backoffMs`. */
+  onBackoff?: (why: string, backoffMs: number) => void
   limits?: Partial<SesLimits>
-  /** The clock by which SES rests, in milliseconds. */
+  /** The clock for backoff, in milliseconds. */
   now?: () => number
 }
 
 export interface SesLimits {
   connectMs: number
-  /** Everything, from credentials to the last octet of the answer. */
+  /** In total, from credentials to the last octet of the response. */
   sendMs: number
-  firstRestMs: number
-  longestRestMs: number
+  firstBackoffMs: number
+  maxBackoffMs: number
 }
 
-// Whoever sends has a lease of 60 s on the mail. A mail of 40 MB is 53 MB on the wire.
-const ordinaryLimits: SesLimits = {
+// The worker has a lease of 60 s on the mail. A mail of 40 MB is 53 MB on the wire.
+const defaultLimits: SesLimits = {
   connectMs: 5000,
   sendMs: 40_000,
-  firstRestMs: 1000,
-  longestRestMs: 60_000,
+  firstBackoffMs: 1000,
+  maxBackoffMs: 60_000,
 }
 
-/** Of a message as it is given to SES, attachments encoded. */
+/** The size limit of SES for a message with encoded attachments. */
 const maxBytes = 40_000_000
-// A worker never hands over more than that at once, and none of them is to wait inside of the SDK.
+// More than a worker hands over concurrently, so that no mail waits inside the SDK.
 const maxConnections = 1000
-// Shorter than SES keeps one open: a request on a connection that it is closing would be in doubt.
+// Shorter than the idle timeout of SES: the outcome of a request on a closing connection would be unknown.
 const idleMs = 3000
 
 export class SesTransport implements Transport {
@@ -67,14 +67,14 @@ export class SesTransport implements Transport {
   readonly #connections: Connections
   #client: Promise<SESv2> | undefined
   #failures = 0
-  #restedAt = Number.NEGATIVE_INFINITY
-  #restsUntil = 0
-  #isTried = false
+  #backoffStartedAt = Number.NEGATIVE_INFINITY
+  #backoffUntil = 0
+  #isProbing = false
   #isClosed = false
 
   constructor(options: SesTransportOptions) {
     this.#options = options
-    this.#limits = { ...ordinaryLimits, ...options.limits }
+    this.#limits = { ...defaultLimits, ...options.limits }
     this.#now = options.now ?? (() => performance.now())
     const { connectMs, sendMs } = this.#limits
     this.atMostOnce = { withinSeconds: sendMs / 1000 + 1 }
@@ -88,29 +88,29 @@ export class SesTransport implements Transport {
     })
   }
 
-  get isOpen(): boolean {
-    const isResting = this.#failures > 0 && (this.#isTried || this.#now() < this.#restsUntil)
-    return this.#isClosed || isResting
+  get isUnavailable(): boolean {
+    const isBackingOff = this.#failures > 0 && (this.#isProbing || this.#now() < this.#backoffUntil)
+    return this.#isClosed || isBackingOff
   }
 
   async send(mail: Mail): Promise<Handover> {
     const fault = faultOf(mail)
     if (fault) return fault
-    if (this.isOpen) return this.#unreachable('SES takes nothing; the next try is not due yet')
-    const isTrial = this.#failures > 0
-    if (isTrial) this.#isTried = true
+    if (this.isUnavailable) return this.#unreachable('SES is unavailable; the next attempt is not due yet')
+    const isProbe = this.#failures > 0
+    if (isProbe) this.#isProbing = true
     const startedAt = this.#now()
     try {
       const handover = await this.#handOver(mail)
       if (handover.kind === 'sent' || handover.kind === 'refused') {
-        // One that began before the rest says nothing about what SES takes now.
-        if (startedAt >= this.#restedAt) this.#failures = 0
+        // A send that began before the backoff says nothing about the current state of SES.
+        if (startedAt >= this.#backoffStartedAt) this.#failures = 0
       } else {
-        this.#rest(handover.detail, isTrial)
+        this.#backOff(handover.detail, isProbe)
       }
       return handover
     } finally {
-      if (isTrial) this.#isTried = false
+      if (isProbe) this.#isProbing = false
     }
   }
 
@@ -134,14 +134,14 @@ export class SesTransport implements Transport {
       const { MessageId } = await ses.sendEmail(this.#requestOf(mail), { abortSignal })
       return {
         ...{ kind: 'sent', host: this.#host, queueId: MessageId ?? null },
-        reply: `SES has taken it as ${MessageId ?? 'something without a name'}.`,
+        reply: `Accepted by SES as ${MessageId ?? 'an unknown message id'}.`,
       }
     }
     try {
-      // The SDK heeds the signal in its requests, but not while it looks for credentials.
+      // The SDK observes the signal in its requests, but not while it resolves credentials.
       return await Promise.race([work(), rejectWhenAborted(abortSignal)])
     } catch (error) {
-      return this.#told(error as SesError, isCalled)
+      return this.#handoverOf(error as SesError, isCalled)
     }
   }
 
@@ -150,22 +150,22 @@ export class SesTransport implements Transport {
       Destination: { ToAddresses: [to] },
       Content: { Raw: { Data: raw } },
       ConfigurationSetName: this.#options.configurationSet,
-      // The return path names the mail under a signature (formats/verp.ts); events bring it back.
+      // The return path contains the signed token of the mail (formats/verp.ts); events contain it as a tag.
       EmailTags: [{ Name: sesMailTag, Value: from.slice(0, from.indexOf('@')) }],
     }
   }
 
   #connect(): Promise<SESv2> {
     const { http: httpAgent, https: httpsAgent } = this.#connections
-    // A send is never repeated; only this client sends. Its end is the signal's, and the agents'.
+    // A send is never retried. Its time limits are those of the signal and of the agents.
     return connectSes(this.#options, { maxAttempts: 1, requestHandler: { httpAgent, httpsAgent } })
   }
 
   /**
-   * Certainly not taken, and the mail's fault: refused. Certainly not taken, and not: unreachable. All else: unknown.
-   * The SDK's error is not kept: it holds the request, and the request its authorisation.
+   * Certainly not accepted because of the mail: refused. Certainly not accepted for another reason: unreachable. All else:
+   * unknown. The SDK error is not kept: it contains the request with its authorization.
    */
-  #told(error: SesError, isCalled: boolean): Handover {
+  #handoverOf(error: SesError, isCalled: boolean): Handover {
     const { name, message, $metadata } = error
     const status = $metadata?.httpStatusCode
     const request = $metadata?.requestId ? `, request ${$metadata.requestId}` : ''
@@ -173,11 +173,11 @@ export class SesTransport implements Transport {
     if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
       return this.#unreachable('no AWS credentials were found')
     }
-    if (!isCalled) return this.#unreachable('SES could not be called: credentials did not come in time')
+    if (!isCalled) return this.#unreachable('SES could not be called: no credentials in time')
     if (name === 'EndpointError') return this.#unreachable(oneLine(message))
     if (status === undefined) {
       const why = typeof error.code === 'string' ? error.code : name
-      return this.#connections.neverStood(error)
+      return this.#connections.wasNeverConnected(error)
         ? this.#unreachable(`no connection to SES (${why})`)
         : this.#unknown(`the connection to SES was lost (${why})`)
     }
@@ -186,11 +186,11 @@ export class SesTransport implements Transport {
     if (status >= 500 || status === 408 || status < 400) {
       return this.#unknown(`SES failed (${name}, status ${status}${request})`)
     }
-    if (isAboutCredentials(name)) return this.#unreachable(`our credentials were refused (${name}${request})`)
-    const said = `${oneLine(message)} (${name}${request})`
+    if (isAboutCredentials(name)) return this.#unreachable(`credentials refused (${name}${request})`)
+    const reply = `${oneLine(message)} (${name}${request})`
     return mailFaults.has(name)
-      ? { kind: 'refused', isLasting: true, status: null, host: this.#host, reply: said }
-      : this.#unreachable(said)
+      ? { kind: 'refused', isPermanent: true, status: null, host: this.#host, reply }
+      : this.#unreachable(reply)
   }
 
   #unreachable(detail: string): Handover & { kind: 'unreachable' } {
@@ -201,31 +201,31 @@ export class SesTransport implements Transport {
     return { kind: 'unknown', host: this.#host, detail }
   }
 
-  /** Those that were under way together fail together: they are one failure. */
-  #rest(why: string, isTrial: boolean): void {
-    if (this.#failures > 0 && !isTrial) return
-    const { firstRestMs, longestRestMs } = this.#limits
+  /** Concurrent sends fail together: that counts as one failure. */
+  #backOff(why: string, isProbe: boolean): void {
+    if (this.#failures > 0 && !isProbe) return
+    const { firstBackoffMs, maxBackoffMs } = this.#limits
     this.#failures++
-    const restMs = Math.min(longestRestMs, firstRestMs * 2 ** Math.min(this.#failures - 1, 16))
-    this.#restedAt = this.#now()
-    this.#restsUntil = this.#restedAt + restMs
-    this.#options.onRest?.(why, restMs)
+    const backoffMs = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(this.#failures - 1, 16))
+    this.#backoffStartedAt = this.#now()
+    this.#backoffUntil = this.#backoffStartedAt + backoffMs
+    this.#options.onBackoff?.(why, backoffMs)
   }
 }
 
-// All others are the operator's to mend (paused, suspended, the quota of the day, no such configuration set, a clock that
-// is wrong), or of somebody on the way, and are no reason to give up anybody's mail.
+// All other errors are for the operator to correct (paused, suspended, daily quota, unknown configuration set, wrong clock),
+// or are caused on the way. They are not a reason to fail the mail.
 const mailFaults: ReadonlySet<string> = new Set(['MessageRejected', 'BadRequestException'])
 
-/** What SES would refuse anyway, or worse, would not. */
+/** Refuses mail that SES would refuse, or would accept wrongly. */
 function faultOf({ envelope: { from, to }, raw, needsUtf8 }: Mail): Handover | undefined {
   const refused = (status: string, reply: string): Handover => ({
-    ...{ kind: 'refused', isLasting: true, status, host: null, reply },
+    ...{ kind: 'refused', isPermanent: true, status, host: null, reply },
   })
-  if (!/^[\w-]{1,256}@/.test(from)) return refused('5.6.0', 'the return path does not name the mail')
+  if (!/^[\w-]{1,256}@/.test(from)) return refused('5.6.0', 'the return path does not identify the mail')
   if (needsUtf8 || /[^\x21-\x7e]/.test(to)) {
-    return refused('5.6.7', 'SES takes no addresses outside of ASCII before the @ (RFC 6531)')
+    return refused('5.6.7', 'SES does not support non-ASCII local parts (RFC 6531)')
   }
-  if (raw.length > maxBytes) return refused('5.3.4', `SES takes mails of ${maxBytes / 1e6} MB at most`)
+  if (raw.length > maxBytes) return refused('5.3.4', `the mail exceeds the SES limit of ${maxBytes / 1e6} MB`)
   return undefined
 }

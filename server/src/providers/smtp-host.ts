@@ -2,23 +2,24 @@ import { type SmtpAddress, type SmtpReply, SmtpSession, type SmtpTimeouts } from
 import type { Mail } from './transport.ts'
 
 export interface SmtpLimits {
-  /** Sessions at once. */
+  /** Concurrent sessions. */
   sessions: number
-  /** Mails in one session: behind a load balancer, others get their turn. */
+  /** Mails per session: reconnecting spreads the load behind a load balancer. */
   mailsPerSession: number
-  /** A host that failed is left alone for so long, then twice as long, until the longest. */
-  firstRestMs: number
-  longestRestMs: number
+  /** The backoff after the first failure; it doubles with each further failure, up to the maximum. */
+  firstBackoffMs: number
+  maxBackoffMs: number
 }
 
 /**
- * One MTA: its sessions, and whether it is to be bothered at all.
+ * One MTA: its sessions, and a circuit breaker.
  *
- *   up      takes mail in as many sessions as it may have
- *   resting failed; gets no mail until its rest is over
- *   tried   its rest is over: one mail is with it. If the host answers, it is up; if not, it rests for longer
+ *   up       (closed)    accepts mail in up to `sessions` sessions
+ *   backoff  (open)      failed; gets no mail until the backoff has ended
+ *   probing  (half-open) the backoff has ended: one mail is in transfer. If the host replies, it is up; if not, the backoff
+ *                        doubles
  *
- * What counts is whether it can be reached and says something, not whether it likes a mail.
+ * What counts is whether the host is reachable and replies, not whether it accepts a mail.
  */
 export class SmtpHost {
   readonly name: string
@@ -30,8 +31,8 @@ export class SmtpHost {
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
   #busy = 0
   #failures = 0
-  #restsUntil = 0
-  #isTried = false
+  #backoffUntil = 0
+  #isProbing = false
   #isClosed = false
 
   constructor(
@@ -61,34 +62,34 @@ export class SmtpHost {
     return this.#busy >= this.#limits.sessions
   }
 
-  /** It rested long enough, and nobody is trying it yet. */
+  /** The backoff has ended, and no probe is running. */
   get isDue(): boolean {
-    return !this.isUp && !this.#isTried && this.#now() >= this.#restsUntil
+    return !this.isUp && !this.#isProbing && this.#now() >= this.#backoffUntil
   }
 
-  async hand(mail: Mail, until: number): Promise<SmtpReply> {
-    const isTrial = !this.isUp
-    if (isTrial) this.#isTried = true
+  async send(mail: Mail, until: number): Promise<SmtpReply> {
+    const isProbe = !this.isUp
+    if (isProbe) this.#isProbing = true
     this.#busy++
     try {
-      const told = await this.#handOver(mail, until)
-      if (isTrouble(told)) {
-        this.#rest(isTrial)
+      const result = await this.#handOver(mail, until)
+      if (isHostFailure(result)) {
+        this.#backOff(isProbe)
       } else {
         this.#failures = 0
       }
-      return told
+      return result
     } finally {
       this.#busy--
-      if (isTrial) this.#isTried = false
+      if (isProbe) this.#isProbing = false
     }
   }
 
   async #handOver(mail: Mail, until: number): Promise<SmtpReply> {
-    const waiting = this.#takeIdle()
-    const told = waiting ? await this.#inSession(waiting, mail, until) : undefined
-    // The host ended a session that nobody used, as it may: no reason to think ill of it.
-    if (told && !(told.kind === 'lost' && told.isStale)) return told
+    const idle = this.#takeIdle()
+    const result = idle ? await this.#sendIn(idle, mail, until) : undefined
+    // The host may close an idle session at any time: that is not a failure.
+    if (result && !(result.kind === 'lost' && result.isStale)) return result
     let session: SmtpSession
     try {
       const openMs = Math.min(this.#timeouts.openMs, remaining(until))
@@ -96,19 +97,19 @@ export class SmtpHost {
     } catch (error) {
       return { kind: 'lost', detail: (error as Error).message, mayBeSent: false, isStale: false }
     }
-    return this.#inSession(session, mail, until)
+    return this.#sendIn(session, mail, until)
   }
 
-  async #inSession(session: SmtpSession, mail: Mail, until: number): Promise<SmtpReply> {
-    const told = await session.send(mail, remaining(until))
+  async #sendIn(session: SmtpSession, mail: Mail, until: number): Promise<SmtpReply> {
+    const result = await session.send(mail, remaining(until))
     this.#putBack(session)
-    return told
+    return result
   }
 
   #takeIdle(): SmtpSession | undefined {
-    for (let place = this.#idle.pop(); place; place = this.#idle.pop()) {
-      clearTimeout(place.timer)
-      if (!place.session.isOver) return place.session
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
+      clearTimeout(idle.timer)
+      if (!idle.session.isOver) return idle.session
     }
     return undefined
   }
@@ -120,7 +121,7 @@ export class SmtpHost {
       return
     }
     const timer = setTimeout(() => {
-      const at = this.#idle.findIndex((place) => place.session === session)
+      const at = this.#idle.findIndex((idle) => idle.session === session)
       if (at >= 0) this.#idle.splice(at, 1)
       session.close()
     }, this.#timeouts.idleMs)
@@ -128,14 +129,14 @@ export class SmtpHost {
     this.#idle.push({ session, timer })
   }
 
-  /** Many mails can fail at once by one and the same failure; it counts once. */
-  #rest(wasTrial: boolean): void {
+  /** One failure can affect many mails at once; it counts once. */
+  #backOff(wasProbe: boolean): void {
     this.#closeIdle()
-    if (!this.isUp && !wasTrial) return
-    const { firstRestMs, longestRestMs } = this.#limits
-    const restMs = Math.min(firstRestMs * 2 ** this.#failures++, longestRestMs)
-    // Spread, so that not every process comes back in the same moment.
-    this.#restsUntil = this.#now() + restMs * (0.8 + 0.4 * Math.random())
+    if (!this.isUp && !wasProbe) return
+    const { firstBackoffMs, maxBackoffMs } = this.#limits
+    const backoffMs = Math.min(firstBackoffMs * 2 ** this.#failures++, maxBackoffMs)
+    // With jitter, so that processes do not retry at the same moment.
+    this.#backoffUntil = this.#now() + backoffMs * (0.8 + 0.4 * Math.random())
   }
 
   #closeIdle(): void {
@@ -153,8 +154,8 @@ export class SmtpHost {
 
 const remaining = (until: number): number => Math.max(1, Math.round(until - performance.now()))
 
-/** Out of reach, or out of room (RFC 3463 §3.4: X.3.1 and X.3.2), which is no matter of this one mail. */
-function isTrouble(told: SmtpReply): boolean {
-  if (told.kind === 'lost') return true
-  return told.kind === 'refused' && /^4\d\d[ -]4\.3\.[12]\b/.test(told.reply)
+/** Unreachable, or out of resources (RFC 3463 §3.4: X.3.1 and X.3.2), independent of the mail. */
+function isHostFailure(result: SmtpReply): boolean {
+  if (result.kind === 'lost') return true
+  return result.kind === 'refused' && /^4\d\d[ -]4\.3\.[12]\b/.test(result.reply)
 }

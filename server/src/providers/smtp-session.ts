@@ -6,27 +6,27 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { replyText } from '../formats/enhanced-status.ts'
 import type { Mail } from './transport.ts'
 
-/** Where an MTA listens. */
+/** The address of an MTA. */
 export interface SmtpAddress {
   host: string
   port: number
-  /** TLS from the first octet, with a certificate that holds. */
+  /** Implicit TLS, with a valid certificate. */
   isTls: boolean
   login: { user: string; pass: string } | null
 }
 
 export interface SmtpTimeouts {
-  /** To the end of the greetings: name, TCP, TLS, EHLO, AUTH. */
+  /** Until the session is ready: DNS, TCP, TLS, EHLO, AUTH. */
   openMs: number
-  /** Without an octet from the other side. */
+  /** Without an octet from the host. */
   silenceMs: number
-  /** One mail and all that it takes, other hosts included. */
+  /** One mail in total, including attempts at other hosts. */
   mailMs: number
-  /** That a session waits for its next mail. */
+  /** How long an idle session is kept for the next mail. */
   idleMs: number
 }
 
-/** How a mail went. `isStale`: nothing had been said about it yet in a session that was not new. */
+/** The result of one mail. `isStale`: a reused session was lost before any reply about this mail. */
 export type SmtpReply =
   | { kind: 'sent'; reply: string }
   | { kind: 'refused'; code: number; reply: string }
@@ -36,30 +36,30 @@ type Lost = Extract<SmtpReply, { kind: 'lost' }>
 
 const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 
-/** One connection to an MTA, for one mail after the other. */
+/** One connection to an MTA, for consecutive mails. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
-  /** What EHLO was answered with, after STARTTLS if there was one: a keyword, and what stands behind it. */
-  offers: ReadonlyMap<string, string> = new Map()
+  /** The EHLO keywords with their parameters, after STARTTLS if it was used. */
+  extensions: ReadonlyMap<string, string> = new Map()
   isEncrypted = false
-  #demandsUtf8 = false
+  #requiresUtf8 = false
   #mails = 0
   #onEnd: (() => void) | undefined
   isOver = false
 
   private constructor(connection: SMTPConnection) {
     this.#connection = connection
-    // A socket's errors come here when no mail is under way, too.
+    // Socket errors are emitted here also when no mail is in transfer.
     connection.on('error', () => this.#end())
     connection.on('end', () => this.#end())
-    markUtf8(connection, () => this.#demandsUtf8)
+    markUtf8(connection, () => this.#requiresUtf8)
   }
 
   get mails(): number {
     return this.#mails
   }
 
-  /** Rejects with an Error whose message tells an operator what is wrong. */
+  /** Rejects with an Error whose message is for operators. */
   static async open(
     address: SmtpAddress,
     name: string,
@@ -79,7 +79,7 @@ export class SmtpSession {
       logger: false,
     })
     const session = new SmtpSession(connection)
-    // The library's own limits are met by a peer that says one octet a second.
+    // A peer that sends one octet a second never reaches the timeouts of the library.
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), openMs)
     try {
@@ -100,69 +100,73 @@ export class SmtpSession {
       connection.once('end', () => reject(new Error('the connection was closed')))
       connection.connect((error) => (error ? reject(error) : resolve()))
     })
-    this.offers = offersOf(String(connection.lastServerResponse))
+    this.extensions = extensionsOf(String(connection.lastServerResponse))
     this.isEncrypted = connection.secure
     if (login === null) return
-    if (!connection.allowsAuth) throw new Error('a password is configured, and the host offers no AUTH')
+    if (!connection.allowsAuth) throw new Error('a password is configured, but the host does not offer AUTH')
     await new Promise<void>((resolve, reject) => {
       connection.login({ credentials: login }, (error) => (error ? reject(error) : resolve()))
     })
   }
 
-  /** Never rejects. After a refusal the session goes on, where it can. */
+  /** Never rejects. After a refusal the session stays open, where possible. */
   async send(mail: Mail, withinMs: number): Promise<SmtpReply> {
     const isFresh = this.#mails++ === 0
-    if (needsUtf8(mail) && !this.offers.has('SMTPUTF8')) {
+    if (needsUtf8(mail) && !this.extensions.has('SMTPUTF8')) {
       return {
         kind: 'refused',
         code: 553,
-        reply: '553 5.6.7 the host does not take addresses outside of ASCII',
+        reply: '553 5.6.7 SMTPUTF8 is required, but was not offered by the host',
       }
     }
-    // RFC 6152 §3: it would have to be encoded anew, and the signature would not hold any more.
-    if (!isSevenBit(mail.raw) && !this.offers.has('8BITMIME')) {
-      return { kind: 'refused', code: 554, reply: '554 5.6.3 the host does not take mail of 8 bits' }
+    // RFC 6152 §3: the mail would have to be re-encoded, which would break the signature.
+    if (!isSevenBit(mail.raw) && !this.extensions.has('8BITMIME')) {
+      return {
+        kind: 'refused',
+        code: 554,
+        reply: '554 5.6.3 8BITMIME is required, but was not offered by the host',
+      }
     }
-    this.#demandsUtf8 = needsUtf8(mail)
+    this.#requiresUtf8 = needsUtf8(mail)
     const body = bodyOf(mail.raw)
-    const told = await new Promise<SmtpReply>((resolve) => {
+    const result = await new Promise<SmtpReply>((resolve) => {
       const lost = (detail: string, mayBeSent: boolean): Lost => ({
         ...{ kind: 'lost', detail, mayBeSent },
         isStale: !isFresh && !mayBeSent,
       })
       const timer = setTimeout(() => {
-        resolve({ ...lost(`no end within ${withinMs} ms`, body.readableDidRead), isStale: false })
+        resolve({ ...lost(`no reply within ${withinMs} ms`, body.readableDidRead), isStale: false })
         this.destroy()
       }, withinMs)
       this.#connection.send(envelopeOf(mail), body, (error, info) => {
         clearTimeout(timer)
         resolve(
-          error ? toldBy(error, body.readableDidRead, lost) : { kind: 'sent', reply: info?.response ?? '' },
+          error ? resultOf(error, body.readableDidRead, lost) : { kind: 'sent', reply: info?.response ?? '' },
         )
       })
     })
-    if (told.kind === 'lost') this.destroy()
-    if (told.kind === 'refused') await this.#recover(body.readableDidRead, withinMs)
-    return told
+    if (result.kind === 'lost') this.destroy()
+    if (result.kind === 'refused') await this.#recover(body.readableDidRead, withinMs)
+    return result
   }
 
-  /** The reply to one command, for whoever looks at a host and sends nothing. Rejects when there is none. */
-  ask(command: string, withinMs: number): Promise<string> {
+  /** Sends one command and returns the reply, for checks that send no mail. Rejects when there is no reply. */
+  command(line: string, withinMs: number): Promise<string> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no answer within ${withinMs} ms`)), withinMs)
+      const timer = setTimeout(() => reject(new Error(`no reply within ${withinMs} ms`)), withinMs)
       this.#onEnd = () => reject(new Error('the connection was closed'))
       actionsOf(this.#connection).push((reply) => {
         clearTimeout(timer)
         this.#onEnd = undefined
         resolve(replyText(reply))
       })
-      sayTo(this.#connection, command)
+      writeCommand(this.#connection, line)
     })
   }
 
-  /** A peer that refuses a mail before it is through may still be reading: that session is not used again. */
-  async #recover(wasUnderWay: boolean, withinMs: number): Promise<void> {
-    if (wasUnderWay || this.isOver) return this.close()
+  /** A host that refuses a mail during the transfer may still be reading: that session is not reused. */
+  async #recover(wasInTransfer: boolean, withinMs: number): Promise<void> {
+    if (wasInTransfer || this.isOver) return this.close()
     const isReset = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), withinMs)
       this.#onEnd = () => resolve(false)
@@ -175,11 +179,11 @@ export class SmtpSession {
     if (!isReset) this.destroy()
   }
 
-  /** Takes leave. */
+  /** Sends QUIT. */
   close(): void {
     if (!this.isOver) this.#connection.quit()
     this.#end()
-    // Whoever does not answer to that is left.
+    // Without a reply to QUIT the connection is dropped.
     setTimeout(() => this.destroy(), 2000).unref()
   }
 
@@ -197,13 +201,13 @@ export class SmtpSession {
 }
 
 /**
- * STARTTLS wherever it is offered. Without a login it keeps out whoever only listens, so any certificate will do, as
- * between MTAs (RFC 7435); a password is only sent to a host that has proved its name, or inside this machine.
+ * STARTTLS wherever it is offered. Without a login it only protects against passive eavesdropping, so any certificate is
+ * accepted, as between MTAs (RFC 7435); a password is sent only to a host with a valid certificate, or over loopback.
  */
 function startTls({ host, isTls, login }: SmtpAddress) {
   if (isTls) return {}
-  const isHere = host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
-  if (login === null || isHere) return { opportunisticTLS: true, tls: { rejectUnauthorized: false } }
+  const isLoopback = host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+  if (login === null || isLoopback) return { opportunisticTLS: true, tls: { rejectUnauthorized: false } }
   return { requireTLS: true }
 }
 
@@ -214,7 +218,7 @@ const needsUtf8 = (mail: Mail): boolean =>
 
 function envelopeOf(mail: Mail) {
   const { from, to } = mail.envelope
-  const notify = [...(mail.dsn.isSuccessTold === false ? [] : ['SUCCESS' as const]), ...notifyOfFailure]
+  const notify = [...(mail.dsn.notifySuccess === false ? [] : ['SUCCESS' as const]), ...notifyOfFailure]
   return {
     from: from === '' ? (false as const) : from,
     to: [to],
@@ -224,17 +228,17 @@ function envelopeOf(mail: Mail) {
   }
 }
 
-/** RFC 3461 §4.2; RFC 6533 §3 for what is not ASCII: `\x{…}`, so that it passes where only ASCII does. */
+/** RFC 3461 §4.2; RFC 6533 §3 for non-ASCII addresses: `\x{…}`, so that they pass where only ASCII is allowed. */
 function originalRecipient(to: string): string {
   if (isAscii(to)) return `rfc822;${to}`
-  const written = to.replace(
+  const encoded = to.replace(
     /[\\+=]|[^\x21-\x7e]/gu,
-    (sign) => `\\x{${sign.codePointAt(0)?.toString(16).toUpperCase()}}`,
+    (char) => `\\x{${char.codePointAt(0)?.toString(16).toUpperCase()}}`,
   )
-  return `utf-8;${written}`
+  return `utf-8;${encoded}`
 }
 
-/** `readableDidRead` tells whether the other side has asked for the mail itself, and perhaps has all of it. */
+/** `readableDidRead`: the host has accepted DATA, and may have the complete mail. */
 const bodyOf = (raw: Buffer): Readable =>
   new Readable({
     read() {
@@ -243,26 +247,26 @@ const bodyOf = (raw: Buffer): Readable =>
     },
   })
 
-function toldBy(
+function resultOf(
   error: NodemailerError,
-  wasUnderWay: boolean,
+  wasInTransfer: boolean,
   lost: (detail: string, mayBeSent: boolean) => Lost,
 ): SmtpReply {
   const { code, responseCode = 0, response = '' } = error
-  // RFC 5321 §3.8: 421 says that the host takes leave, and refuses the mail besides.
+  // RFC 5321 §3.8: with 421 the host closes the session, and does not accept the mail.
   if (responseCode === 421) return lost(replyText(response), false)
   if (responseCode >= 400 && (code === 'EENVELOPE' || code === 'EMESSAGE')) {
     return { kind: 'refused', code: responseCode, reply: replyText(response) }
   }
   if (code === 'EENVELOPE' || code === 'EMESSAGE') {
-    // Refused on this side: larger than the host has said it takes.
+    // Refused locally: larger than the SIZE that the host announced.
     return { kind: 'refused', code: 552, reply: `552 5.3.4 ${replyText(error.message)}` }
   }
-  return lost(replyText(error.message), wasUnderWay && responseCode < 400)
+  return lost(replyText(error.message), wasInTransfer && responseCode < 400)
 }
 
-/** RFC 5321 §4.1.1.1: one on each line behind the first. */
-const offersOf = (reply: string): Map<string, string> =>
+/** RFC 5321 §4.1.1.1: one keyword on each line after the first. */
+const extensionsOf = (reply: string): Map<string, string> =>
   new Map(
     reply
       .split(/\r?\n/)
@@ -271,22 +275,22 @@ const offersOf = (reply: string): Map<string, string> =>
       .flatMap((match) => (match ? [[(match[1] ?? '').toUpperCase(), (match[2] ?? '').trim()]] : [])),
   )
 
-/** The library has no method for a command by itself: it writes one, and calls the first of these with the reply. */
+/** The library has no method for a single command: it writes one, and calls the first of these with the reply. */
 const actionsOf = (connection: SMTPConnection) =>
   Reflect.get(connection, '_responseActions') as ((reply: string) => void)[]
 
-const sayTo = (connection: SMTPConnection, command: string): void =>
-  (Reflect.get(connection, '_sendCommand') as (line: string) => void).call(connection, command)
+const writeCommand = (connection: SMTPConnection, line: string): void =>
+  (Reflect.get(connection, '_sendCommand') as (line: string) => void).call(connection, line)
 
 /**
- * The library asks for SMTPUTF8 only when the envelope needs it, and has no option for a header that does. It writes
- * every command through this one method.
+ * The library sets SMTPUTF8 only when the envelope needs it, and has no option for a header that does. It writes every
+ * command through this one method.
  */
-function markUtf8(connection: SMTPConnection, isDemanded: () => boolean): void {
+function markUtf8(connection: SMTPConnection, isRequired: () => boolean): void {
   const write = Reflect.get(connection, '_sendCommand') as (line: string, logged?: string) => void
   Reflect.set(connection, '_sendCommand', (line: string, logged?: string) => {
     const isUnmarked = line.startsWith('MAIL FROM:') && !/ SMTPUTF8\b/.test(line)
-    write.call(connection, isUnmarked && isDemanded() ? `${line} SMTPUTF8` : line, logged)
+    write.call(connection, isUnmarked && isRequired() ? `${line} SMTPUTF8` : line, logged)
   })
 }
 

@@ -56,8 +56,8 @@ const login: SMTPServerOptions = {
       : done(new Error('Wrong password')),
 }
 
-describe('another server', () => {
-  test('takes the mail as it is, over TLS where it offers that', async () => {
+describe('an MTA', () => {
+  test('gets the mail unchanged, over TLS if it offers STARTTLS', async () => {
     const { port, seen } = await startServer({ authOptional: true })
     const mail = someMail()
     const handover = await serviceFor(`smtp://127.0.0.1:${port}`).send(mail)
@@ -66,13 +66,13 @@ describe('another server', () => {
     assert.equal(seen[0]?.raw, mail.raw.toString())
   })
 
-  test('takes it without where it does not', async () => {
+  test('gets the mail in cleartext if it does not', async () => {
     const { port, seen } = await startServer({ authOptional: true, disabledCommands: ['STARTTLS'] })
     assert.equal((await serviceFor(`smtp://127.0.0.1:${port}`).send(someMail())).kind, 'sent')
     assert.equal(seen[0]?.isSecure, false)
   })
 
-  test('is shown the password that stands in its address', async () => {
+  test('gets the password of its URL', async () => {
     const { port, seen } = await startServer(login)
     const secret = encodeURIComponent('pass:word/ü')
     assert.equal(
@@ -87,14 +87,14 @@ describe('another server', () => {
     assert.match(none.kind === 'refused' ? none.reply : '', /authentication/i)
   })
 
-  test('is not trusted with a certificate of its own making where TLS was asked for', async () => {
+  test('with a self-signed certificate is refused where TLS is required', async () => {
     const { port, seen } = await startServer({ authOptional: true, secure: true })
     const handover = await serviceFor(`smtps://127.0.0.1:${port}`).send(someMail())
     assert.match(handover.kind === 'unreachable' ? handover.detail : '', /certificate/i)
     assert.equal(seen.length, 0)
   })
 
-  test('is not shown a password outside of this machine before it has proved its name', async () => {
+  test('gets no password without a valid certificate, except over loopback', async () => {
     for (const options of [{ ...login }, { ...login, disabledCommands: ['STARTTLS'] }]) {
       const attempts: unknown[] = []
       const { port, seen } = await startServer({
@@ -112,15 +112,15 @@ describe('another server', () => {
     }
   })
 
-  test('never sees a password when it offers no authentication', async () => {
+  test('gets no password if it does not offer AUTH', async () => {
     const { port, seen } = await startServer({ authOptional: true, disabledCommands: ['AUTH', 'STARTTLS'] })
     const handover = await serviceFor(`smtp://a:b@127.0.0.1:${port}`).send(someMail())
-    assert.match(handover.kind === 'unreachable' ? handover.detail : '', /no AUTH/)
+    assert.match(handover.kind === 'unreachable' ? handover.detail : '', /does not offer AUTH/)
     assert.equal(seen.length, 0)
   })
 })
 
-test('an address of an MTA is read with its port, its user and its password', () => {
+test('the URL of an MTA is parsed with its port, user and password', () => {
   const read = (url: string) => smtpAddressOf(new URL(url))
   assert.deepEqual(read('smtp://mta.example.com'), {
     host: 'mta.example.com',

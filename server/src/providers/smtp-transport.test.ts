@@ -11,14 +11,14 @@ import { queueIdOf, type ServiceOptions, ServiceProvider, smtpAddressOf } from '
 const neverMs = 10 * patienceMs
 const ordinary = { openMs: neverMs, silenceMs: neverMs, mailMs: neverMs, idleMs: neverMs }
 
-/** A test that is about a time-out brings its own, and one that is about rests its own clock. */
+/** A test of a timeout sets its own, and a test of backoff has its own clock. */
 function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions> = {}): ServiceProvider {
   const service = new ServiceProvider({
     hosts: peers.map(({ url }) => smtpAddressOf(new URL(url))),
     name: 'postern.example',
     ...options,
     timeouts: { ...ordinary, ...options.timeouts },
-    limits: { firstRestMs: 200, longestRestMs: 800, ...options.limits },
+    limits: { firstBackoffMs: 200, maxBackoffMs: 800, ...options.limits },
   })
   cleanUp(async () => service.close())
   return service
@@ -27,18 +27,18 @@ function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions>
 const hostOf = ({ url }: SmtpPeer) => url.replace('smtp://', '')
 const mailCommandsOf = ({ commands }: SmtpPeer) => commands.filter((line) => line.startsWith('MAIL')).length
 
-test('the own fleet takes every name, keeps it nowhere, and gives no tokens', async () => {
+test('the MTA fleet accepts every name, and returns no tokens', async () => {
   const service = serviceFor([])
   assert.equal(service.name, 'service')
-  assert.deepEqual(service.place, { account: null, region: null })
+  assert.deepEqual(service.location, { account: null, region: null })
   const none = { dkimTokens: [], dkimZone: null }
   assert.deepEqual(await service.register(), none)
-  assert.deepEqual(await service.look(), { isRegistered: true, isVerified: true, ...none, detail: null })
+  assert.deepEqual(await service.describe(), { isRegistered: true, isVerified: true, ...none, detail: null })
   await service.deregister()
 })
 
 describe('a mail handed over', () => {
-  test('is taken as it is, with what notifications need, and is known by the name the MTA gave it', async () => {
+  test('is sent unchanged, with DSN parameters, and has the queue id of the MTA', async () => {
     const peer = await SmtpPeer.start()
     const mail = someMail()
     assert.deepEqual(await serviceFor([peer]).send(mail), {
@@ -59,7 +59,7 @@ describe('a mail handed over', () => {
     assert.equal(peer.commands[0], 'EHLO postern.example')
   })
 
-  test('goes through a session that is there already, but not endlessly', async () => {
+  test('reuses an open session up to its limit of mails', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { limits: { mailsPerSession: 3 } })
     for (let n = 0; n < 7; n++) assert.equal((await service.send(someMail())).kind, 'sent')
@@ -67,10 +67,10 @@ describe('a mail handed over', () => {
     assert.equal(peer.sessions, 3)
   })
 
-  test('is refused as the MTA says, for good or for now, and the next one goes the same way', async () => {
+  test('is refused permanently or temporarily, and the session is reused', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
-    for (const [verb, reply, isLasting, status] of [
+    for (const [verb, reply, isPermanent, status] of [
       ['MAIL', '550 5.7.1 Sender refused', true, '5.7.1'],
       ['RCPT', '550-5.1.1 No such\r\n550 5.1.1 user', true, '5.1.1'],
       ['RCPT', '451 4.7.1 Greylisted', false, '4.7.1'],
@@ -82,7 +82,7 @@ describe('a mail handed over', () => {
         peer.script = { answers: { [verb]: reply }, extensions }
         const refused = {
           kind: 'refused',
-          isLasting,
+          isPermanent,
           status,
           host: hostOf(peer),
           reply: reply.replace('\r\n', ' '),
@@ -95,14 +95,14 @@ describe('a mail handed over', () => {
     assert.equal(peer.mails.length, 6)
   })
 
-  test('is refused on this side when it is larger than the MTA takes', async () => {
+  test('is refused locally if it exceeds the SIZE of the MTA', async () => {
     const peer = await SmtpPeer.start({ extensions: ['SIZE 1000'] })
     const handover = await serviceFor([peer]).send(someMail({ raw: Buffer.alloc(2000, 'x') }))
-    assert.equal(handover.kind === 'refused' && handover.isLasting && handover.status, '5.3.4')
+    assert.equal(handover.kind === 'refused' && handover.isPermanent && handover.status, '5.3.4')
     assert.equal(mailCommandsOf(peer), 0)
   })
 
-  test('is never handed over with an envelope that is more than two addresses', async () => {
+  test('is never handed over with a malformed envelope', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     const bad = [
@@ -129,7 +129,7 @@ describe('a mail handed over', () => {
       ]) {
         const handover = await service.send(someMail({ envelope }))
         assert.ok(
-          handover.kind === 'refused' && handover.isLasting && handover.host === null,
+          handover.kind === 'refused' && handover.isPermanent && handover.host === null,
           JSON.stringify(envelope),
         )
       }
@@ -141,7 +141,7 @@ describe('a mail handed over', () => {
     assert.match(peer.mails[0]?.from ?? '', /^MAIL FROM:<> /)
   })
 
-  test('asks for RFC 6531 where an address needs it, in the envelope or in the header', async () => {
+  test('declares SMTPUTF8 if an address in the envelope or the header needs it', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     const envelope = { from: 'b@bounces.example.com', to: 'jörg+a=b@xn--bcher-kva.example' }
@@ -160,11 +160,11 @@ describe('a mail handed over', () => {
     peer.script = { extensions: ['PIPELINING', '8BITMIME'] }
     peer.cutOff()
     const refused = await service.send(someMail({ envelope }))
-    assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.7')
+    assert.ok(refused.kind === 'refused' && refused.isPermanent && refused.status === '5.6.7')
     assert.equal((await service.send(someMail())).kind, 'sent')
   })
 
-  test('of 8 bits goes as it is where that is taken, and nowhere else', async () => {
+  test('with 8-bit data is sent only to an MTA with 8BITMIME', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     const raw = Buffer.from('From: ada@example.com\r\n\r\nGr\u00fc\u00dfe\r\n')
@@ -175,13 +175,13 @@ describe('a mail handed over', () => {
     peer.script = { extensions: ['PIPELINING'] }
     peer.cutOff()
     const refused = await service.send(someMail({ raw }))
-    assert.ok(refused.kind === 'refused' && refused.isLasting && refused.status === '5.6.3')
+    assert.ok(refused.kind === 'refused' && refused.isPermanent && refused.status === '5.6.3')
     assert.equal(peer.mails.length, 1)
   })
 })
 
-describe('a host that cannot be reached', () => {
-  test('is told of, whatever it does instead of answering', { timeout: 2 * patienceMs }, async () => {
+describe('an unreachable host', () => {
+  test('is reported, however it fails to reply', { timeout: 2 * patienceMs }, async () => {
     const noGreeting = /^no greeting within 400 ms$|Greeting never received/
     const cases: [Script, mayBeSent: boolean, detail: RegExp, limits?: Partial<SmtpTimeouts>][] = [
       [{ greeting: 'silence' }, false, noGreeting, { openMs: 400 }],
@@ -214,18 +214,18 @@ describe('a host that cannot be reached', () => {
     }
   })
 
-  test('is told of when it answers one octet at a time and would take for ever', async () => {
+  test('is reported when it replies one octet at a time', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { timeouts: { mailMs: 2000 } })
     assert.equal((await service.send(someMail())).kind, 'sent')
     // The answers to one mail take ten seconds and more.
     peer.script = { octetMs: 100 }
     const handover = await service.send(someMail())
-    const [, limit] = /^no end within (\d+) ms$/.exec('detail' in handover ? handover.detail : '') ?? []
+    const [, limit] = /^no reply within (\d+) ms$/.exec('detail' in handover ? handover.detail : '') ?? []
     assert.ok(Number(limit) <= 2000, JSON.stringify(handover))
   })
 
-  test('may end a session that nobody uses, without being thought ill of', async () => {
+  test('may close an idle session without a backoff', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     for (let n = 0; n < 3; n++) {
@@ -244,37 +244,37 @@ describe('a host that cannot be reached', () => {
     peer.script = {}
     greeting.resolve()
     assert.equal((await begun).kind, 'sent')
-    assert.equal(service.isOpen, false)
+    assert.equal(service.isUnavailable, false)
     assert.equal(peer.mails.length, 5)
   })
 
-  test('is left alone for a growing while, then tried with one mail, and then is back', async () => {
+  test('is backed off exponentially, then probed with one mail, and then used again', async () => {
     const peer = await SmtpPeer.start()
     let clock = 0
-    const limits = { firstRestMs: 400, longestRestMs: 800 }
+    const limits = { firstBackoffMs: 400, maxBackoffMs: 800 }
     const service = serviceFor([peer], { limits, now: () => clock })
     await service.send(someMail())
     await peer.stop()
     const [sessions] = [peer.sessions]
     assert.equal((await service.send(someMail())).kind, 'unreachable')
-    assert.equal(service.isOpen, true)
+    assert.equal(service.isUnavailable, true)
     const rested = await service.send(someMail())
     assert.deepEqual(rested, {
       kind: 'unreachable',
       host: null,
-      detail: 'no MTA can be reached; the next try is not due yet',
+      detail: 'no MTA is reachable; the next attempt is not due yet',
       mayBeSent: false,
     })
-    // A rest is up to a fifth shorter or longer.
+    // A backoff has a jitter of up to a fifth.
     clock += 319
-    assert.equal(service.isOpen, true, 'its first rest is not over')
+    assert.equal(service.isUnavailable, true, 'the first backoff has not ended')
     clock += 162
-    assert.equal(service.isOpen, false, 'its first rest is over')
+    assert.equal(service.isUnavailable, false, 'the first backoff has ended')
     assert.equal((await service.send(someMail())).kind, 'unreachable')
     clock += 639
-    assert.equal(service.isOpen, true, 'the second rest is longer')
+    assert.equal(service.isUnavailable, true, 'the second backoff is longer')
     clock += 322
-    assert.equal(service.isOpen, false)
+    assert.equal(service.isUnavailable, false)
 
     const greeting = Promise.withResolvers<void>()
     peer.script = { waitsFor: { greeting: greeting.promise } }
@@ -289,34 +289,34 @@ describe('a host that cannot be reached', () => {
     await Promise.all(sending)
     assert.equal(kinds.at(-1), 'sent', 'one mail tries it')
     assert.equal(peer.sessions, sessions + 1)
-    assert.equal(service.isOpen, false)
+    assert.equal(service.isUnavailable, false)
     const then = await Promise.all(Array.from({ length: 10 }, () => service.send(someMail())))
     assert.ok(then.every(({ kind }) => kind === 'sent'))
   })
 
-  test('rests once for one failure, however many mails it took with it', async () => {
+  test('is backed off once for one failure of many mails', async () => {
     const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
     let clock = 0
-    const service = serviceFor([peer], { limits: { longestRestMs: 10_000 }, now: () => clock })
+    const service = serviceFor([peer], { limits: { maxBackoffMs: 10_000 }, now: () => clock })
     const begun = Array.from({ length: 10 }, () => service.send(someMail()))
     await eventually('all wait for an answer', () => mailCommandsOf(peer) === 10)
     await peer.stop()
     for (const { kind } of await Promise.all(begun)) assert.equal(kind, 'unreachable')
-    assert.equal(service.isOpen, true)
-    // The longest that a first rest may be; a second would be 320 at least.
+    assert.equal(service.isUnavailable, true)
+    // The longest first backoff; a second would be at least 320.
     clock += 241
-    assert.equal(service.isOpen, false)
+    assert.equal(service.isUnavailable, false)
   })
 
-  test('rests when it has no room, but not because it does not like a mail', async () => {
+  test('is backed off when it is out of resources, but not when it refuses a mail', async () => {
     const peer = await SmtpPeer.start({ answers: { RCPT: '451 4.3.0 Look-up failed' } })
     const service = serviceFor([peer])
     assert.equal((await service.send(someMail())).kind, 'refused')
-    assert.equal(service.isOpen, false)
+    assert.equal(service.isUnavailable, false)
     peer.script = { answers: { MAIL: '452 4.3.1 Insufficient system storage' } }
     const handover = await service.send(someMail())
-    assert.equal(handover.kind === 'refused' && handover.isLasting, false)
-    assert.equal(service.isOpen, true)
+    assert.equal(handover.kind === 'refused' && handover.isPermanent, false)
+    assert.equal(service.isUnavailable, true)
   })
 })
 
@@ -332,7 +332,7 @@ describe('several hosts', () => {
     )
   })
 
-  test('go on when one of them is gone, and no mail notices', async (t) => {
+  test('continue when one of them fails, and no mail is affected', async (t) => {
     const [alive, dead] = [await SmtpPeer.start(), await SmtpPeer.start({ greeting: 'silence' })]
     const openMs = 8000
     const service = serviceFor([dead, alive], { timeouts: { openMs }, now: () => 0 })
@@ -347,7 +347,7 @@ describe('several hosts', () => {
     assert.equal(alive.mails.length, 60)
   })
 
-  test('never get a mail that another of them may have taken', async () => {
+  test('never get a mail that another may have accepted', async () => {
     const peers = [
       await SmtpPeer.start({ answers: { '.': 'reset' } }),
       await SmtpPeer.start({ answers: { '.': 'reset' } }),
@@ -361,8 +361,8 @@ describe('several hosts', () => {
   })
 })
 
-describe('many mails at once', () => {
-  test('wait for a session, and each gets one', async () => {
+describe('concurrent mails', () => {
+  test('wait for a free session', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { limits: { sessions: 4 } })
     const handovers = await Promise.all(Array.from({ length: 100 }, () => service.send(someMail())))
@@ -370,7 +370,7 @@ describe('many mails at once', () => {
     assert.equal(peer.sessions, 4)
   })
 
-  test('are all told when the host is lost under them, and nobody waits for nothing', async () => {
+  test('all fail when the host is lost, and none waits', async () => {
     const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
     const service = serviceFor([peer], { limits: { sessions: 2 }, now: () => 0 })
     const kinds: string[] = []
@@ -382,7 +382,7 @@ describe('many mails at once', () => {
     assert.equal(peer.sessions, 2, 'those that waited did not try it')
   })
 
-  test('are told when there is no room for too long', async (t) => {
+  test('fail when no session is free in time', async (t) => {
     const peer = await SmtpPeer.start({ answers: { '.': 'silence' } })
     const mailMs = 40_000
     const service = serviceFor([peer], { limits: { sessions: 1 }, timeouts: { mailMs } })
@@ -395,7 +395,7 @@ describe('many mails at once', () => {
     assert.equal(second.kind === 'unreachable' && second.mayBeSent, false)
   })
 
-  test('end with the provider', async () => {
+  test('end when the provider closes', async () => {
     const answer = Promise.withResolvers<void>()
     const peer = await SmtpPeer.start({ waitsFor: { '.': answer.promise } })
     const service = serviceFor([peer], { limits: { sessions: 1 } })
@@ -406,13 +406,13 @@ describe('many mails at once', () => {
     answer.resolve()
     assert.equal((await underWay).kind, 'sent', 'what is under way is finished')
     assert.equal((await service.send(someMail())).kind, 'unreachable')
-    assert.equal(service.isOpen, true)
+    assert.equal(service.isUnavailable, true)
     await eventually('the session is over', () => peer.open === 0)
     assert.equal(peer.commands.at(-1), 'QUIT')
   })
 })
 
-test('the name that an MTA gave a mail is found in its reply', () => {
+test('the queue id is extracted from the reply of an MTA', () => {
   for (const [reply, id] of [
     ['250 2.0.0 Ok: queued as 4XbW5L3zqTz9v7R', '4XbW5L3zqTz9v7R'],
     ['250 2.0.0 from MTA(smtp:[127.0.0.1]:10025): 250 2.0.0 Ok: queued as 1A2B3C', '1A2B3C'],

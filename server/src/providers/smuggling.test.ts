@@ -124,8 +124,8 @@ async function assertOneMail(raw: Buffer, where: string): Promise<void> {
   )
 }
 
-describe('a mail handed to an MTA that takes every line end for one', () => {
-  test('stays one mail, whatever stands in it that looks like its end', async (t) => {
+describe('a mail handed over to an MTA that accepts every line end', () => {
+  test('stays one mail, whatever sequences in it look like its end', async (t) => {
     let [sent, refused] = [0, 0]
     for (const [place, change] of Object.entries(places)) {
       for (const end of ends) {
@@ -150,12 +150,12 @@ describe('a mail handed to an MTA that takes every line end for one', () => {
     assert.ok(sent > 300)
   })
 
-  test('stays one mail though it was composed elsewhere, and never leaves with a NUL', async () => {
+  test('stays one mail when it was submitted, and is never sent with a NUL', async () => {
     for (const end of ends) {
       const raw = Buffer.from(`From: ada@example.com\r\n\r\nHello${end}${smuggled}${end}`, 'latin1')
       if (end.includes('\0')) {
         const handover = await service.send(someMail({ raw }))
-        assert.ok(handover.kind === 'refused' && handover.isLasting && handover.status === '5.6.0')
+        assert.ok(handover.kind === 'refused' && handover.isPermanent && handover.status === '5.6.0')
       } else {
         await assertOneMail(raw, JSON.stringify(end))
       }
@@ -164,7 +164,7 @@ describe('a mail handed to an MTA that takes every line end for one', () => {
       await assertOneMail(Buffer.from(`${start}${smuggled}`), start)
   })
 
-  test('is split by this peer when its dots are not doubled: the peer can tell', async () => {
+  test('is split by this peer without dot-stuffing: the test detects smuggling', async () => {
     const before = peer.mails.length
     for (const end of ends.filter((end) => !end.includes('\0'))) {
       const socket = connect(Number(new URL(peer.url).port), '127.0.0.1')
@@ -176,7 +176,7 @@ describe('a mail handed to an MTA that takes every line end for one', () => {
 })
 
 describe('a line break in a value', () => {
-  test('adds no field to the header, wherever it stands', async (t) => {
+  test('adds no field to the header, in any value', async (t) => {
     let [sent, refused] = [0, 0]
     for (const [place, change] of Object.entries(places)) {
       for (const sign of breaks) {
@@ -199,7 +199,7 @@ describe('a line break in a value', () => {
     t.diagnostic(`${sent} mails handed over, ${refused} not even composed`)
   })
 
-  test('is refused where a sender is asked, and in an envelope', async () => {
+  test('is refused in input of senders, and in an envelope', async () => {
     for (const sign of ['\r\n', '\n', '\r', '\0']) {
       assert.ok('fault' in readMailbox(`a${sign}b <ada@example.com>`))
       assert.ok('fault' in readMailbox(`ada@example.com${sign}`))

@@ -2,8 +2,8 @@ import { type KeyObject, X509Certificate } from 'node:crypto'
 import { snsHostOf } from './sns.ts'
 
 /**
- * What is asked of SNS itself: the certificates that messages are signed with, and to confirm a subscription. Only ever
- * at the host that follows from a topic we know, or at the endpoint that the operator has set in its place.
+ * Requests to SNS: the certificates with which messages are signed, and the confirmation of a subscription. They go only to
+ * the host that is derived from a configured topic, or to the endpoint that the operator has configured instead.
  */
 export interface SnsClientOptions {
   /** For a private endpoint, and for tests. */
@@ -11,16 +11,16 @@ export interface SnsClientOptions {
   timeoutMs?: number
 }
 
-/** SNS was not reached, or failed: to be asked again later. */
+/** SNS was not reachable, or failed; a later retry may succeed. */
 export class SnsUnavailable extends Error {
   override readonly name = 'SnsUnavailable'
 }
 
-const ordinaryTimeoutMs = 5000
+const defaultTimeoutMs = 5000
 const maxCertificateBytes = 16 * 1024
 /** Each region has one or two at a time. */
-const keptAtMost = 20
-const keptMs = 24 * 3600_000
+const maxCached = 20
+const cacheMs = 24 * 3600_000
 const minKeyBits = 2048
 
 interface Certificate {
@@ -32,16 +32,16 @@ interface Certificate {
 export class SnsClient {
   readonly #endpoint: string | undefined
   readonly #timeoutMs: number
-  readonly #kept = new Map<string, { certificate: Certificate; until: number }>()
+  readonly #cache = new Map<string, { certificate: Certificate; until: number }>()
 
-  constructor({ endpoint, timeoutMs = ordinaryTimeoutMs }: SnsClientOptions) {
+  constructor({ endpoint, timeoutMs = defaultTimeoutMs }: SnsClientOptions) {
     this.#endpoint = endpoint
     this.#timeoutMs = timeoutMs
   }
 
   /**
-   * The key of a certificate that is valid now, undefined when there is no such certificate. `beforeFetch` is asked when
-   * it is not at hand; what that throws is thrown here. Throws SnsUnavailable.
+   * The key of a certificate that is valid now; undefined when there is none. `beforeFetch` is called when the certificate is
+   * not cached; its errors are passed on. Throws SnsUnavailable.
    */
   async keyOf(
     topicArn: string,
@@ -50,19 +50,19 @@ export class SnsClient {
   ): Promise<KeyObject | undefined> {
     const now = Date.now()
     const address = this.#addressOf(topicArn, path)
-    const known = this.#kept.get(address)
+    const known = this.#cache.get(address)
     let certificate = known && known.until > now ? known.certificate : undefined
     if (!certificate) {
       await beforeFetch()
       certificate = await this.#fetchCertificate(address)
       if (!certificate) return undefined
-      this.#keep(address, certificate, now + keptMs)
+      this.#addToCache(address, certificate, now + cacheMs)
     }
     const isValid = certificate.validFrom <= now && now <= certificate.validTo
     return isValid ? certificate.key : undefined
   }
 
-  /** Throws SnsUnavailable when SNS does not say yes. */
+  /** Throws SnsUnavailable when SNS does not confirm. */
   async confirm(topicArn: string, token: string): Promise<void> {
     const query = new URLSearchParams({
       ...{ Action: 'ConfirmSubscription', Version: '2010-03-31' },
@@ -77,12 +77,12 @@ export class SnsClient {
     return `${this.#endpoint ?? `https://${snsHostOf(topicArn)}`}${path}`
   }
 
-  /** Only what was found: others would make room for themselves with names that do not exist. */
-  #keep(address: string, certificate: Certificate, until: number): void {
-    this.#kept.delete(address)
-    this.#kept.set(address, { certificate, until })
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > keptAtMost && oldest !== undefined) this.#kept.delete(oldest)
+  /** Only existing certificates are cached: unknown names must not evict them. */
+  #addToCache(address: string, certificate: Certificate, until: number): void {
+    this.#cache.delete(address)
+    this.#cache.set(address, { certificate, until })
+    const [oldest] = this.#cache.keys()
+    if (this.#cache.size > maxCached && oldest !== undefined) this.#cache.delete(oldest)
   }
 
   async #fetchCertificate(address: string): Promise<Certificate | undefined> {
@@ -95,13 +95,13 @@ export class SnsClient {
   async #get(address: string): Promise<{ status: number; body: Buffer | undefined }> {
     try {
       const response = await fetch(address, {
-        // A redirection leads elsewhere, and is an error.
+        // A redirect would leave the known host, and is an error.
         redirect: 'error',
         signal: AbortSignal.timeout(this.#timeoutMs),
       })
       return { status: response.status, body: await readAtMost(response, maxCertificateBytes) }
     } catch (error) {
-      // The cause tells what happened; the message of the error may hold the address, and so a token.
+      // Only the cause is reported; the message of the error may contain the URL, and so a token.
       const { code, name } = ((error as Error).cause ?? error) as { code?: string; name: string }
       throw new SnsUnavailable(`SNS could not be reached (${code ?? name})`)
     }

@@ -1,21 +1,21 @@
 import { type KeyObject, verify } from 'node:crypto'
 
 /**
- * Messages of Amazon SNS as they are posted to an HTTPS endpoint: their form, and what is signed of them. Pure; who
- * fetches certificates is in sns-client.ts.
+ * Messages of Amazon SNS as posted to an HTTPS endpoint: their format, and their signed content. Pure; certificates are
+ * fetched in sns-client.ts.
  */
 export interface SnsMessage {
   type: 'Notification' | 'SubscriptionConfirmation' | 'UnsubscribeConfirmation'
   topicArn: string
-  /** What was published; of a confirmation, a sentence for people. */
+  /** The published text; in a confirmation, a sentence for people. */
   message: string
-  /** Of a confirmation: what a subscription is confirmed with. */
+  /** In a confirmation: the token that confirms the subscription. */
   token: string | null
   sentAt: Date
   certificateUrl: string
   signatureVersion: string
   signature: Buffer
-  /** What the signature is over. */
+  /** The signed text. */
   signed: string
 }
 
@@ -40,7 +40,7 @@ const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Undefined for what is none. Nothing in it is to be believed yet. */
+/** Undefined when the body is not an SNS message. The content is untrusted until the signature is verified. */
 export function readSnsMessage(body: Buffer): SnsMessage | undefined {
   let fields: Record<string, unknown>
   try {
@@ -55,10 +55,10 @@ export function readSnsMessage(body: Buffer): SnsMessage | undefined {
   let signed = ''
   for (const name of signedFields[type]) {
     const value = textOf(name)
-    // Only the subject may be missing; then it is not signed, either.
+    // Only the subject may be missing; then it is not part of the signed text.
     if (name === 'Subject' && (value === undefined || value === null)) continue
     if (typeof value !== 'string') return undefined
-    // The fields are signed one behind the other: one with lines in it could pass for two.
+    // The signed text is a concatenation of lines: a field with line breaks could imitate two.
     if (name !== 'Message' && value.includes('\n')) return undefined
     signed += `${name}\n${value}\n`
   }
@@ -89,13 +89,13 @@ export function readSnsMessage(body: Buffer): SnsMessage | undefined {
 
 const topic = /^arn:aws(-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]+)+-\d{1,2}):\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
-/** Undefined where it is no topic's. */
+/** Undefined when it is not a topic ARN. */
 export const regionOfTopic = (arn: string): string | undefined => topic.exec(arn)?.[2]
 
-/** Where the topic's region has its SNS. Derived from the name of a topic that we know, never from a message. */
+/** The SNS host of the topic's region. Derived from a configured topic, never from a message. */
 export function snsHostOf(arn: string): string {
   const [, partition, region] = topic.exec(arn) ?? []
-  if (region === undefined) throw new RangeError(`"${arn}" is no topic`)
+  if (region === undefined) throw new RangeError(`"${arn}" is not an SNS topic ARN`)
   return `sns.${region}.amazonaws.com${partition === '-cn' ? '.cn' : ''}`
 }
 
@@ -103,7 +103,7 @@ const certificatePath = /^\/SimpleNotificationService-[0-9a-f]{8,64}\.pem$/
 
 /**
  * The path of a certificate at the SNS of the topic's region, or undefined. Compared as text, character by character: a
- * port, a user, a query or another spelling of the host are all something else.
+ * port, a user, a query or another spelling of the host do not match.
  */
 export function certificatePathOf({ certificateUrl, topicArn }: SnsMessage): string | undefined {
   const start = `https://${snsHostOf(topicArn)}`

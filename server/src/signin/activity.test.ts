@@ -177,8 +177,8 @@ describe('the activity of a user', () => {
       rows.map(({ operation, actor, after }) => [operation, actor, after]),
       [
         ['auth.sign-in', 'user', { outcome: 'success', method: 'password', second_factor_required: false }],
-        ['auth.set-up-totp', 'user', { backup_codes: 10 }],
-        ['auth.enrol-totp', 'user', null],
+        ['auth.enroll-totp', 'user', { backup_codes: 10 }],
+        ['auth.confirm-totp', 'user', null],
         ['auth.change-password', 'unknown', { outcome: 'failure', method: 'password' }],
         ['auth.change-password', 'user', null],
       ],

@@ -7,10 +7,12 @@ export const endSession = signInOperation({
   method: 'DELETE',
   path: '/auth/sessions/:id',
   summary: 'End one of your sessions',
-  description: 'The access tokens drawn from it end with it, at once.',
+  description: 'Access tokens issued from the session become invalid immediately.',
   needsSession: true,
-  params: Type.Object({ id: Type.String({ ...PathId, description: 'The session, as it is listed.' }) }),
+  params: Type.Object({
+    id: Type.String({ ...PathId, description: 'The id of the session, as `auth.list-sessions` returns it.' }),
+  }),
   success: 'The session has ended.',
-  failures: { 404: '`not_found`: you have no such session.' },
+  failures: { 404: '`not_found`: you have no session with this id.' },
   run: ({ signIn, browser, params }) => signIn.endSession(browser, pathId(params.id)),
 })

@@ -5,9 +5,9 @@ export const forgotPassword = signInOperation({
   id: 'auth.forgot-password',
   method: 'POST',
   path: '/auth/password/forgot',
-  summary: 'Request a link to set a new password',
+  summary: 'Request a password reset link',
   description:
-    'Mails a link to the address if an active account with a password has it. The answer is the same for every address. The link can be used once and expires after an hour. An account gets at most five of these mails in a UTC day.',
+    'Mails a link if an active account with a password has this address. The response is the same for every address. The link can be used once and expires after one hour. An account receives at most five reset mails per UTC day.',
   needsSession: false,
   storesText: true,
   body: Type.Object(
@@ -17,8 +17,8 @@ export const forgotPassword = signInOperation({
   success: 'The request is accepted.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: this installation mails no links.',
-    429: '`rate_limited`: too many requests; Retry-After says when to try again.',
+    404: '`not_found`: this installation does not send password reset mails.',
+    429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
   run: ({ signIn, browser, body }) => signIn.forgotPassword(browser, body.email),
 })

@@ -8,10 +8,10 @@ export const listActivity = signInOperation({
   path: '/auth/activity',
   summary: 'List the activity of your account',
   description:
-    'Sign-ins and failed attempts, sign-outs and ended sessions, changes of password and second factor, and invitations that you accepted; newest first. In an hour at most ten failed attempts get a row; `attempts_not_recorded_before` in the next row says how many more there were. Rows form a hash chain. They are kept for a year unless the operator has set another time, at most the newest 10,000.',
+    'Sign-ins and failed attempts, sign-outs and ended sessions, changes of password and second factor, and accepted invitations, newest first. At most ten failed attempts are recorded per hour; `attempts_not_recorded_before` of the next row counts the others. Rows form a hash chain. The newest 10,000 rows are kept, for one year unless the operator configures another period.',
   needsSession: true,
   query: PageQuery,
   response: listOf(Activity),
-  success: 'A page of the list.',
+  success: 'One page of the list.',
   run: ({ signIn, browser, query }) => signIn.listActivity(browser, query),
 })

@@ -8,16 +8,16 @@ export const listSessions = signInOperation({
   id: 'auth.list-sessions',
   method: 'GET',
   path: '/auth/sessions',
-  summary: 'Your living sessions',
-  description: 'All of them, the newest first. The list is not divided into pages.',
+  summary: 'List your active sessions',
+  description: 'All sessions, newest first. The list is not paginated.',
   needsSession: true,
   response: Type.Object({
     data: Type.Array(
       Type.Object({
         id: Type.Integer(),
-        is_current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+        is_current: Type.Boolean({ description: 'Whether this is the session of the request.' }),
         second_factor_at: Type.Union([Time, Type.Null()], {
-          description: 'When a second factor was given in this session.',
+          description: 'When the second factor was verified in this session.',
         }),
         ip_address: NullableText,
         user_agent: NullableText,

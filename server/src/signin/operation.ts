@@ -1,3 +1,9 @@
+/**
+ * Operations of the signin plane. They take and set a session cookie instead of a bearer token.
+ *
+ * A browser attaches cookies to requests that another site makes, so a request that names another origin is refused,
+ * in addition to SameSite=Strict on the cookie itself.
+ */
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Browser, SignIn, SignInResponse } from '../core/control/access/sign-in.ts'
@@ -8,12 +14,6 @@ import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { refuseUnstorableText } from '../platform/http/storable.ts'
 
-/**
- * One operation of the signin plane: a session cookie in and out instead of a bearer token.
- *
- * Cookies go along with requests that another site makes in the user's browser, so a request that names
- * another origin is refused, besides SameSite=Strict on the cookie itself.
- */
 export interface SignInOperation<
   Body extends TSchema = TSchema,
   Params extends TSchema = TSchema,
@@ -25,20 +25,20 @@ export interface SignInOperation<
   summary: string
   /** What the summary leaves out, in Markdown. */
   description: string
-  /** False where it is there to open a session. */
+  /** False for an operation that opens a session. */
   needsSession: boolean
-  /** Text of the caller's goes into the database as it is. */
+  /** The operation stores text of the caller unchanged. */
   storesText?: true
   /** With an example, as `examples: [...]`. */
   body?: Body
   params?: Params
-  /** Query parameters; any other is refused. */
+  /** Query parameters. Any other parameter is refused. */
   query?: Query
-  /** Absent: the answer is 204 with an empty body. */
+  /** Absent: the response is 204 with an empty body. */
   response?: TSchema
-  /** When the success is given, as a sentence. */
+  /** What a success means, as a sentence. */
   success: string
-  /** Besides those that any operation here may end with: status → code and sentence. */
+  /** In addition to the failures that all operations share: status → code and sentence. */
   failures?: Record<number, string>
   run(call: {
     signIn: SignIn
@@ -56,10 +56,10 @@ export interface SignInDeps {
 }
 
 export const tooManyRequests =
-  '`rate_limited`: too many requests from this address; Retry-After says when to try again.'
-export const tooManyAttempts = '`rate_limited`: too many attempts; Retry-After says when to try again.'
+  '`rate_limited`: too many requests from this address. Try again after the time in `Retry-After`.'
+export const tooManyAttempts = '`rate_limited`: too many attempts. Try again after the time in `Retry-After`.'
 
-/** Only lends the schemas' types to `run`. */
+/** Gives `run` the types of the schemas. */
 export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
   operation: SignInOperation<Body, Params, Query>,
 ): SignInOperation => operation as unknown as SignInOperation
@@ -75,7 +75,7 @@ export function registerSignIn(
       method,
       url: `/v1${path}`,
       schema: schemaOf(operation),
-      // Before the cookie is read: each look for a session asks the database.
+      // Before the cookie is read, because each session lookup queries the database.
       onRequest: ({ ip }) => addressLimit(networkOf(ip)),
       ...(operation.query ? { preValidation: decodeParameters } : {}),
       ...(operation.storesText ? { preValidation: refuseUnstorableText } : {}),
@@ -83,9 +83,9 @@ export function registerSignIn(
         refuseOtherOrigin(request, publicOrigin)
         const { body, params, query } = request
         const call = { signIn, browser: browserOf(request), body, params, query }
-        const answer = await run(call as Parameters<typeof run>[0])
-        for (const cookie of answer.cookies) reply.header('set-cookie', cookie)
-        return response ? reply.send(answer.body) : reply.status(204).send()
+        const result = await run(call as Parameters<typeof run>[0])
+        for (const cookie of result.cookies) reply.header('set-cookie', cookie)
+        return response ? reply.send(result.body) : reply.status(204).send()
       },
     })
   }
@@ -94,14 +94,14 @@ export function registerSignIn(
 function schemaOf(operation: SignInOperation): object {
   const { id, summary, description, needsSession, body, params, query, response, success, failures } =
     operation
-  const failed: Record<number, string> = {
+  const failureTexts: Record<number, string> = {
     400: body
-      ? '`invalid_json`, `invalid_parameter`: the request is not well formed.'
-      : '`invalid_parameter`: the address of the request is not well formed.',
-    401: '`unauthenticated`: nobody is signed in here, or the request comes from another site.',
-    ...(body ? { 422: '`validation_failed`: a field is missing, unknown or not of its form.' } : {}),
+      ? '`invalid_json`, `invalid_parameter`: the request is malformed.'
+      : '`invalid_parameter`: a path or query parameter is malformed.',
+    401: '`unauthenticated`: there is no session, or the request comes from another site.',
+    ...(body ? { 422: '`validation_failed`: a field is missing, unknown or invalid.' } : {}),
     429: tooManyRequests,
-    500: '`internal_error`: a fault on our side; X-Request-Id finds it in the log.',
+    500: '`internal_error`: the server failed. Report the `X-Request-Id` of the response.',
     ...failures,
   }
   return {
@@ -114,22 +114,24 @@ function schemaOf(operation: SignInOperation): object {
     ...(params ? { params } : {}),
     querystring: Type.Object(query ?? {}, { additionalProperties: false }),
     response: {
-      ...(response ? { 200: answered(success, response) } : { 204: { type: 'null', description: success } }),
+      ...(response
+        ? { 200: jsonResponse(success, response) }
+        : { 204: { type: 'null', description: success } }),
       ...Object.fromEntries(
-        Object.entries(failed).map(([status, meaning]) => [status, answered(meaning, Problem)]),
+        Object.entries(failureTexts).map(([status, meaning]) => [status, jsonResponse(meaning, Problem)]),
       ),
     },
   }
 }
 
-const answered = (description: string, schema: TSchema) => ({
+const jsonResponse = (description: string, schema: TSchema) => ({
   description,
   content: { 'application/json': { schema } },
 })
 
 function refuseOtherOrigin({ headers }: FastifyRequest, publicOrigin: string): void {
   if (headers.origin !== undefined && headers.origin !== publicOrigin) {
-    throw new PosternError('unauthenticated', `Sessions are used from ${publicOrigin} alone.`)
+    throw new PosternError('unauthenticated', `Session cookies are accepted only from ${publicOrigin}.`)
   }
 }
 

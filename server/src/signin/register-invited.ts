@@ -3,17 +3,17 @@ import { Member } from '../core/control/members/wire.ts'
 import { signInOperation } from './operation.ts'
 
 export const registerInvited = signInOperation({
-  id: 'auth.join',
+  id: 'auth.register-invited',
   method: 'POST',
-  path: '/auth/join',
-  summary: 'Accept an invitation without an account',
+  path: '/auth/register',
+  summary: 'Register with an invitation',
   description:
-    'Makes an account with the address that was invited, and makes it a member of the project. No session is opened: sign in afterwards. A person with an account accepts the invitation at `POST /v1/invitations/accept`.',
+    'Creates an account with the invited address and adds it to the project. No session is opened; sign in afterwards. If you already have an account, accept the invitation with `POST /v1/invitations/accept`.',
   needsSession: false,
   storesText: true,
   body: Type.Object(
     {
-      token: Type.String({ maxLength: 100, description: 'As it stands in the invitation mail.' }),
+      token: Type.String({ maxLength: 100, description: 'The token in the invitation mail.' }),
       name: Type.String({ minLength: 1, maxLength: 100 }),
       password: Type.String({ minLength: 12, maxLength: 128 }),
     },
@@ -29,12 +29,12 @@ export const registerInvited = signInOperation({
     },
   ),
   response: Member,
-  success: 'The account is made, and its user is a member.',
+  success: 'The account is created and is a member of the project.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: this is no invitation, or it was used, withdrawn or is too old.',
-    409: '`already_exists`: there is an account with the address that was invited.',
-    429: '`rate_limited`: too many requests; Retry-After says when to try again.',
+    404: '`not_found`: the invitation is invalid, was used or withdrawn, or has expired.',
+    409: '`already_exists`: an account with the invited address exists.',
+    429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
-  run: ({ signIn, browser, body }) => signIn.join(browser, body),
+  run: ({ signIn, browser, body }) => signIn.registerInvited(browser, body),
 })

@@ -5,13 +5,13 @@ export const resetPassword = signInOperation({
   id: 'auth.reset-password',
   method: 'POST',
   path: '/auth/password/reset',
-  summary: 'Set a new password with a link',
+  summary: 'Reset the password with a link',
   description:
-    'The token is the part of the link after `#`. All sessions of the user end, with the access tokens issued from them. No session is opened: sign in afterwards, with the second factor where one is set up.',
+    'The token is the part of the link after `#`. All sessions of the user end, and access tokens issued from them become invalid. No session is opened; sign in afterwards, with the second factor if one is set up.',
   needsSession: false,
   body: Type.Object(
     {
-      token: Type.String({ maxLength: 100, description: 'As it stands in the link.' }),
+      token: Type.String({ maxLength: 100, description: 'The token in the link.' }),
       new_password: Type.String({ minLength: 12, maxLength: 128 }),
     },
     {
@@ -24,11 +24,11 @@ export const resetPassword = signInOperation({
       ],
     },
   ),
-  success: 'The password is set.',
+  success: 'The password is changed.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: the link is not valid, was used, or has expired.',
-    429: '`rate_limited`: too many requests; Retry-After says when to try again.',
+    404: '`not_found`: the link is invalid, was used or has expired.',
+    429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
   run: ({ signIn, browser, body }) => signIn.resetPassword(browser, body.token, body.new_password),
 })

@@ -4,6 +4,7 @@ import { networkOf } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
+import { enrollTotp } from './enroll-totp.ts'
 import { forgotPassword } from './forgot-password.ts'
 import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
@@ -11,7 +12,6 @@ import { listSessions } from './list-sessions.ts'
 import { registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
 import { registerInvited } from './register-invited.ts'
 import { resetPassword } from './reset-password.ts'
-import { setUpTotp } from './set-up-totp.ts'
 import { showSession } from './show-session.ts'
 import { signIn } from './sign-in.ts'
 import { signOut } from './sign-out.ts'
@@ -31,16 +31,16 @@ const operations = [
   changePassword,
   forgotPassword,
   resetPassword,
-  setUpTotp,
+  enrollTotp,
   registerInvited,
 ]
 
 const jwksSchema = {
   operationId: 'auth.list-signing-keys',
   tags: ['auth'],
-  summary: 'The public keys of our access tokens',
+  summary: 'List the public keys of access tokens',
   description:
-    'A JSON Web Key Set (RFC 7517), for programs that verify our tokens themselves. A token may be drawn that a key not yet in your copy has signed: fetch the set again when you meet an unknown `kid`.',
+    'A JSON Web Key Set (RFC 7517) for programs that verify access tokens themselves. Fetch the set again when a token has an unknown `kid`: new keys sign tokens as soon as they exist.',
   security: [],
   response: {
     200: {
@@ -57,7 +57,7 @@ const jwksSchema = {
 
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
   registerSignIn(app, operations, deps)
-  // RFC 7517 §5: for whoever wants to verify our tokens elsewhere.
+  // RFC 7517 §5: for programs that verify access tokens themselves.
   app.get('/v1/auth/jwks.json', { schema: jwksSchema }, async ({ ip }, reply) => {
     await deps.addressLimit(networkOf(ip))
     reply.header('cache-control', 'public, max-age=60')

@@ -7,9 +7,9 @@ export const showSession = signInOperation({
   id: 'auth.show-session',
   method: 'GET',
   path: '/auth/session',
-  summary: 'Who is signed in here, and how',
+  summary: 'Show the current session',
   description:
-    'Looking keeps the session alive: it ends 12 hours after it was last renewed, and a week after the sign-in.',
+    'Use renews the session, at most hourly. A session expires 12 hours after its last renewal, and at the latest one week after the sign-in.',
   needsSession: true,
   response: Type.Object({
     user: Type.Object({
@@ -22,7 +22,7 @@ export const showSession = signInOperation({
     session: Type.Object({
       id: Type.Integer(),
       second_factor_at: Type.Union([Time, Type.Null()], {
-        description: 'When a second factor was given in this session.',
+        description: 'When the second factor was verified in this session.',
       }),
       expires_at: Time,
     }),

@@ -136,7 +136,7 @@ describe('auth.sign-in', () => {
   })
 })
 
-describe('auth.give-totp-code', () => {
+describe('auth.verify-totp', () => {
   test('refuses a wrong code, and a code without a sign-in before it', async () => {
     const admin = await api.makeAdmin()
     await refused(
@@ -193,7 +193,7 @@ describe('auth.give-totp-code', () => {
   })
 })
 
-describe('auth.give-backup-code', () => {
+describe('auth.verify-backup-code', () => {
   test('takes each backup code once', async () => {
     const admin = await api.makeAdmin()
     const [code] = admin.backupCodes
@@ -209,7 +209,7 @@ describe('auth.give-backup-code', () => {
   })
 })
 
-describe('auth.draw-token', () => {
+describe('auth.issue-token', () => {
   test('gives an administrator nothing from a session without a second factor', async () => {
     const admin = await makeUser('admin')
     const browser = newBrowser()

@@ -7,7 +7,7 @@ export const signIn = signInOperation({
   path: '/auth/sign-in',
   summary: 'Sign in with email and password',
   description:
-    'Where the user has a second factor, the session is not open yet: the answer says so and sets a cookie that stands for this attempt. Give a code within ten minutes to `auth.give-totp-code` or `auth.give-backup-code`.',
+    'If the user has a second factor, `second_factor_required` is true and no session is open yet. The response sets a cookie that identifies the pending sign-in. Send a code to `auth.verify-totp` or `auth.verify-backup-code` within ten minutes.',
   needsSession: false,
   body: Type.Object(
     {
@@ -20,10 +20,10 @@ export const signIn = signInOperation({
     },
   ),
   response: Type.Object(
-    { second_factor_required: Type.Boolean({ description: 'Whether a code is still to be given.' }) },
+    { second_factor_required: Type.Boolean({ description: 'Whether a second factor code must follow.' }) },
     { examples: [{ second_factor_required: true }] },
   ),
-  success: 'The password is right. A cookie is set.',
+  success: 'The password is correct. A cookie is set.',
   failures: {
     401: '`unauthenticated`: the email address or the password is wrong, or the request comes from another site.',
     429: tooManyAttempts,

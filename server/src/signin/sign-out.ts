@@ -5,9 +5,10 @@ export const signOut = signInOperation({
   method: 'POST',
   path: '/auth/sign-out',
   summary: 'End this session',
-  description: 'The access tokens drawn from it end with it. Where nobody is signed in, nothing happens.',
+  description:
+    'Access tokens issued from the session become invalid. Without a session, the operation does nothing.',
   needsSession: true,
-  success: 'Nobody is signed in here any more.',
+  success: 'You are signed out.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
     429: tooManyAttempts,

@@ -2,21 +2,21 @@ import Type from 'typebox'
 import { signInOperation, tooManyAttempts } from './operation.ts'
 
 export const verifyTotp = signInOperation({
-  id: 'auth.give-totp-code',
+  id: 'auth.verify-totp',
   method: 'POST',
   path: '/auth/totp/code',
-  summary: "Give the authenticator's code",
+  summary: 'Verify an authenticator code',
   description:
-    'Completes a sign-in, or confirms an authenticator that was just set up with `auth.set-up-totp` in this session. A code opens one session; five wrong ones end the attempt, ten in a row lock the second factor for 15 minutes.',
+    'Completes a sign-in, or confirms an authenticator that was created with `auth.enroll-totp` in this session. Each code can be used once. Five wrong codes end the sign-in. Ten wrong codes in a row lock the second factor for 15 minutes.',
   needsSession: false,
   body: Type.Object(
     { code: Type.String({ pattern: '^[0-9]{6}$' }) },
     { additionalProperties: false, examples: [{ code: '492039' }] },
   ),
-  success: 'The session is open, with a second factor. A cookie is set.',
+  success: 'The session is open and has a second factor. A cookie is set.',
   failures: {
-    401: '`unauthenticated`: the code is wrong or was used before, no sign-in was begun, or the request comes from another site.',
-    409: '`already_exists`: you are signed in already.',
+    401: '`unauthenticated`: the code is wrong or already used, there is no pending sign-in, or the request comes from another site.',
+    409: '`already_exists`: you are already signed in.',
     429: tooManyAttempts,
   },
   run: ({ signIn, browser, body }) => signIn.withTotp(browser, body.code),

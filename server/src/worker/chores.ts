@@ -2,7 +2,7 @@ import { purgeFailures } from '../core/control/access/password-backoff.ts'
 import { purgeDailyCounts, purgeResets } from '../core/control/access/password-reset.ts'
 import { purgeSignIns } from '../core/control/access/purge.ts'
 import { purgeActivity } from '../core/control/activity/activity.ts'
-import { runCheckpoints, type SignerPlace } from '../core/control/audit/checkpoints.ts'
+import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
@@ -18,16 +18,15 @@ import { purge } from '../platform/db/purge.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { metrics } from '../platform/telemetry/metrics.ts'
 
-/**
- * What is done once a minute: signing the audit, and forgetting what has had its time. Each can be run twice or by
- * two processes at once without harm, and none keeps the others from being done.
- */
+// The jobs that run once a minute: the audit checkpoint, and deleting what has expired. Each is idempotent and safe to run
+// concurrently, and a failure does not prevent the others.
+
 export interface ChoreDeps {
   db: Db
   cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
-  /** `elsewhere`: the worker beside it makes the checkpoints. Undefined: there is none. */
-  auditSigner?: SignerPlace | 'elsewhere' | undefined
+  /** `elsewhere`: another worker makes the checkpoints. Undefined: no signer. */
+  auditSigner?: SignerConnection | 'elsewhere' | undefined
   auditCheckpointFile: string | undefined
   bodyRetentionHours: number
   activityRetentionDays: number
@@ -44,21 +43,21 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     },
     'expired idempotency keys': () => purge(db, purgeIdempotency),
     'expired idempotency keys of mail': purgeEach(purgeMailIdempotency),
-    'sign-ins that have ended': () => purge(db, purgeSignIns),
+    'ended sign-ins': () => purge(db, purgeSignIns),
     'expired invitations': () => purge(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
     'counts of confirmation mails': () => purge(db, purgeConfirmationMails),
     'failed sign-ins': () => purge(db, purgeFailures),
     'expired password resets': () => purge(db, purgeResets),
-    'counts of earlier days': () => purge(db, purgeDailyCounts),
+    'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
-    'reports heard long ago': purgeEach(purgeFeedbackSeen),
-    'what mail was told long ago': purgeEach(purgeApplied),
-    'bodies of mail that has left': () =>
+    'old report digests': purgeEach(purgeFeedbackSeen),
+    'applied outbox ids': purgeEach(purgeApplied),
+    'bodies of sent mail': () =>
       eachCell(cells, async ({ name: cell, mail }) => {
         const done = await dropBodies(mail, deps.bodyRetentionHours)
-        if (done.moved + done.dropped.length > 0) log.info({ cell, ...done }, 'bodies of mail')
+        if (done.moved + done.dropped.length > 0) log.info({ cell, ...done }, 'dropped bodies of sent mail')
       }),
   }
   for (const [chore, run] of Object.entries(chores)) {
@@ -66,12 +65,12 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
       await run()
     } catch (error) {
       metrics.choreFailures.add({})
-      log.error({ err: error, chore }, 'a chore failed; it is tried again in a minute')
+      log.error({ err: error, chore }, 'a chore failed; retrying in a minute')
     }
   }
 }
 
-/** One that is away keeps no other from its turn. */
+/** Runs `work` in every cell. An unavailable cell does not affect the others. */
 export async function eachCell(
   { all }: Pick<Cells, 'all'>,
   work: (cell: Cell) => Promise<unknown>,
@@ -79,9 +78,9 @@ export async function eachCell(
   const outcomes = await Promise.allSettled(all.map(work))
   const failures = outcomes.flatMap((outcome, at) =>
     outcome.status === 'rejected'
-      ? [new Error(`it failed in the cell "${all[at]?.name}"`, { cause: outcome.reason })]
+      ? [new Error(`failed in cell "${all[at]?.name}"`, { cause: outcome.reason })]
       : [],
   )
   const [first] = failures
-  if (first) throw failures.length === 1 ? first : new AggregateError(failures, 'it failed in several cells')
+  if (first) throw failures.length === 1 ? first : new AggregateError(failures, 'failed in several cells')
 }

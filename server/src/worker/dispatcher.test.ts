@@ -50,7 +50,7 @@ function dispatcherTo(host: string, changes: Partial<ServiceOptions> = {}): Disp
   const service = new ServiceProvider({
     hosts: [smtpAddressOf(new URL(host))],
     name: 'postern.example',
-    limits: { firstRestMs: 200, longestRestMs: 400 },
+    limits: { firstBackoffMs: 200, maxBackoffMs: 400 },
     ...changes,
   })
   const { dispatch, log } = workerDeps(context)
@@ -58,7 +58,7 @@ function dispatcherTo(host: string, changes: Partial<ServiceOptions> = {}): Disp
     ...dispatch,
     db: context.cells.all[0].mail,
     log,
-    carriers: { service },
+    transports: { service },
   })
   dispatcher.start()
   cleanUp(async () => {
@@ -112,7 +112,7 @@ describe('the dispatcher', () => {
     assert.equal((await database.query('select from mail.dispatch where message_id = $1', [id])).length, 0)
   })
 
-  test('sends each recipient a mail of its own', async () => {
+  test('sends each recipient a separate mail', async () => {
     const to = ['x1@example.net', 'x2@example.net']
     const { id } = await send(at, { to })
     const paths = await Promise.all(
@@ -122,7 +122,7 @@ describe('the dispatcher', () => {
     await settled(id, 'sent')
   })
 
-  test('tells of a mailbox that is not there, and suppresses it', async () => {
+  test('reports an unknown mailbox, and suppresses it', async () => {
     sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
     const { id } = await send(at, { to: ['nobody@example.net'] })
     assert.match((await settled(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
@@ -133,13 +133,13 @@ describe('the dispatcher', () => {
     assert.deepEqual(row, { reason: 'bounce' })
   })
 
-  test('gives up what is refused for good for another reason', async () => {
+  test('fails mail that is permanently rejected for another reason', async () => {
     sink.treat('big@example.net', { at: 'data', answer: '552 5.3.4 Too large' })
     const { id } = await send(at, { to: ['big@example.net'] })
     await settled(id, 'failed')
   })
 
-  test('puts off what is refused for now', async () => {
+  test('defers mail that is temporarily rejected', async () => {
     sink.treat('later@example.net', { at: 'rcpt', answer: '451 4.3.0 Later', times: 1 })
     const { id, to } = await send(at, { to: ['later@example.net'] })
     await settled(id, 'deferred')
@@ -148,20 +148,20 @@ describe('the dispatcher', () => {
     await settled(id, 'sent')
   })
 
-  test('hands over nothing of a test key, and does everything else', async () => {
+  test('hands over nothing of a test key, and records everything else', async () => {
     const { id, to } = await send(at, { isTest: true })
     await settled(id, 'delivered')
     assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 0)
   })
 
-  test('gives up mail whose identity has no key any more', async () => {
+  test('fails mail whose identity has no key any more', async () => {
     const gone = await place()
     await database.query(`update control.identities set state = 'retired' where project_id = $1`, [gone.id])
     const { id } = await send(gone)
-    assert.match((await settled(id, 'failed')) ?? '', /the key to sign it/)
+    assert.match((await settled(id, 'failed')) ?? '', /DKIM key were deleted/)
   })
 
-  test('stops with nothing left half done', async () => {
+  test('finishes everything before it stops', async () => {
     const sent = await Promise.all(Array.from({ length: 30 }, () => send(at)))
     await sink.next((one) => sent.some(({ to }) => one.to.includes(to)))
     await dispatcher.stop()
@@ -175,8 +175,8 @@ describe('the dispatcher', () => {
   })
 })
 
-describe('a provider that is away', () => {
-  test('keeps its mail waiting, and gets it when it is back', async () => {
+describe('an unavailable provider', () => {
+  test('gets its mail when it is available again', async () => {
     const peer = await SmtpPeer.start()
     await peer.stop()
     const dispatcher = dispatcherTo(peer.url)
@@ -194,7 +194,7 @@ describe('a provider that is away', () => {
 })
 
 describe('a project whose mail takes long', () => {
-  test('leaves room for others', async () => {
+  test('leaves slots for others', async () => {
     const sink = await Sink.open()
     const sessions = 10
     // The worker waits for an answer for longer than the test does.

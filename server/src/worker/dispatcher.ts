@@ -8,8 +8,8 @@ import {
   type Claimed,
   ClaimQueue,
   type LaneKey,
-  type Letter,
   leaseSeconds,
+  type QueuedMessage,
 } from '../core/mail/dispatch/claims.ts'
 import { composeFor } from '../core/mail/dispatch/compose-outgoing.ts'
 import { ResultPublisher } from '../core/mail/dispatch/results.ts'
@@ -25,34 +25,33 @@ import { follow, readStoredTrace, type Span, SpanKind, within } from '../platfor
 import type { ProviderName } from '../providers/sending-identities.ts'
 import type { Handover, Transport } from '../providers/transport.ts'
 
-/**
- * Sends mail: claims what is ready, a fair share from every project, hands each to its provider, and writes down what
- * became of it. Never more than `concurrency` at once, and never more claimed than can be sent now, so that a lock
- * stops the queue at once but for what is on its way.
- */
+// The loop that sends mail: claims ready mail, an equal share of every lane, hands each mail to its provider, and records
+// the result. At most `concurrency` mails at once. Only as much is claimed as can be sent now, so that locking a project
+// stops all its mail except what is in flight.
+
 export interface DispatchDeps {
-  /** Of the role that writes mail. */
+  /** Has the role that writes mail. */
   db: UnscopedDb
   vault: Vault
-  carriers: Partial<Record<ProviderName, Transport>>
+  transports: Partial<Record<ProviderName, Transport>>
   composers: ComposerThreads
   returnPathKeys: VerpKeys
   srsKeys: SrsKeys
-  /** Enhanced status codes after which an address gets no more mail. */
+  /** Enhanced status codes that suppress an address. */
   suppressOn: ReadonlySet<string>
   concurrency: number
-  /** Asked before each claim. While it is false nothing is claimed, and what is in flight ends. */
+  /** Called before each claim. While it returns false nothing is claimed; mail in flight is finished. */
   mayClaim?: () => boolean
   log: Logger
 }
 
-/** With nothing to do, the queue is looked at this often; a mail waits for half of it on average. */
+/** Polling interval of an idle worker; a mail waits half of it on average. */
 const idleMs = { least: 50, most: 250 }
-/** While there is work, new lanes are looked for this often. */
-const lookEveryMs = 250
+/** While there is work, lanes are refreshed this often. */
+const refreshEveryMs = 250
 const sweepEveryMs = 1_000
 const expireEveryMs = 60_000
-/** A claim for a single free place costs as much as one for twenty: some are gathered, for this long at most. */
+/** A claim for one free slot costs as much as one for twenty, so the worker waits up to this long for more free slots. */
 const gatherMs = 10
 const failureMs = 1_000
 
@@ -60,29 +59,29 @@ export class Dispatcher {
   readonly #deps: DispatchDeps
   readonly #queue: ClaimQueue
   readonly #signers: DkimSignerCache
-  readonly #beginner: AttemptStarter
-  readonly #finisher: AttemptRecorder
+  readonly #starter: AttemptStarter
+  readonly #recorder: AttemptRecorder
   readonly #publisher: ResultPublisher
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<void>>()
-  readonly #places: Slots
-  /** A lane had mail at the last claim, and no room for more of it. */
-  #isHeldBack = false
-  #placeFreed: (() => void) | undefined
+  readonly #slots: Slots
+  /** At the last claim, a lane with mail had no capacity left. */
+  #isAtCapacity = false
+  #slotFreed: (() => void) | undefined
   #running: Promise<void> | undefined
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
-    this.#places = new Slots(deps.concurrency)
+    this.#slots = new Slots(deps.concurrency)
     this.#queue = new ClaimQueue(deps.db)
     this.#signers = new DkimSignerCache(deps.db, deps.vault)
-    this.#beginner = new AttemptStarter(deps.db)
+    this.#starter = new AttemptStarter(deps.db)
     this.#publisher = new ResultPublisher(deps.db, {
       suppressOn: deps.suppressOn,
       onError: (error, count) =>
         deps.log.error({ err: error, count }, 'results could not be published; retrying'),
     })
-    this.#finisher = new AttemptRecorder(deps.db, {
+    this.#recorder = new AttemptRecorder(deps.db, {
       onRecorded: (results) => this.#publisher.publish(results),
       onError: (error, lost) => deps.log.error({ err: error, lost }, 'attempts could not be recorded'),
     })
@@ -92,10 +91,10 @@ export class Dispatcher {
     this.#running ??= this.#run()
   }
 
-  /** Nothing new is claimed; what is under way is finished. */
+  /** Claims nothing more, and resolves when all mail in flight is finished. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#placeFreed?.()
+    this.#slotFreed?.()
     await this.#running
     await Promise.all(this.#inFlight)
     await this.#publisher.settled()
@@ -103,7 +102,7 @@ export class Dispatcher {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
-    const looks = new Every(lookEveryMs)
+    const refreshes = new Every(refreshEveryMs)
     const sweeps = new Every(sweepEveryMs)
     const expiries = new Every(expireEveryMs)
     let idle = idleMs.least
@@ -116,20 +115,21 @@ export class Dispatcher {
           await sleep(idle, undefined, { signal }).catch(() => {})
           continue
         }
-        if (idle > idleMs.least || !this.#queue.hasLanes || looks.isDue()) await this.#queue.look()
+        if (idle > idleMs.least || !this.#queue.hasLanes || refreshes.isDue())
+          await this.#queue.refreshLanes()
         const claimed = await this.#claim()
         if (claimed > 0) {
           idle = idleMs.least
-          await this.#untilRoom()
-        } else if (this.#isHeldBack) {
+          await this.#untilFreeSlots()
+        } else if (this.#isAtCapacity) {
           idle = idleMs.least
-          await this.#untilFreed()
+          await this.#untilSlotFreed()
         } else {
           await sleep(idle, undefined, { signal }).catch(() => {})
           idle = Math.min(idleMs.most, idle * 2)
         }
       } catch (error) {
-        this.#deps.log.error({ err: error }, 'the queue cannot be read; tried again')
+        this.#deps.log.error({ err: error }, 'the queue cannot be read; retrying')
         await sleep(failureMs, undefined, { signal }).catch(() => {})
       }
     }
@@ -140,44 +140,44 @@ export class Dispatcher {
     if (hasResults) await this.#publisher.sweep()
   }
 
-  /** Enough places for a claim to be worth it, or whatever is free after a moment. */
-  async #untilRoom(): Promise<void> {
+  /** Waits for a quarter of the slots, or for any free slot after `gatherMs`. */
+  async #untilFreeSlots(): Promise<void> {
     const { concurrency } = this.#deps
     const deadline = performance.now() + gatherMs
     const wanted = Math.max(1, Math.floor(concurrency / 4))
     while (!this.#stopping.signal.aborted) {
-      const { free } = this.#places
+      const { free } = this.#slots
       if (free >= wanted || (free > 0 && performance.now() >= deadline)) return
       await new Promise<void>((resolve) => {
-        this.#placeFreed = resolve
+        this.#slotFreed = resolve
         if (free > 0) setTimeout(resolve, deadline - performance.now())
       })
     }
   }
 
   async #claim(): Promise<number> {
-    const { carriers } = this.#deps
-    const { free, freeLarge } = this.#places
-    this.#isHeldBack = false
+    const { transports } = this.#deps
+    const { free, freeLarge } = this.#slots
+    this.#isAtCapacity = false
     if (free <= 0) return 0
     const began = new Date()
-    const roomFor = (lane: LaneKey): number => {
-      const carrier = lane.provider === 'none' ? undefined : carriers[lane.provider]
-      if (lane.provider !== 'none' && carrier?.isOpen !== false) return 0
-      const room = this.#places.roomFor(lane, carrier?.places ?? Number.POSITIVE_INFINITY)
-      if (room === 0) this.#isHeldBack = true
-      return room
+    const capacityFor = (lane: LaneKey): number => {
+      const transport = lane.provider === 'none' ? undefined : transports[lane.provider]
+      if (lane.provider !== 'none' && transport?.isUnavailable !== false) return 0
+      const capacity = this.#slots.capacityFor(lane, transport?.capacity ?? Number.POSITIVE_INFINITY)
+      if (capacity === 0) this.#isAtCapacity = true
+      return capacity
     }
-    const claims = await this.#queue.claim({ free, freeLarge, for: roomFor })
-    for (const { claimed, letter } of claims) this.#begin(claimed, letter, spanOf(claimed, letter, began))
+    const claims = await this.#queue.claim({ free, freeLarge, for: capacityFor })
+    for (const { claimed, message } of claims) this.#start(claimed, message, spanOf(claimed, message, began))
     return claims.length
   }
 
-  /** Somebody is done with a mail, and perhaps a few more; or it is time to look for others. */
-  async #untilFreed(): Promise<void> {
+  /** Waits until a slot is freed, and `gatherMs` for more; or until lanes are to be refreshed. */
+  async #untilSlotFreed(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, lookEveryMs)
-      this.#placeFreed = () => {
+      const timer = setTimeout(resolve, refreshEveryMs)
+      this.#slotFreed = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -185,96 +185,98 @@ export class Dispatcher {
     await sleep(gatherMs)
   }
 
-  #begin(claimed: Claimed, letter: Letter, span: Span | undefined): void {
-    const work = within(span, () => this.#send(claimed, letter, span)).finally(() =>
+  #start(claimed: Claimed, message: QueuedMessage, span: Span | undefined): void {
+    const work = within(span, () => this.#send(claimed, message, span)).finally(() =>
       this.#inFlight.delete(work),
     )
     this.#inFlight.add(work)
   }
 
-  async #send(claimed: Claimed, letter: Letter, span: Span | undefined): Promise<void> {
-    this.#places.take(claimed)
+  async #send(claimed: Claimed, message: QueuedMessage, span: Span | undefined): Promise<void> {
+    this.#slots.take(claimed)
     let handover: Handover
     try {
-      handover = await this.#handOver(claimed, letter, span)
+      handover = await this.#handOver(claimed, message, span)
     } catch (error) {
       const { message_id, recipient_no } = claimed
-      this.#deps.log.error(
-        { err: error, message_id, recipient_no },
-        'a mail could not be made ready; tried again',
-      )
-      handover = { kind: 'unreachable', host: null, detail: 'It could not be made ready.', mayBeSent: false }
+      this.#deps.log.error({ err: error, message_id, recipient_no }, 'a mail could not be composed; retrying')
+      handover = {
+        kind: 'unreachable',
+        host: null,
+        detail: 'The mail could not be composed.',
+        mayBeSent: false,
+      }
     } finally {
-      this.#places.leave(claimed)
-      this.#placeFreed?.()
+      this.#slots.release(claimed)
+      this.#slotFreed?.()
     }
-    const judged = decideRetry(handover, claimed)
-    metrics.attempts.add({ provider: claimed.provider, outcome: judged.outcome })
-    span?.setAttribute('postern.outcome', judged.outcome)
-    // What cannot be written down for that long is somebody else's by then, or has been given up.
-    await this.#finisher.finish(
+    const decision = decideRetry(handover, claimed)
+    metrics.attempts.add({ provider: claimed.provider, outcome: decision.outcome })
+    span?.setAttribute('postern.outcome', decision.outcome)
+    // After this time, another worker has the mail, or it has failed.
+    await this.#recorder.record(
       {
         claimed,
-        judged,
+        decision,
         status: handover.kind === 'refused' ? handover.status : null,
-        isTest: letter.is_test,
+        isTest: message.is_test,
       },
-      1000 * (this.#carrierOf(claimed)?.atMostOnce ? awaitedSeconds : leaseSeconds),
+      1000 * (this.#transportOf(claimed)?.atMostOnce ? awaitedSeconds : leaseSeconds),
     )
   }
 
-  #carrierOf({ provider }: Claimed): Transport | undefined {
-    return provider === 'none' ? undefined : this.#deps.carriers[provider]
+  #transportOf({ provider }: Claimed): Transport | undefined {
+    return provider === 'none' ? undefined : this.#deps.transports[provider]
   }
 
-  async #handOver(claimed: Claimed, letter: Letter, span: Span | undefined): Promise<Handover> {
-    if (letter.is_test)
-      return { kind: 'sent', host: 'none', queueId: null, reply: 'A test key hands nothing over.' }
-    const carrier = this.#carrierOf(claimed)
-    if (!carrier)
-      return { kind: 'unreachable', host: null, detail: 'This provider is not set up.', mayBeSent: false }
+  async #handOver(claimed: Claimed, message: QueuedMessage, span: Span | undefined): Promise<Handover> {
+    if (message.is_test)
+      return { kind: 'sent', host: 'none', queueId: null, reply: 'Not sent: accepted with a test key.' }
+    const transport = this.#transportOf(claimed)
+    if (!transport)
+      return { kind: 'unreachable', host: null, detail: 'This provider is not configured.', mayBeSent: false }
     const signer = await this.#signers.of(claimed.project_id, claimed.identity_id)
     if (!signer) {
-      const reply = 'The domain it was accepted under is gone, and with it the key to sign it.'
-      return { kind: 'refused', isLasting: true, status: null, host: null, reply }
+      const reply = 'The domain and its DKIM key were deleted after this mail was accepted.'
+      return { kind: 'refused', isPermanent: true, status: null, host: null, reply }
     }
-    const content = letter.content ?? (await this.#queue.contentOf(claimed))
-    return this.#carry(carrier, claimed, { ...letter, content }, signer, span)
+    const content = message.content ?? (await this.#queue.contentOf(claimed))
+    return this.#composeAndSend(transport, claimed, { ...message, content }, signer, span)
   }
 
-  async #carry(
-    carrier: Transport,
+  async #composeAndSend(
+    transport: Transport,
     claimed: Claimed,
-    letter: Letter & { content: Buffer },
+    message: QueuedMessage & { content: Buffer },
     signer: DkimSigner,
     span: Span | undefined,
   ): Promise<Handover> {
     const mail = await within(follow(span, 'compose and sign'), () =>
-      composeFor(claimed, letter, signer, this.#deps),
+      composeFor(claimed, message, signer, this.#deps),
     )
-    if (carrier.atMostOnce) {
+    if (transport.atMostOnce) {
       const notSent = (detail: string): Handover => ({
         ...{ kind: 'unreachable', host: null, detail, mayBeSent: false },
       })
-      // It would be written down for nothing.
-      if (carrier.isOpen) return notSent('The provider takes nothing at this moment.')
-      const isBegun = await this.#beginner.begin(claimed, carrier.atMostOnce.withinSeconds)
-      if (!isBegun) return notSent('The lease was too short for a call.')
+      // Recording the attempt would be useless.
+      if (transport.isUnavailable) return notSent('The provider is unavailable.')
+      const isStarted = await this.#starter.start(claimed, transport.atMostOnce.withinSeconds)
+      if (!isStarted) return notSent('The lease ended before the provider could be called.')
     }
     const startedAt = performance.now()
-    const speaking = follow(span, 'hand over', { kind: SpanKind.CLIENT })
-    const handover = await within(speaking, async () => {
-      const handover = await carrier.send(mail)
-      speaking?.setAttributes(spokenOf(handover))
+    const handoverSpan = follow(span, 'hand over', { kind: SpanKind.CLIENT })
+    const handover = await within(handoverSpan, async () => {
+      const handover = await transport.send(mail)
+      handoverSpan?.setAttributes(handoverAttributes(handover))
       return handover
     })
-    metrics.handoverSeconds.note({ provider: claimed.provider }, performance.now() - startedAt)
+    metrics.handoverSeconds.observe({ provider: claimed.provider }, performance.now() - startedAt)
     return handover
   }
 }
 
-/** From the beginning of the claim on. How long it waited is told by the link to where it came from. */
-function spanOf(claimed: Claimed, { trace }: Letter, began: Date): Span | undefined {
+/** Starts with the claim. The link to the accepting request carries the time spent in the queue. */
+function spanOf(claimed: Claimed, { trace }: QueuedMessage, began: Date): Span | undefined {
   const parent = readStoredTrace(trace)
   if (!parent) return undefined
   const { project_id, message_id, recipient_no, attempt, provider, claimed_at, due_at } = claimed
@@ -295,8 +297,8 @@ function spanOf(claimed: Claimed, { trace }: Letter, began: Date): Span | undefi
   return span
 }
 
-/** The code of the reply, and not its words: these may name an address. */
-function spokenOf(handover: Handover): Record<string, string | number> {
+/** The code of the reply without its text, which may contain an address. */
+function handoverAttributes(handover: Handover): Record<string, string | number> {
   const reply = 'reply' in handover ? /^\d{3}/.exec(handover.reply)?.[0] : undefined
   const queueId = 'queueId' in handover ? handover.queueId : null
   return {
@@ -307,7 +309,7 @@ function spokenOf(handover: Handover): Record<string, string | number> {
   }
 }
 
-/** Whether so much time has gone by since it last was due; at first it is. */
+/** True at most once in each interval, and on the first call. */
 class Every {
   readonly #ms: number
   #last = Number.NEGATIVE_INFINITY

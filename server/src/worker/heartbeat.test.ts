@@ -9,7 +9,7 @@ import { keepHeartbeat } from './heartbeat.ts'
 const database = await testDatabase()
 
 describe('the heartbeat of control', () => {
-  test('is written again and again until told to stop, and the mail plane may not write it', async () => {
+  test('is written repeatedly until the signal is aborted, and the mail role may not write it', async () => {
     await database.query('delete from control.heartbeat')
     const stopping = new AbortController()
     const admin = openDatabase(database).as('admin')

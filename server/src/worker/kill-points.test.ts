@@ -124,7 +124,7 @@ async function finished({ database }: KillLane, { id, name }: Subject): Promise<
   await eventually('every identity of the domain is settled', async () => {
     const unsettled = await database.query(
       `select from control.identities where (domain_id = $1 or name = $2)
-        and (state not in ('registered', 'retired') or leased_until is not null or settle_at is not null)`,
+        and (state not in ('registered', 'retired') or leased_until is not null or reconcile_at is not null)`,
       [id, name],
     )
     return unsettled.length === 0

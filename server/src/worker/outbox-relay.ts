@@ -5,23 +5,22 @@ import type { Logger } from '../platform/telemetry/log.ts'
 
 export type OutboxRelayDeps = RelayDeps & { log: Logger }
 
-/** How old may become what the two planes know of each other. */
+// Runs the outbox relays between control and mail about once a second, until the signal is aborted. Loops instead of job
+// queues: the messages are rows already, and the next call finds what this one left.
+
+/** How far one side may be behind the other. */
 const pauseMs = 1_000
 
-/**
- * Has control and mail hear what the other has to tell, about once a second, until told to stop. Loops and not queues
- * of jobs: what is to be told lies in rows already, and the next round finds whatever this one left.
- */
 export async function runOutboxRelays(deps: OutboxRelayDeps, signal: AbortSignal): Promise<void> {
   await Promise.all([
-    rounds('control', () => relayToControl(deps), deps.log, signal),
-    rounds('mail', () => relayToMail(deps, signal), deps.log, signal),
+    runRelay('control', () => relayToControl(deps), deps.log, signal),
+    runRelay('mail', () => relayToMail(deps, signal), deps.log, signal),
   ])
 }
 
-async function rounds(
-  told: 'control' | 'mail',
-  round: () => Promise<{ isMore: boolean }>,
+async function runRelay(
+  target: 'control' | 'mail',
+  relay: () => Promise<{ isMore: boolean }>,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
@@ -29,13 +28,12 @@ async function rounds(
   while (!signal.aborted) {
     let isMore = false
     try {
-      isMore = (await round()).isMore
-      if (isFailing) log.info(`${told} is told again what the other plane knows`)
+      isMore = (await relay()).isMore
+      if (isFailing) log.info(`the outbox relay to ${target} recovered`)
       isFailing = false
     } catch (error) {
-      // Once, however long the database is away.
-      if (!isFailing)
-        log.error({ err: error }, `${told} could not be told what the other plane knows; tried again`)
+      // Logged once, however long the database is unavailable.
+      if (!isFailing) log.error({ err: error }, `the outbox relay to ${target} failed; retrying`)
       isFailing = true
     }
     if (!isMore) await sleep(pauseMs, undefined, { signal }).catch(() => {})

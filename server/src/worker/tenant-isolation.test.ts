@@ -46,7 +46,7 @@ describe('a project with 20,000 endpoints', () => {
       })),
     })
 
-  test('has its batch accepted with as many rows as any other (H1)', async () => {
+  test('has its batch accepted with as many rows as any other project (H1)', async () => {
     const { resource } = await makeEndpoint(noisy.id, { events: ['message.accepted', 'message.sent'] })
     await database.query(
       `insert into control.endpoints (project_id, name, url, events, encrypted_secret, secret_hint)
@@ -78,7 +78,7 @@ describe('a project with 20,000 endpoints', () => {
     assert.equal(receivedBy('noisy').length, 200)
     assert.deepEqual(await statusesOf(quiet.id), [{ status: 'sent', count: mails }])
     const [counted] = await database.query<{ sent: number; results: number; events: number }>(
-      `select (select sent::int from mail.daily where project_id = $1) as sent,
+      `select (select sent::int from mail.daily_counters where project_id = $1) as sent,
               (select count(*)::int from mail.attempt_results) as results,
               (select count(*)::int from mail.events where project_id = $1 and type = 'message.sent') as events`,
       [quiet.id],
@@ -92,7 +92,7 @@ describe('a project with 20,000 endpoints', () => {
 })
 
 describe('a project that sends many large mails (M8)', () => {
-  test('has each of them tried once, and keeps neither small nor large mail of another project waiting', async () => {
+  test('has each of them attempted once, and delays neither small nor large mail of another project', async () => {
     await database.query('delete from control.endpoints')
     const attachments = [{ filename: 'invoice.pdf', content: randomBytes(1_100_000).toString('base64') }]
     const recipients = Array.from({ length: 30 }, (_, no) => `large${no}@example.net`)

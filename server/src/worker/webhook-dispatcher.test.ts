@@ -17,7 +17,7 @@ import type { Received } from '../testing/peers/webhook-receiver.ts'
 /** Webhooks from an event's commit to a real receiver, and back to what is written down. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
-const { receiver, api, makeProject, makeEndpoint, tell } = stage
+const { receiver, api, makeProject, makeEndpoint, publishEvents } = stage
 const { makeMail } = mailRows(database)
 stage.startWorker()
 
@@ -55,7 +55,7 @@ describe('an event', () => {
     const endpoint = await makeEndpoint(projectId)
     const { messageId } = await makeMail(projectId, { tags: ['welcome'] })
     const before = await stage.now()
-    const [id = ''] = await tell(projectId, 1, {
+    const [id = ''] = await publishEvents(projectId, 1, {
       messageId,
       recipientNo: 0,
       data: { recipient: 'Ünï@example.net' },
@@ -99,11 +99,11 @@ describe('an event', () => {
     assert.equal(await stage.waitingFor(endpoint), 0)
   })
 
-  test('is told to each endpoint that wants it, and to no other', async () => {
+  test('is delivered to each subscribed endpoint, and to no other', async () => {
     const projectId = await makeProject()
     const [one, two] = [await makeEndpoint(projectId), await makeEndpoint(projectId)]
     const stranger = await makeEndpoint(await makeProject())
-    await tell(projectId, 30)
+    await publishEvents(projectId, 30)
     await receiver.until(30, one.path)
     await receiver.until(30, two.path)
     await stage.untilQuiet(one)
@@ -119,17 +119,17 @@ describe('an event', () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     const content = 'mail '.repeat(400_000)
-    await tell(projectId, 12, { data: { content } })
+    await publishEvents(projectId, 12, { data: { content } })
     const got = await receiver.until(12, endpoint.path)
     for (const one of got) assert.equal(JSON.parse(one.body).data.content, content)
     assert.ok(isSigned(endpoint.secret, got[0] ?? assert.fail()))
   })
 
-  test('that nobody has any more is not tried', async () => {
+  test('that was dropped is not attempted', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
-    const [id] = await tell(projectId)
+    const [id] = await publishEvents(projectId)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     await database.query('delete from mail.events where id = $1', [id])
@@ -141,12 +141,12 @@ describe('an event', () => {
 })
 
 describe('a receiver that fails', () => {
-  test('gets the same bytes again, signed anew, once it is back', async () => {
+  test('gets the same bytes again, with a new signature, once it is back', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500, body: 'not today\0' }, endpoint.path)
     const before = await stage.now()
-    await tell(projectId, 20)
+    await publishEvents(projectId, 20)
     const [first] = await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     assert.equal(
@@ -156,7 +156,7 @@ describe('a receiver that fails', () => {
     )
     const resting = await stage.queueOf(endpoint)
     assert.equal(resting.failures, 1)
-    assertDated(resting.rests_until, retryDelay.ms, before, await stage.now())
+    assertDated(resting.backoff_until, retryDelay.ms, before, await stage.now())
 
     receiver.answer({ status: 200, body: 'thanks' }, endpoint.path)
     await stage.pass(endpoint, retryDelay.interval)
@@ -166,8 +166,8 @@ describe('a receiver that fails', () => {
     assert.equal(again.length, 2)
     assert.equal(again[0]?.body, again[1]?.body)
     assert.deepEqual(new Set(perlSays(endpoint.secret, got)), new Set(['right']))
-    const { failures, is_proven, is_idle } = await stage.queueOf(endpoint)
-    assert.deepEqual({ failures, is_proven, is_idle }, { failures: 0, is_proven: true, is_idle: true })
+    const { failures, is_healthy, is_idle } = await stage.queueOf(endpoint)
+    assert.deepEqual({ failures, is_healthy, is_idle }, { failures: 0, is_healthy: true, is_idle: true })
     const attempts = await stage.attemptsOf(endpoint)
     assert.equal(attempts[0]?.response, 'not today\ufffd')
     assert.equal(attempts.filter(({ outcome }) => outcome === 'delivered').length, 20)
@@ -175,15 +175,15 @@ describe('a receiver that fails', () => {
 
   const cases: [what: string, reply: Parameters<typeof receiver.answer>[0], error: RegExp | null][] = [
     ['redirects', { status: 302, headers: { location: 'https://example.com/' } }, null],
-    ['resets the connection', 'reset', /closed before there was an answer/],
+    ['resets the connection', 'reset', /closed before a response/],
     ['says not found', { status: 404 }, null],
   ]
   for (const [what, reply, error] of cases) {
-    test(`${what} has failed, and what happened is written down`, async () => {
+    test(`${what} has failed, with a recorded attempt`, async () => {
       const projectId = await makeProject()
       const endpoint = await makeEndpoint(projectId)
       receiver.answer(reply, endpoint.path)
-      await tell(projectId)
+      await publishEvents(projectId)
       await receiver.until(1, endpoint.path)
       await stage.untilQuiet(endpoint)
       const [attempt = assert.fail()] = await stage.attemptsOf(endpoint)
@@ -194,15 +194,19 @@ describe('a receiver that fails', () => {
     })
   }
 
-  const places: [what: string, url: string, error: RegExp][] = [
-    ['nobody listens at', `https://127.0.0.1:${receiver.port}/`.replace('127.0.0.1', '127.0.0.9'), /refused/],
-    ['lies inside', 'https://10.1.2.3/hook', /./],
+  const unreachable: [what: string, url: string, error: RegExp][] = [
+    [
+      'nothing listens on its port',
+      `https://127.0.0.1:${receiver.port}/`.replace('127.0.0.1', '127.0.0.9'),
+      /refused/,
+    ],
+    ['its address is private', 'https://10.1.2.3/hook', /./],
   ]
-  for (const [what, url, error] of places) {
-    test(`because it is where ${what} has an error that says so`, async () => {
+  for (const [what, url, error] of unreachable) {
+    test(`because ${what} has an error that says so`, async () => {
       const projectId = await makeProject()
       const endpoint = await makeEndpoint(projectId, { url })
-      await tell(projectId)
+      await publishEvents(projectId)
       const attempt = await firstAttemptOf(endpoint)
       assert.deepEqual([attempt.outcome, attempt.status], ['failed', null])
       assert.match(attempt.error ?? '', error)
@@ -210,23 +214,23 @@ describe('a receiver that fails', () => {
     })
   }
 
-  test('has a bad certificate where nobody vouches for it', async () => {
+  test('has an untrusted certificate', async () => {
     const projectId = await makeProject()
     // Its certificate is for 127.0.0.1.
     const endpoint = await makeEndpoint(projectId, {
       url: `https://127.0.0.1:${receiver.port}/`.replace('.1:', '.2:'),
     })
-    await tell(projectId)
+    await publishEvents(projectId)
     assert.match((await firstAttemptOf(endpoint)).error ?? '', /refused|certificate/)
   })
 
-  test('may say what it likes after 200: that counts, and no more of it is kept than the beginning', async () => {
+  test('succeeds with 200 whatever the body is, and only its beginning is kept', async () => {
     const projectId = await makeProject()
     const [long, endless] = [await makeEndpoint(projectId), await makeEndpoint(projectId)]
     receiver.answer({ status: 200, body: 'x'.repeat(5_000_000) }, long.path)
     // The worker's requests do not time out: its limit on what follows the status ends this one.
     receiver.answer('endless', endless.path)
-    await tell(projectId)
+    await publishEvents(projectId)
     for (const endpoint of [long, endless]) {
       await receiver.until(1, endpoint.path)
       await stage.untilQuiet(endpoint)
@@ -236,54 +240,54 @@ describe('a receiver that fails', () => {
     }
   })
 
-  test('delays nobody else, however slow', async () => {
+  test('delays no other, however slow it is', async () => {
     const projectId = await makeProject()
     const slow = await makeEndpoint(projectId)
     const released = Promise.withResolvers<void>()
     receiver.answer({ status: 204, after: released.promise }, slow.path)
-    await tell(projectId, 50)
+    await publishEvents(projectId, 50)
     await receiver.until(1, slow.path)
     const quick = await makeEndpoint(await makeProject())
-    await tell(quick.project_id, 20)
+    await publishEvents(quick.project_id, 20)
     await receiver.until(20, quick.path)
     assert.deepEqual(await stage.attemptsOf(slow), [], 'no answer has come from the slow one')
     released.resolve()
     await receiver.until(50, slow.path)
   })
 
-  test('asks to be left alone, and is, for as long as it says', async () => {
+  test('sends Retry-After, which is respected', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
-    await tell(projectId)
+    await publishEvents(projectId)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     // Longer than after any other failure in this file.
     receiver.answer({ status: 429, headers: { 'retry-after': '7200' } }, endpoint.path)
     const before = await stage.now()
-    await tell(projectId)
+    await publishEvents(projectId)
     await receiver.until(2, endpoint.path)
     await stage.untilQuiet(endpoint)
-    const { rests_until, due_at } = await stage.queueOf(endpoint)
-    assertDated(rests_until, 7_200_000, before, await stage.now())
-    assert.deepEqual(due_at, rests_until)
+    const { backoff_until, due_at } = await stage.queueOf(endpoint)
+    assertDated(backoff_until, 7_200_000, before, await stage.now())
+    assert.deepEqual(due_at, backoff_until)
     // Whatever comes meanwhile waits, too.
     receiver.answer({ status: 204 }, endpoint.path)
-    await tell(projectId)
+    await publishEvents(projectId)
     await stage.untilQuiet(endpoint)
     assert.equal((await receiver.until(2, endpoint.path)).length, 2)
     await stage.pass(endpoint, '2 hours')
     assert.equal((await receiver.until(4, endpoint.path)).length, 4)
   })
 
-  test('is not kept from the rest by one event that it will not have', async () => {
+  test('still gets the other events if it rejects one', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer(
       ({ body }) => ({ status: JSON.parse(body).type === 'message.bounced' ? 500 : 204 }),
       endpoint.path,
     )
-    const [bad] = await tell(projectId, 1, { type: 'message.bounced' })
-    await tell(projectId, 30)
+    const [bad] = await publishEvents(projectId, 1, { type: 'message.bounced' })
+    await publishEvents(projectId, 30)
     for (let round = 0; round < 3; round++) {
       await stage.untilQuiet(endpoint)
       await stage.pass(endpoint, retryDelay.interval)
@@ -301,7 +305,7 @@ describe('a rotation', () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
-    await tell(projectId)
+    await publishEvents(projectId)
     const [before = assert.fail()] = await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     assert.ok(isSigned(endpoint.secret, before))
@@ -322,6 +326,6 @@ describe('a rotation', () => {
   })
 })
 
-test('nothing went wrong behind the scenes', () => {
-  assert.deepEqual(stage.troubles, [])
+test('no worker logged an error', () => {
+  assert.deepEqual(stage.errors, [])
 })

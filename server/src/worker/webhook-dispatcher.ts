@@ -8,58 +8,58 @@ import { FanOut } from '../core/mail/webhooks/fan-out.ts'
 import { PendingDeliveries } from '../core/mail/webhooks/pending-deliveries.ts'
 import { requestMs } from '../core/mail/webhooks/post.ts'
 import { type RetryDelay, retryDelayMs as usualRetryDelayMs } from '../core/mail/webhooks/retry-schedule.ts'
-import { defaultSlots, type SlotCounts, Slots } from '../core/mail/webhooks/slots.ts'
+import { defaultSlots, type SlotCounts, WebhookSlots } from '../core/mail/webhooks/slots.ts'
 import { Targets } from '../core/mail/webhooks/targets.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { NetGuard } from '../platform/net/net-guard.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
-/**
- * Tells endpoints what happened: takes queues that are due, and has a round with each (core/mail/webhooks/delivery-run.ts). What
- * waits and who has it is all in the database; a worker that dies is missed when its leases are over.
- */
+// The loop that delivers webhooks: claims due queues of endpoints and starts a delivery run for each
+// (core/mail/webhooks/delivery-run.ts). All state is in the database; the queues of a worker that dies are claimed by others
+// when its leases expire.
+
 export interface WebhookDispatcherDeps {
-  /** Of the role that writes mail. */
+  /** Has the role that writes mail. */
   db: UnscopedDb
   vault: Vault
   guard: NetGuard
   /** `Postern/<version>` */
   userAgent: string
-  places?: SlotCounts
+  slots?: SlotCounts
   random?: () => number
-  /** Tests set these two: then no request times out and no retry is due before the test lets time pass. */
+  /** Tests set these two, so that no request times out and no retry is due before the test advances the clock. */
   requestTimeoutMs?: number | undefined
   retryDelayMs?: RetryDelay | undefined
   log: Logger
 }
 
-/** With nothing to do, queues are looked at this often. */
+/** Polling interval of an idle worker. */
 const idleMs = { least: 50, most: 250 }
-/** While rounds are under way, others are looked for this often. */
+/** Polling interval while runs are in progress. */
 const busyMs = 20
 const failureMs = 1_000
 const connectMs = 5_000
 /**
- * A part of the places: as many rounds begin with one claim, and as many may a project have before it has to wait. It
- * may have many endpoints, and all of them slow.
+ * A quarter of the slots: the most runs that one claim starts, and the most that one project may have, because it may have
+ * many endpoints, all of them slow.
  */
-const claimedShare = 4
+const claimFraction = 4
 /**
- * Of those that failed. A hundred that never answer end in the same moment, and a hundred handshakes begun in the next
- * would keep the thread from everybody else.
+ * Failing endpoints per claim. A hundred requests that time out end at the same moment, and a hundred TLS handshakes started
+ * in the next would block the thread for all others.
  */
-const triedAtOnce = 10
+const maxFailingClaims = 10
 
 export class WebhookDispatcher {
   readonly #log: Logger
   readonly #agent: Dispatcher
   readonly #queues: EndpointQueues
   readonly #fanOut: FanOut
-  readonly #places: Slots
-  readonly #round: DeliveryRunDeps
-  readonly #rounds = new Map<Promise<void>, ClaimedQueue>()
+  readonly #slots: WebhookSlots
+  readonly #runDeps: DeliveryRunDeps
+  readonly #runs = new Map<Promise<void>, ClaimedQueue>()
   readonly #shares: SlotCounts
-  readonly #roundsAtMost: number
+  readonly #maxRuns: number
   readonly #stopping = new AbortController()
   #fanningOut: Promise<void> | undefined
   #running: Promise<void> | undefined
@@ -70,7 +70,7 @@ export class WebhookDispatcher {
     guard,
     userAgent,
     log,
-    places = defaultSlots,
+    slots = defaultSlots,
     random = Math.random,
     requestTimeoutMs = requestMs,
     retryDelayMs = usualRetryDelayMs,
@@ -80,28 +80,28 @@ export class WebhookDispatcher {
     this.#fanOut = new FanOut(db, (error, projectId) =>
       log.error({ err: error, project_id: projectId }, 'webhook fan-out failed; retrying'),
     )
-    this.#places = new Slots(places)
+    this.#slots = new WebhookSlots(slots)
     this.#shares = {
-      proven: Math.ceil(places.proven / claimedShare),
-      unproven: Math.ceil(places.unproven / claimedShare),
+      healthy: Math.ceil(slots.healthy / claimFraction),
+      failing: Math.ceil(slots.failing / claimFraction),
     }
-    this.#roundsAtMost = places.proven + places.unproven
+    this.#maxRuns = slots.healthy + slots.failing
     this.#agent = guard.agent({
       connectTimeoutMs: connectMs,
       headersTimeoutMs: requestTimeoutMs,
       bodyTimeoutMs: requestTimeoutMs,
-      // Endpoints of many projects may be at one host: none waits for a connection there. Slots are the limit.
-      connectionsPerOrigin: this.#roundsAtMost,
+      // Endpoints of many projects may be at one host: none waits for a connection there. WebhookSlots are the limit.
+      connectionsPerOrigin: this.#maxRuns,
     })
-    this.#round = {
+    this.#runDeps = {
       db,
       agent: this.#agent,
       userAgent,
-      letters: new PendingDeliveries(db),
+      pending: new PendingDeliveries(db),
       targets: new Targets(db, vault),
-      places: this.#places,
-      reports: new DeliveryResults(db, (error, lost) =>
-        log.error({ err: error, lost }, 'what became of some webhooks could not be written down'),
+      slots: this.#slots,
+      results: new DeliveryResults(db, (error, lost) =>
+        log.error({ err: error, lost }, 'webhook results could not be recorded'),
       ),
       random,
       requestTimeoutMs,
@@ -114,12 +114,12 @@ export class WebhookDispatcher {
     this.#running ??= this.#run()
   }
 
-  /** Nothing new is begun; what is under way is finished. */
+  /** Starts no new request, and resolves when all requests in flight are finished. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
     await this.#fanningOut
-    await Promise.all(this.#rounds.keys())
+    await Promise.all(this.#runs.keys())
     await this.#agent.destroy()
   }
 
@@ -130,32 +130,32 @@ export class WebhookDispatcher {
       try {
         const isBusy = await this.#step()
         idle = isBusy ? idleMs.least : Math.min(idleMs.most, idle * 2)
-        const pause = isBusy ? 0 : this.#rounds.size > 0 ? busyMs : idle
+        const pause = isBusy ? 0 : this.#runs.size > 0 ? busyMs : idle
         const paused = sleep(pause, undefined, { signal }).catch(() => {})
         await Promise.race([paused, this.#fanningOut ?? paused])
       } catch (error) {
-        this.#log.error({ err: error }, 'the queues of endpoints cannot be read; tried again')
+        this.#log.error({ err: error }, 'endpoint queues cannot be read; retrying')
         await sleep(failureMs, undefined, { signal }).catch(() => {})
       }
     }
   }
 
-  /** Whether there was something to do. */
+  /** True: there was work. */
   async #step(): Promise<boolean> {
-    const work = await this.#queues.look()
+    const work = await this.#queues.findWork()
     if (work.has_fan_outs) this.#startFanOut()
     if (work.has_replays) await this.#queues.replay()
     if (work.is_woken) await this.#queues.wake()
-    const [proven, unproven] = [this.#claimOf('proven'), this.#claimOf('unproven')]
+    const [healthy, failing] = [this.#claimOf('healthy'), this.#claimOf('failing')]
     const isDue =
-      work.is_woken || (work.has_proven && proven.most > 0) || (work.has_unproven && unproven.most > 0)
-    if (!isDue || this.#round.reports.isBehind) return false
-    const claimed = await this.#queues.claim({ proven, unproven })
-    for (const queue of claimed) this.#begin(queue)
+      work.is_woken || (work.has_healthy && healthy.most > 0) || (work.has_failing && failing.most > 0)
+    if (!isDue || this.#runDeps.results.isBehind) return false
+    const claimed = await this.#queues.claim({ healthy, failing })
+    for (const queue of claimed) this.#startRun(queue)
     return claimed.length > 0
   }
 
-  /** Beside the queues: a project whose turn takes long keeps no endpoint waiting that has deliveries. */
+  /** Runs beside the queues: a project with a slow fan-out does not delay existing deliveries. */
   #startFanOut(): void {
     this.#fanningOut ??= this.#fanOutOnce().finally(() => {
       this.#fanningOut = undefined
@@ -168,27 +168,27 @@ export class WebhookDispatcher {
     } catch (error) {
       this.#log.error({ err: error }, 'webhook fan-out failed; retrying')
     }
-    // Nothing could be done: every project failed, or another worker has it.
+    // No progress: every project failed, or another worker has the lock.
     await sleep(idleMs.most, undefined, { signal: this.#stopping.signal }).catch(() => {})
   }
 
-  #claimOf(standing: keyof SlotCounts): Claim {
-    const share = this.#shares[standing]
-    const room = Math.max(0, this.#roundsAtMost - this.#rounds.size)
-    const atOnce = standing === 'proven' ? share : Math.min(share, triedAtOnce)
-    const most = Math.min(room, atOnce, Math.max(0, this.#places.free(standing)))
+  #claimOf(health: keyof SlotCounts): Claim {
+    const share = this.#shares[health]
+    const free = Math.max(0, this.#maxRuns - this.#runs.size)
+    const atOnce = health === 'healthy' ? share : Math.min(share, maxFailingClaims)
+    const most = Math.min(free, atOnce, Math.max(0, this.#slots.free(health)))
     const counts = new Map<number, number>()
-    for (const { project_id, is_proven } of this.#rounds.values()) {
-      if (is_proven === (standing === 'proven')) counts.set(project_id, (counts.get(project_id) ?? 0) + 1)
+    for (const { project_id, is_healthy } of this.#runs.values()) {
+      if (is_healthy === (health === 'healthy')) counts.set(project_id, (counts.get(project_id) ?? 0) + 1)
     }
     return { most, notOf: [...counts].flatMap(([id, count]) => (count >= share ? [id] : [])) }
   }
 
-  #begin(queue: ClaimedQueue): void {
-    const round = new DeliveryRun(queue, this.#round, this.#stopping.signal)
+  #startRun(queue: ClaimedQueue): void {
+    const run = new DeliveryRun(queue, this.#runDeps, this.#stopping.signal)
       .run()
-      .catch((error: unknown) => this.#log.error({ err: error }, 'a round of webhooks failed'))
-      .finally(() => this.#rounds.delete(round))
-    this.#rounds.set(round, queue)
+      .catch((error: unknown) => this.#log.error({ err: error }, 'webhook delivery run failed'))
+      .finally(() => this.#runs.delete(run))
+    this.#runs.set(run, queue)
   }
 }

@@ -7,15 +7,15 @@ import { assertDated, retryDelay, webhookHarness } from '../testing/harness/webh
 /** What becomes of an endpoint that is switched off, is to be, or is no more; and what control hears of it. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
-const { receiver, makeProject, makeEndpoint, tell } = stage
+const { receiver, makeProject, makeEndpoint, publishEvents } = stage
 stage.startWorker()
 
 describe('an endpoint', () => {
-  test('that says 410 is to be switched off, and what waits for it is kept', async () => {
+  test('that responds 410 is disabled, and its deliveries are kept', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 410 }, endpoint.path)
-    await tell(projectId, 15)
+    await publishEvents(projectId, 15)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     assert.equal(await stage.waitingFor(endpoint), 14)
@@ -28,17 +28,17 @@ describe('an endpoint', () => {
     assert.match(String(disabled[0]?.payload['reason']), /410/)
   })
 
-  test('that took nothing for five days is to be switched off, and not before', async () => {
+  test('that fails for five days is disabled, and not before', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 503 }, endpoint.path)
     const disabled = async () =>
       (await stage.outboxOf(endpoint)).filter(({ topic }) => topic === 'endpoint.disabled')
-    await tell(projectId)
+    await publishEvents(projectId)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     await stage.pass(endpoint, '4 days 23 hours')
-    await tell(projectId)
+    await publishEvents(projectId)
     await receiver.until(2, endpoint.path)
     await stage.untilQuiet(endpoint)
     assert.deepEqual(await disabled(), [])
@@ -52,14 +52,14 @@ describe('an endpoint', () => {
     await stage.pass(endpoint, '11 hours')
     await receiver.until(4, endpoint.path)
     await stage.untilQuiet(endpoint)
-    assert.equal((await disabled())[0]?.payload['reason'], 'It took nothing for 5 days.')
+    assert.equal((await disabled())[0]?.payload['reason'], 'All deliveries failed for 5 days.')
   })
 
-  test('that is switched off gets nothing, and what waits is given up in the end', async () => {
+  test('that is inactive gets nothing, and its deliveries are given up in the end', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
-    await tell(projectId, 3)
+    await publishEvents(projectId, 3)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     await database.query('update control.endpoints set is_active = false where id = $1', [endpoint.id])
@@ -71,11 +71,11 @@ describe('an endpoint', () => {
     assertDated((await stage.queueOf(endpoint)).due_at, 3_600_000, before, await stage.now())
   })
 
-  test('that is no more leaves nothing behind', async () => {
+  test('that was deleted leaves no rows', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
-    await tell(projectId, 3)
+    await publishEvents(projectId, 3)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     await database.query('delete from control.endpoints where id = $1', [endpoint.id])
@@ -87,20 +87,20 @@ describe('an endpoint', () => {
     assert.equal((await receiver.until(1, endpoint.path)).length, 1)
   })
 
-  test('is told of to control when its standing changes, and once a minute at most otherwise', async () => {
+  test('is published to control when its health changes, and otherwise once a minute at most', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     const told = async () =>
-      (await stage.outboxOf(endpoint)).filter(({ topic }) => topic === 'endpoint.told').length
+      (await stage.outboxOf(endpoint)).filter(({ topic }) => topic === 'endpoint.stats_changed').length
     /** Control was told just now, or so much later. One event takes less than the minute that follows. */
     const setTold = (later = '0 seconds') =>
       database.query(
-        'update mail.endpoint_queues set told_at = postern.now() + $2::interval where endpoint_id = $1',
+        'update mail.endpoint_queues set published_at = postern.now() + $2::interval where endpoint_id = $1',
         [endpoint.id, later],
       )
     const toldAfterEvent = async (status: number) => {
       receiver.answer({ status }, endpoint.path)
-      await tell(projectId)
+      await publishEvents(projectId)
       await stage.untilQuiet(endpoint)
       return told()
     }
@@ -125,6 +125,6 @@ describe('an endpoint', () => {
   })
 })
 
-test('nothing went wrong behind the scenes', () => {
-  assert.deepEqual(stage.troubles, [])
+test('no worker logged an error', () => {
+  assert.deepEqual(stage.errors, [])
 })

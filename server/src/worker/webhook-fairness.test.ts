@@ -5,9 +5,9 @@ import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 
 /** One project against another, in a worker with few places. */
 const stage = await webhookHarness(await testDatabase())
-const { receiver, makeProject, makeEndpoint, tell } = stage
+const { receiver, makeProject, makeEndpoint, publishEvents } = stage
 
-test('a project with more slow endpoints than there are places keeps no other waiting', async () => {
+test('a project with more slow endpoints than there are slots delays no other', async () => {
   const slow = await makeProject()
   const released = Promise.withResolvers<void>()
   const paths: string[] = []
@@ -17,10 +17,10 @@ test('a project with more slow endpoints than there are places keeps no other wa
     paths.push(path)
   }
   const quick = await makeEndpoint(await makeProject())
-  await tell(slow, 2)
-  stage.startWorker({ places: { proven: 8, unproven: 4 } })
+  await publishEvents(slow, 2)
+  stage.startWorker({ slots: { healthy: 8, failing: 4 } })
   await receiver.until(2)
-  await tell(quick.project_id, 5)
+  await publishEvents(quick.project_id, 5)
   await receiver.until(5, quick.path)
   const pending = paths.reduce((sum, path) => sum + receiver.pending(path), 0)
   assert.equal(pending, receiver.got.length - 5, 'no slow endpoint has answered')

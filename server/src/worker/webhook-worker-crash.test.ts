@@ -9,7 +9,7 @@ import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 /** A worker as a process of its own, killed while its requests are under way. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
-const { receiver, makeProject, makeEndpoint, tell } = stage
+const { receiver, makeProject, makeEndpoint, publishEvents } = stage
 const env = {
   ...bareEnvironment,
   POSTERN_DATABASE_URL: database.url,
@@ -20,15 +20,15 @@ const env = {
 }
 const startWorker = () => startPostern('worker', env, ['working'])
 
-test('a worker that dies leaves a lease, and after it everything arrives', async () => {
+test('after a worker dies and its lease expires, everything arrives', async () => {
   const endpoint = await makeEndpoint(await makeProject())
   const first = await startWorker()
   // Proven, so that ten are under way at once.
-  await tell(endpoint.project_id)
+  await publishEvents(endpoint.project_id)
   await receiver.until(1, endpoint.path)
   await stage.untilQuiet(endpoint)
   receiver.answer('hang', endpoint.path)
-  const ids = await tell(endpoint.project_id, 40)
+  const ids = await publishEvents(endpoint.project_id, 40)
   await receiver.until(11, endpoint.path)
   first.kill()
   await first.exited
@@ -62,12 +62,12 @@ test('a worker that dies leaves a lease, and after it everything arrives', async
   assert.equal((await stage.attemptsOf(endpoint)).length, 41)
 })
 
-test('a worker that is told to stop finishes what is under way and gives its queues back', async () => {
+test('a worker that is stopped finishes its requests and releases its queues', async () => {
   const endpoint = await makeEndpoint(await makeProject())
   const released = Promise.withResolvers<void>()
   receiver.answer({ status: 204, after: released.promise }, endpoint.path)
   const worker = await startWorker()
-  await tell(endpoint.project_id, 5)
+  await publishEvents(endpoint.project_id, 5)
   await receiver.until(1, endpoint.path)
   const stopped = worker.stop()
   await eventually('the worker stops', () => worker.lines.some((line) => line.includes('"msg":"stopping"')))

@@ -68,16 +68,16 @@ describe('the worker', () => {
     )
   })
 
-  test('does what lies there, although its job was lost', async () => {
+  test('does due work although its job was lost', async () => {
     const { id } = await stage.makeProject()
     const domain = await stage.makeDomain(id)
-    await database.query(`delete from jobs.job where name = 'identities.settle'`)
+    await database.query(`delete from jobs.job where name = 'identities.reconcile'`)
     // As the minute brings it.
     await database.query(`insert into jobs.job (name, data) values ('identities.sweep', '{}')`)
     await shownAs(domain, 'registered', isRegistered)
   })
 
-  test('tells a project what was counted of its mail, and scores it', async () => {
+  test('relays the counts of a project’s mail, and scores it', async () => {
     const { id } = await stage.makeProject()
     await api.context.cells.all[0].mail.transaction((tx) =>
       countDaily(tx, [{ projectId: id, sent: 1000, bounced: 60, failed: 2, complained: 1 }]),
@@ -89,7 +89,7 @@ describe('the worker', () => {
     assert.deepEqual([told.bounced, told.failed, told.complained, told.reputation_score], [60, 2, 1, 50])
   })
 
-  test('told to stop finishes the call that it has begun, and begins no other', async () => {
+  test('finishes the current call when it is stopped, and starts no other', async () => {
     const { id } = await stage.makeProject()
     const before = ses.calls.length
     const [isAsked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -113,7 +113,7 @@ describe('the worker', () => {
     )
   })
 
-  test('had nothing go wrong', () => {
+  test('logged no error', () => {
     assert.deepEqual(stage.errors(), [])
     assert.match(api.logLines.join(''), /"msg":"working"/)
   })

@@ -20,13 +20,16 @@ import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
+import type { QueueName } from '../platform/jobs/queues.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatcher.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import { type OutboxRelayDeps, runOutboxRelays } from './outbox-relay.ts'
 import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatcher.ts'
 
-/** `postern worker`: what nobody calls for. Takes its work from the database, with the role of the plane that it is about. */
+// `postern worker`: the table of job queues with their cron schedules, and the loops that send mail, deliver webhooks and relay
+// the outboxes. Work is read from the database, with the role of the side that it belongs to.
+
 export type WorkerDeps = CheckDeps &
   ReconcileDeps &
   ChoreDeps &
@@ -38,63 +41,72 @@ export type WorkerDeps = CheckDeps &
     runner: JobRunner
     cells: Cells
     mailOf: MailOf
-    /** The cell whose mail this worker moves; undefined: none. */
+    /** The cell whose mail this worker sends; undefined: none. */
     home: Cell | undefined
-    /** Whether it does what belongs to no cell. */
+    /** Whether it runs the job queues, which belong to no cell. */
     hasJobs: boolean
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDispatcherDeps, 'db' | 'log'>
-    /** Whether a cell has a copy of control, which needs a heartbeat. */
+    /** Whether a cell has a replica of control, which needs a heartbeat. */
     hasCopies: boolean
   }
 
-/** In one minute's round; what is left is for the next. */
-const settledAtMost = 500
-const checkedAtMost = 2000
-const invitedAtMost = 500
-const resetsAtMost = 500
-const noticesAtMost = 500
-const confirmationsAtMost = 500
-/** A round ends before its job expires (platform/jobs/queues.ts), whoever does not answer. */
-const roundMs = 90_000
+/** Limits of one sweep; the next one continues. */
+const maxIdentities = 500
+const maxDomains = 2000
+const maxInvitations = 500
+const maxResets = 500
+const maxNotices = 500
+const maxConfirmations = 500
+/** A sweep ends before its job expires (platform/jobs/queues.ts), even if a server does not respond. */
+const sweepMs = 90_000
 
-/** Every queue, and what is done about a job of it. */
-function handlersOf(deps: WorkerDeps, stopping: AbortSignal): Handlers {
-  const end = () => AbortSignal.any([stopping, AbortSignal.timeout(roundMs)])
+const everyMinute = '* * * * *'
+
+type Jobs = { [Queue in QueueName]: { cron?: string; run: Handlers[Queue] } }
+
+/** Every job queue: its cron schedule, if it has one, and what a job of it does. */
+function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
+  const end = () => AbortSignal.any([stopping, AbortSignal.timeout(sweepMs)])
   return {
-    'identities.settle': ({ identity_id }) => reconcileIdentity(deps, identity_id),
-    'identities.sweep': () => reconcileDue(deps, settledAtMost, end()),
-    'domains.check': ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id),
-    'domains.sweep': async () => void (await checkDue(deps, checkedAtMost, end())),
-    'domains.notify': () => sendDomainNotices(deps, noticesAtMost, end()),
-    'invitations.send': ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id),
-    'invitations.sweep': () => sendDueInvitations(deps, invitedAtMost, end()),
-    'password-resets.sweep': () => sendDueResets(deps, resetsAtMost, end()),
-    'endpoints.notify': () => sendDisabledNotices(deps, noticesAtMost, end()),
-    'forwards.confirm': () => sendConfirmations(deps, confirmationsAtMost, end()),
-    chores: () => doChores(deps),
-    'messages.cancel': ({ project_id, message_id }) =>
-      deps.mailOf(project_id).transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
-    'partitions.keep': () =>
-      eachCell(deps.cells, async ({ name: cell, mail }) => {
-        const { made, dropped } = await mail.transaction((tx) => keepPartitions(tx, deps.retentionDays))
-        if (made + dropped > 0) deps.log.info({ cell, made, dropped }, 'partitions of mail')
-      }),
+    'identities.reconcile': { run: ({ identity_id }) => reconcileIdentity(deps, identity_id) },
+    'identities.sweep': { cron: everyMinute, run: () => reconcileDue(deps, maxIdentities, end()) },
+    'domains.check': { run: ({ project_id, domain_id }) => checkDomain(deps, project_id, domain_id) },
+    'domains.sweep': {
+      cron: everyMinute,
+      run: async () => void (await checkDue(deps, maxDomains, end())),
+    },
+    'domains.notify': { cron: everyMinute, run: () => sendDomainNotices(deps, maxNotices, end()) },
+    'invitations.send': { run: ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id) },
+    'invitations.sweep': { cron: everyMinute, run: () => sendDueInvitations(deps, maxInvitations, end()) },
+    'password-resets.sweep': { cron: everyMinute, run: () => sendDueResets(deps, maxResets, end()) },
+    'endpoints.notify': { cron: everyMinute, run: () => sendDisabledNotices(deps, maxNotices, end()) },
+    'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
+    chores: { cron: everyMinute, run: () => doChores(deps) },
+    'messages.cancel': {
+      run: ({ project_id, message_id }) =>
+        deps.mailOf(project_id).transaction((tx) => cancelIfScheduled(tx, project_id, message_id)),
+    },
+    'partitions.keep': {
+      cron: '7 * * * *',
+      run: () =>
+        eachCell(deps.cells, async ({ name: cell, mail }) => {
+          const { made, dropped } = await mail.transaction((tx) => keepPartitions(tx, deps.retentionDays))
+          if (made + dropped > 0)
+            deps.log.info({ cell, made, dropped }, 'created and dropped partitions of mail')
+        }),
+    },
   }
 }
 
-const everyMinute = '* * * * *'
-const schedules: Schedules = {
-  'identities.sweep': everyMinute,
-  'domains.sweep': everyMinute,
-  'domains.notify': everyMinute,
-  'invitations.sweep': everyMinute,
-  'password-resets.sweep': everyMinute,
-  'endpoints.notify': everyMinute,
-  'forwards.confirm': everyMinute,
-  chores: everyMinute,
-  'partitions.keep': '7 * * * *',
+function runJobs(runner: JobRunner, jobs: Jobs): Promise<void> {
+  const entries = Object.entries(jobs) as [QueueName, Jobs[QueueName]][]
+  const handlers = Object.fromEntries(entries.map(([queue, { run }]) => [queue, run])) as Handlers
+  const schedules: Schedules = Object.fromEntries(
+    entries.flatMap(([queue, { cron }]) => (cron === undefined ? [] : [[queue, cron]])),
+  )
+  return runner.run(handlers, schedules)
 }
 
 export interface Worker {
@@ -114,7 +126,7 @@ export function startWorker(deps: WorkerDeps): Worker {
   }
 }
 
-/** What moves the mail of a cell. */
+/** The loops that send the mail and the webhooks of a cell. */
 const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) => [
   new Dispatcher({ ...dispatch, db, log }),
   new WebhookDispatcher({ ...webhooks, db, log }),
@@ -122,7 +134,7 @@ const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) =>
 
 const retryMs = 2_000
 
-/** A database that is away, or was not migrated yet, is waited for. */
+/** Waits until the database is available and migrated. */
 async function start(
   deps: WorkerDeps,
   loops: readonly { start(): void }[],
@@ -133,7 +145,7 @@ async function start(
     try {
       const pending = await (home?.admin ?? db).read(pendingMigrations).catch(() => undefined)
       if (pending?.length === 0) {
-        if (hasJobs) await runner.run(handlersOf(deps, signal), schedules)
+        if (hasJobs) await runJobs(runner, jobsOf(deps, signal))
         if (signal.aborted) return
         for (const loop of loops) loop.start()
         log.info('working')
@@ -143,9 +155,9 @@ async function start(
         ])
         return
       }
-      if (isFirst) log.warn('the database cannot be used yet: is it up, and was `postern migrate` run?')
+      if (isFirst) log.warn('the database is not ready: is it running, and has `postern migrate` been run?')
     } catch (error) {
-      if (!signal.aborted) log.error({ err: error }, 'the worker could not start; tried again')
+      if (!signal.aborted) log.error({ err: error }, 'the worker could not start; retrying')
     }
     await sleep(retryMs, undefined, { signal }).catch(() => {})
   }

@@ -1,15 +1,15 @@
 import { Alert, Button, Group, Modal, Stack, Stepper, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
-import { Refusal } from '../../api/answer.ts'
+import { ApiError } from '../../api/api-error.ts'
 import type { AnswerOf, MutationId } from '../../api/client.ts'
-import { useIsSignInNeeded } from '../../api/gate.ts'
-import { useTell } from '../told.tsx'
+import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
+import { useToast } from '../toast.tsx'
 import type { Act } from './act.ts'
 import { Conflict } from './conflict.tsx'
-import { PreviewOf } from './preview.tsx'
+import { PreviewPanel } from './preview.tsx'
 import { ReasonField } from './reason-field.tsx'
-import { secretOf, TellSecret } from './tell-secret.tsx'
+import { RevealSecret, secretOf } from './reveal-secret.tsx'
 import { useProposal } from './use-proposal.ts'
 
 const narrow = '(max-width: 600px)'
@@ -24,12 +24,12 @@ export function ActDialog<Id extends MutationId, R, Form extends object>({
   const [answer, setAnswer] = useState<{ data: AnswerOf<Id> }>()
   const [isActing, setIsActing] = useState(false)
   const isSignInNeeded = useIsSignInNeeded()
-  const tell = useTell()
+  const toast = useToast()
   const isNarrow = useMediaQuery(narrow)
 
   const finish = (data: AnswerOf<Id>) => {
     act.done?.(data)
-    tell(`Done: ${act.title}`)
+    toast(act.success)
     if (secretOf(data) !== undefined || act.result) setAnswer({ data })
     else close()
   }
@@ -39,16 +39,16 @@ export function ActDialog<Id extends MutationId, R, Form extends object>({
     secret === undefined ? (
       <Result close={close}>{act.result?.(answer.data)}</Result>
     ) : (
-      <TellSecret secret={secret} close={close} />
+      <RevealSecret secret={secret} close={close} />
     )
   ) : (
-    <Proposal act={act} close={close} finish={finish} mind={setIsActing} />
+    <Proposal act={act} close={close} finish={finish} onActing={setIsActing} />
   )
   return (
     <Modal
       opened
       onClose={close}
-      // A secret is gone once the dialog is, and what is being done cannot be called back.
+      // A secret cannot be shown again, and a running mutation cannot be cancelled.
       closeOnEscape={mayClose && !isSignInNeeded}
       closeOnClickOutside={false}
       withCloseButton={mayClose}
@@ -79,41 +79,48 @@ function Proposal<Id extends MutationId, R, Form extends object>({
   act,
   close,
   finish,
-  mind,
+  onActing,
 }: {
   act: Act<Id, R, Form>
   close: () => void
   finish: (data: AnswerOf<Id>) => void
-  /** Whether it is being done at this moment. */
-  mind: (isActing: boolean) => void
+  /** Called when the mutation starts and ends. */
+  onActing: (isActing: boolean) => void
 }) {
-  const proposal = useProposal(act, finish, mind)
-  const { form, set, seen, preview, reason, setReason, conflict, failure, isActing } = proposal
+  const proposal = useProposal(act, finish, onActing)
+  const { form, set, loaded, preview, reason, setReason, conflict, failure, isActing } = proposal
   const steps = act.steps ?? []
   const [stage, setStage] = useState(0)
-  const asked = useRef<HTMLFormElement>(null)
+  const formElement = useRef<HTMLFormElement>(null)
   const shownStage = useRef(stage)
-  // Who goes on by keyboard is not to look for where the next step begins.
+  // Keyboard users continue at the start of the next step.
   useLayoutEffect(() => {
     if (shownStage.current !== stage) {
-      asked.current?.querySelector<HTMLElement>('input, [type="submit"]')?.focus()
+      formElement.current?.querySelector<HTMLElement>('input, [type="submit"]')?.focus()
     }
     shownStage.current = stage
   }, [stage])
   const isLast = steps.length < 2 || stage === steps.length
   const fields = (steps.length < 2 ? steps : steps.slice(stage, stage + 1)).map((step) => (
     <Stack key={step.title} gap="sm">
-      {step.fields({ form, set, seen })}
+      {step.fields({ form, set, loaded })}
     </Stack>
   ))
 
   if (conflict) {
     const compare = act.base.compare ?? ((of: R) => of)
-    return <Conflict before={compare(seen)} now={compare(conflict.data)} goOn={proposal.goOn} close={close} />
+    return (
+      <Conflict
+        before={compare(loaded)}
+        now={compare(conflict.data)}
+        resume={proposal.resume}
+        close={close}
+      />
+    )
   }
   return (
     <form
-      ref={asked}
+      ref={formElement}
       onSubmit={(event) => {
         event.preventDefault()
         if (!isLast) setStage(stage + 1)
@@ -122,20 +129,18 @@ function Proposal<Id extends MutationId, R, Form extends object>({
     >
       <Stack>
         {steps.length > 1 && (
-          <Progress
-            titles={[...steps.map(({ title }) => title), 'Check and confirm']}
-            at={stage}
-            go={setStage}
-          />
+          <Progress titles={[...steps.map(({ title }) => title), 'Review']} at={stage} go={setStage} />
         )}
         {fields}
         {isLast && (
           <>
-            <PreviewOf query={preview} isComplete={proposal.isComplete} />
+            <PreviewPanel query={preview} isComplete={proposal.isComplete} />
             <ReasonField
               value={reason}
               onChange={setReason}
-              isRequired={preview.data?.reason_required ?? false}
+              operation={act.operation}
+              fields={proposal.fields}
+              isRequired={proposal.isReasonRequired}
               isFirst={steps.length === 0}
             />
           </>
@@ -164,12 +169,12 @@ function Proposal<Id extends MutationId, R, Form extends object>({
                 type="submit"
                 loading={isActing}
                 disabled={!proposal.mayAct}
-                color={act.isDangerous ? 'red.9' : undefined}
+                color={resolve(act.isDangerous, form, loaded) ? 'red.9' : undefined}
               >
-                {act.button}
+                {resolve(act.button, form, loaded)}
               </Button>
             ) : (
-              <Button type="submit">Go on</Button>
+              <Button type="submit">Next</Button>
             )}
           </Group>
         </Group>
@@ -178,7 +183,7 @@ function Proposal<Id extends MutationId, R, Form extends object>({
   )
 }
 
-/** How far one has come, and the way back. */
+/** The steps of the wizard; earlier steps can be clicked. */
 function Progress({ titles, at, go }: { titles: string[]; at: number; go: (stage: number) => void }) {
   const isNarrow = useMediaQuery(narrow)
   if (isNarrow) {
@@ -197,7 +202,11 @@ function Progress({ titles, at, go }: { titles: string[]; at: number; go: (stage
   )
 }
 
+/** A property of an act that may depend on the form. */
+const resolve = <T, Form, R>(property: T | ((form: Form, loaded: R) => T), form: Form, loaded: R): T =>
+  property instanceof Function ? property(form, loaded) : property
+
 const titleOf = (failure: Error): string =>
-  failure instanceof Refusal && failure.isCertain
-    ? 'This was not done'
-    : 'It is not known whether this was done'
+  failure instanceof ApiError && failure.isCertain
+    ? 'No changes were made'
+    : 'It is unknown whether the change was made'

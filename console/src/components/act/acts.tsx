@@ -5,24 +5,24 @@ import { ActDialog } from './act-dialog.tsx'
 
 type Start = <Id extends MutationId, R, Form extends object>(act: Act<Id, R, Form>) => void
 
-const Starting = createContext<Start | undefined>(undefined)
+const StartContext = createContext<Start | undefined>(undefined)
 
 /** `const start = useAct()`, then `start({ operation: 'projects.edit', … })`. */
 export function useAct(): Start {
-  const start = useContext(Starting)
+  const start = useContext(StartContext)
   if (!start) throw new Error('useAct is used outside of <Acts>')
   return start
 }
 
 export function Acts({ children }: { children: ReactNode }) {
   const [dialog, setDialog] = useState<ReactNode>()
-  // One at a time: a dialog that is open may hold a form, or a secret that is shown once.
+  // One at a time: an open dialog may hold a form, or a secret that is shown once.
   const start: Start = (act) =>
     setDialog((open) => open ?? <ActDialog act={act} close={() => setDialog(undefined)} />)
   return (
-    <Starting value={start}>
+    <StartContext value={start}>
       {children}
       {dialog}
-    </Starting>
+    </StartContext>
   )
 }

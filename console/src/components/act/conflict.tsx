@@ -1,8 +1,8 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { Changes, differences } from '../changes.tsx'
 
-/** What moves by itself, or with every change, is nobody's wish. */
-const moving = [
+/** Fields that change on their own or with every change. */
+const ignoredFields = [
   'updated_at',
   'last_success_at',
   'consecutive_failures',
@@ -11,30 +11,29 @@ const moving = [
   'last_check_error',
 ]
 
-/** Somebody else was faster. */
+/** Another edit came first (412). */
 export function Conflict({
   before,
   now,
-  goOn,
+  resume,
   close,
 }: {
   before: unknown
   now: unknown
-  goOn: () => void
+  resume: () => void
   close: () => void
 }) {
   return (
     <Stack>
-      <Alert color="yellow" title="This was changed meanwhile" role="alert">
+      <Alert color="yellow" title="This was changed after you opened it" role="alert">
         <Text size="sm">
-          Somebody changed it after you opened it; or you did, if a first try of yours got no answer. Below is
-          what changed. Go on, and the fields that you edited keep what you wrote; all others are as they are
-          now.
+          Another administrator changed it, or an earlier attempt of yours succeeded without a response. If
+          you continue, the fields that you edited keep your values; all others take the current values.
         </Text>
       </Alert>
       <Changes
         changes={differences('resource', null, before as object, now as object).filter(
-          ({ field }) => !moving.includes(field),
+          ({ field }) => !ignoredFields.includes(field),
         )}
         before="When you opened it"
         after="Now"
@@ -43,8 +42,8 @@ export function Conflict({
         <Button variant="default" onClick={close}>
           Cancel
         </Button>
-        <Button onClick={goOn} data-autofocus>
-          Go on from there
+        <Button onClick={resume} data-autofocus>
+          Continue with my edits
         </Button>
       </Group>
     </Stack>

@@ -4,34 +4,34 @@ import type { Preview } from '../../api/operations.gen.ts'
 import { Changes } from '../changes.tsx'
 import classes from './act.module.css'
 
-/** What the server says would happen. */
-export function PreviewOf({ query, isComplete }: { query: UseQueryResult<Preview>; isComplete: boolean }) {
+/** The server's preview of a mutation. */
+export function PreviewPanel({ query, isComplete }: { query: UseQueryResult<Preview>; isComplete: boolean }) {
   return (
     <section
       className={classes.preview}
-      aria-label="What will happen"
+      aria-label="Preview"
       aria-live="polite"
       aria-busy={query.isFetching}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: long ones scroll, and the keyboard must be able to.
       tabIndex={0}
     >
-      {said(query, isComplete)}
+      {contentOf(query, isComplete)}
     </section>
   )
 }
 
-function said(query: UseQueryResult<Preview>, isComplete: boolean) {
+function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
   if (!isComplete) {
-    return <Text c="dimmed">What will change is shown here once the fields are filled in.</Text>
+    return <Text c="dimmed">Fill in the fields to see what will change.</Text>
   }
   if (query.error) {
     return (
-      <Alert color="red" title="The server would refuse this">
+      <Alert color="red" title="This change is not allowed">
         {query.error.message}
       </Alert>
     )
   }
-  if (!query.data) return <Loader size="sm" role="status" aria-label="Asking what would happen" />
+  if (!query.data) return <Loader size="sm" role="status" aria-label="Loading preview" />
   const { changes, effects, warnings } = query.data
   return (
     <Stack gap="sm" opacity={query.isPlaceholderData ? 0.5 : 1}>
@@ -48,7 +48,7 @@ function said(query: UseQueryResult<Preview>, isComplete: boolean) {
           ))}
         </List>
       )}
-      {changes.length === 0 && effects.length === 0 && <Text c="dimmed">Nothing would change.</Text>}
+      {changes.length === 0 && effects.length === 0 && <Text c="dimmed">No changes.</Text>}
     </Stack>
   )
 }

@@ -1,33 +1,41 @@
 import { Group, TextInput, UnstyledButton } from '@mantine/core'
+import type { QueryOf } from '../../api/client.ts'
+import type { AuditEntry } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { useMe } from '../../api/session.ts'
+import { differences } from '../changes.tsx'
 import classes from './act.module.css'
 
-const offered = 4
+const maxSuggestions = 4
 
-/** Why this is done. What the operator has said lately is offered again. */
+/** The reason for a change. Suggests the administrator's recent reasons for the same kind of change. */
 export function ReasonField({
+  operation,
+  fields,
   value,
   onChange,
   isRequired,
   isFirst,
 }: {
+  operation: string
+  /** The fields that the change sets: a lock and a new plan are the same operation. */
+  fields: string[]
   value: string
   onChange: (text: string) => void
   isRequired: boolean
-  /** Nothing else is to be filled in: the cursor waits here. */
+  /** Whether it is the only field, and gets the focus. */
   isFirst: boolean
 }) {
   const me = useMe()
-  const recent = useAnswer('audit.list', { query: { actor: me.id, limit: 50 } })
-  const reasons = new Set((recent.data?.data ?? []).flatMap(({ reason }) => (reason ? [reason] : [])))
+  const audited = operation as NonNullable<QueryOf<'audit.list'>['operation']>
+  const recent = useAnswer('audit.list', { query: { actor: me.id, operation: audited, limit: 50 } })
+  const similar = (recent.data?.data ?? []).filter((entry) => changesOneOf(entry, fields))
+  const reasons = new Set(similar.flatMap(({ reason }) => (reason ? [reason] : [])))
   return (
     <div>
       <TextInput
         label="Reason"
-        description={
-          isRequired ? 'Kept in the audit for ever. Required.' : 'Kept in the audit for ever. Optional here.'
-        }
+        description={`${isRequired ? 'Required' : 'Optional'}. Saved permanently in the audit log.`}
         placeholder="Card testing, ticket 4711"
         value={value}
         onChange={(event) => onChange(event.currentTarget.value)}
@@ -37,8 +45,8 @@ export function ReasonField({
         data-autofocus={isFirst || undefined}
       />
       {reasons.size > 0 && (
-        <Group gap={6} mt={6} role="group" aria-label="What you said lately">
-          {[...reasons].slice(0, offered).map((reason) => (
+        <Group gap={6} mt={6} role="group" aria-label="Recent reasons">
+          {[...reasons].slice(0, maxSuggestions).map((reason) => (
             <UnstyledButton key={reason} className={classes.recent} onClick={() => onChange(reason)}>
               {reason}
             </UnstyledButton>
@@ -47,4 +55,11 @@ export function ReasonField({
       )}
     </div>
   )
+}
+
+/** Only edits are compared: a creation sets every field, and other operations have none. */
+function changesOneOf({ before, after }: AuditEntry, fields: string[]): boolean {
+  if (before === null || after === null) return true
+  const changed = differences('', null, before, after).map(({ field }) => field)
+  return changed.length === 0 || fields.length === 0 || fields.some((field) => changed.includes(field))
 }

@@ -1,55 +1,59 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Refusal } from '../../api/answer.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { type Answer, type AnswerOf, type BodyOf, call, type MutationId, preview } from '../../api/client.ts'
 import { operations } from '../../api/operations.gen.ts'
-import { askAnew } from '../../api/queries.ts'
+import { refetchAll } from '../../api/queries.ts'
 import type { Act } from './act.ts'
 
-/** Long enough for a word to be typed, short enough to be read as an answer to it. */
-const restMs = 250
+/** Long enough to type a word, short enough to feel immediate. */
+const debounceMs = 250
 
-/** What is proposed in a dialog: the fields as edited, what the server says would follow, and the act itself. */
+/** The state of an act dialog: the edited fields, the server's preview, and the mutation itself. */
 export function useProposal<Id extends MutationId, R, Form extends object>(
   act: Act<Id, R, Form>,
   finish: (data: AnswerOf<Id>) => void,
-  mind: (isActing: boolean) => void,
+  onActing: (isActing: boolean) => void,
 ) {
-  const [base, setBase] = useState(act.base.seen)
+  const [base, setBase] = useState(act.base.loaded)
   const [edits, setEdits] = useState<Partial<Form>>({})
   const [reason, setReason] = useState('')
   const [conflict, setConflict] = useState<Answer<R>>()
-  // One for the life of the dialog: whoever presses again, after an answer that never came or with a word changed, does
-  // not do it twice. The server keeps successes alone, so what was refused may be mended and sent again.
+  // One key for the life of the dialog: submitting again, after a lost response or with an edited field, does not act
+  // twice. The server stores successes only, so a rejected request can be corrected and sent again.
   const [key] = useState(newKey)
 
-  const seen = base.data
-  // What was not touched follows what is seen, also after somebody else has changed it.
-  const form: Form = { ...act.form(seen), ...edits }
-  const body = act.body(form, seen)
-  const [restingBody] = useDebouncedValue(JSON.stringify(body), restMs)
-  const isResting = restingBody === JSON.stringify(body)
+  const loaded = base.data
+  // Fields that were not edited follow the loaded resource, also after a conflict.
+  const form: Form = { ...act.form(loaded), ...edits }
+  const body = act.body(form, loaded)
+  const [debouncedBody] = useDebouncedValue(JSON.stringify(body), debounceMs)
+  const isDebounced = debouncedBody === JSON.stringify(body)
   const { operation, path } = act
   const { version } = base
 
-  const meetConflict = async (error: unknown): Promise<never> => {
-    if (error instanceof Refusal && error.status === 412 && act.base.look) setConflict(await act.base.look())
+  const handleConflict = async (error: unknown): Promise<never> => {
+    if (error instanceof ApiError && error.status === 412 && act.base.refetch)
+      setConflict(await act.base.refetch())
     throw error
   }
   const previewed = useQuery({
-    queryKey: ['preview', operation, path, restingBody, version],
+    queryKey: ['preview', operation, path, debouncedBody, version],
     queryFn: ({ signal }) =>
-      preview(operation, { path, body: JSON.parse(restingBody ?? '') as BodyOf<Id>, version, signal }).catch(
-        meetConflict,
-      ),
-    enabled: restingBody !== undefined,
+      preview(operation, {
+        path,
+        body: JSON.parse(debouncedBody ?? '') as BodyOf<Id>,
+        version,
+        signal,
+      }).catch(handleConflict),
+    enabled: debouncedBody !== undefined,
     placeholderData: keepPreviousData,
     staleTime: 0,
     gcTime: 0,
   })
   const acting = useMutation({
-    // An answer may hold a secret, which is not to outlive the dialog.
+    // The response may hold a secret, which must not outlive the dialog.
     gcTime: 0,
     mutationFn: () =>
       call(operation, {
@@ -57,41 +61,46 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
         version,
         body: { ...body, ...(reason.trim() && { reason: reason.trim() }) } as BodyOf<Id>,
         ...(operations[operation][0] === 'POST' && { idempotencyKey: key }),
-      }).catch(meetConflict),
-    onMutate: () => mind(true),
-    onSettled: () => mind(false),
+      }).catch(handleConflict),
+    onMutate: () => onActing(true),
+    onSettled: () => onActing(false),
     onSuccess: (data) => {
-      void askAnew()
+      void refetchAll()
       finish(data as AnswerOf<Id>)
     },
   })
 
   const isComplete = body !== undefined
-  const isNothing = previewed.data?.changes.length === 0 && previewed.data.effects.length === 0
-  const isPreviewed = isComplete && isResting && previewed.isSuccess && !previewed.isPlaceholderData
-  const lacksReason = previewed.data?.reason_required === true && reason.trim() === ''
+  const isUnchanged = previewed.data?.changes.length === 0 && previewed.data.effects.length === 0
+  const isPreviewed = isComplete && isDebounced && previewed.isSuccess && !previewed.isPlaceholderData
+  const isReasonRequired =
+    previewed.data?.reason_required === true || (act.isReasonRequired?.(form, loaded) ?? false)
+  const lacksReason = isReasonRequired && reason.trim() === ''
   return {
     form,
-    seen,
+    loaded,
     set: (part: Partial<Form>) => setEdits({ ...edits, ...part }),
+    /** The fields of the request body. */
+    fields: Object.keys(body ?? {}),
     reason,
     setReason,
     preview: previewed,
     isComplete,
-    /** Why the button does nothing yet. */
+    isReasonRequired,
+    /** Why the submit button is disabled. */
     missing: !isPreviewed
       ? undefined
-      : isNothing
-        ? 'Nothing would change.'
+      : isUnchanged
+        ? 'No changes.'
         : lacksReason
-          ? 'A reason is needed.'
+          ? 'Enter a reason.'
           : undefined,
-    mayAct: isPreviewed && !isNothing && !lacksReason && !acting.isPending,
+    mayAct: isPreviewed && !isUnchanged && !lacksReason && !acting.isPending,
     isActing: acting.isPending,
     act: () => acting.mutate(),
     failure: conflict ? undefined : acting.error,
     conflict,
-    goOn: () => {
+    resume: () => {
       if (conflict) setBase(conflict)
       setConflict(undefined)
       acting.reset()
@@ -99,7 +108,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   }
 }
 
-/** `crypto.randomUUID` is only there where the page came by HTTPS. */
+/** `crypto.randomUUID` exists only on pages served over HTTPS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

@@ -2,24 +2,24 @@ import { Checkbox, Radio, SimpleGrid, Stack, TagsInput, TextInput } from '@manti
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { ApiKey } from '../../api/operations.gen.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { DateTimeField } from '../../components/date-time-field.tsx'
 import { DomainSelect } from '../../components/domain-select.tsx'
-import { MomentField } from '../../components/moment-field.tsx'
 
 type Scope = ApiKey['scopes'][number]
 
-/** Everything that a key may be allowed. */
+/** All scopes, with descriptions. */
 const scopes: Record<Scope, string> = {
   'messages:send': 'send mail',
-  'messages:read': 'see what became of it',
-  'suppressions:read': 'see who gets no more mail',
-  'suppressions:write': 'change who gets no more mail',
-  'domains:read': 'see domains and their records',
-  'domains:write': 'add, change and delete domains',
-  'endpoints:read': 'see endpoints',
-  'endpoints:write': 'add, change and delete endpoints',
-  'routing:read': 'see routes',
-  'routing:write': 'add, change and delete routes',
-  'usage:read': 'see how much is used',
+  'messages:read': 'read messages and their events',
+  'suppressions:read': 'read suppressed addresses',
+  'suppressions:write': 'add and delete suppressions',
+  'domains:read': 'read domains and their DNS records',
+  'domains:write': 'create, edit and delete domains',
+  'endpoints:read': 'read endpoints',
+  'endpoints:write': 'create, edit and delete endpoints',
+  'routing:read': 'read routes',
+  'routing:write': 'create, edit and delete routes',
+  'usage:read': 'read usage',
 }
 
 interface KeyForm {
@@ -27,7 +27,7 @@ interface KeyForm {
   scopes: Scope[]
   domain_id: number | null
   allowed_ips: string[]
-  /** Empty: never. */
+  /** '' for never. */
   expires_at: string
   is_active: boolean
 }
@@ -38,9 +38,9 @@ interface NewKeyForm extends KeyForm {
 
 const pathOf = ({ project_id, id }: ApiKey) => ({ project_id, id })
 
-const baseOf = (seen: Answer<ApiKey>) => ({
-  seen,
-  look: () => callForVersion('api-keys.show', { path: pathOf(seen.data) }),
+const baseOf = (loaded: Answer<ApiKey>) => ({
+  loaded,
+  refetch: () => callForVersion('api-keys.show', { path: pathOf(loaded.data) }),
 })
 
 const bodyOf = ({ name, scopes: chosen, domain_id, allowed_ips, expires_at, is_active }: KeyForm) =>
@@ -60,6 +60,7 @@ export const createApiKey = (projectId: number): Act<'api-keys.create', undefine
   path: { project_id: projectId },
   title: 'New API key',
   button: 'Create API key',
+  success: 'API key created',
   base: nothing,
   form: () => ({
     mode: 'live',
@@ -81,8 +82,8 @@ export const createApiKey = (projectId: number): Act<'api-keys.create', undefine
             onChange={(mode) => set({ mode: mode as NewKeyForm['mode'] })}
           >
             <Stack gap={6} mt={6}>
-              <Radio value="live" label="Live" description="Its mail is sent" />
-              <Radio value="test" label="Test" description="Its mail is taken, and handed to no provider" />
+              <Radio value="live" label="Live" description="Messages are sent" />
+              <Radio value="test" label="Test" description="Messages are accepted but never sent" />
             </Stack>
           </Radio.Group>
           <KeyFields projectId={projectId} form={form} set={set} />
@@ -96,12 +97,13 @@ export const createApiKey = (projectId: number): Act<'api-keys.create', undefine
   },
 })
 
-export const editApiKey = (seen: Answer<ApiKey>): Act<'api-keys.edit', ApiKey, KeyForm> => ({
+export const editApiKey = (loaded: Answer<ApiKey>): Act<'api-keys.edit', ApiKey, KeyForm> => ({
   operation: 'api-keys.edit',
-  path: pathOf(seen.data),
-  title: `Edit ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Edit ${loaded.data.name}`,
   button: 'Save changes',
-  base: baseOf(seen),
+  success: 'API key saved',
+  base: baseOf(loaded),
   form: (key) => ({
     name: key.name,
     scopes: key.scopes,
@@ -113,7 +115,7 @@ export const editApiKey = (seen: Answer<ApiKey>): Act<'api-keys.edit', ApiKey, K
   steps: [
     {
       title: 'API key',
-      fields: ({ form, set, seen: { project_id } }) => (
+      fields: ({ form, set, loaded: { project_id } }) => (
         <KeyFields projectId={project_id} form={form} set={set} />
       ),
     },
@@ -121,23 +123,25 @@ export const editApiKey = (seen: Answer<ApiKey>): Act<'api-keys.edit', ApiKey, K
   body: bodyOf,
 })
 
-export const rotateApiKey = (seen: Answer<ApiKey>): Act<'api-keys.rotate', ApiKey, object> => ({
+export const rotateApiKey = (loaded: Answer<ApiKey>): Act<'api-keys.rotate', ApiKey, object> => ({
   operation: 'api-keys.rotate',
-  path: pathOf(seen.data),
-  title: `Rotate the secret of ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Rotate secret of ${loaded.data.name}`,
   button: 'Rotate secret',
+  success: 'Secret rotated',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
 })
 
-export const deleteApiKey = (seen: Answer<ApiKey>): Act<'api-keys.delete', ApiKey, object> => ({
+export const deleteApiKey = (loaded: Answer<ApiKey>): Act<'api-keys.delete', ApiKey, object> => ({
   operation: 'api-keys.delete',
-  path: pathOf(seen.data),
-  title: `Delete ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Delete ${loaded.data.name}`,
   button: 'Delete API key',
+  success: 'API key deleted',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
 })
 
@@ -162,7 +166,7 @@ function KeyFields({
       />
       <Checkbox.Group
         label="Scopes"
-        description="What a program may do with it"
+        description="What the key can be used for"
         value={form.scopes}
         onChange={(chosen) => set({ scopes: chosen as Scope[] })}
         required
@@ -175,30 +179,30 @@ function KeyFields({
       </Checkbox.Group>
       <DomainSelect
         projectId={projectId}
-        description="The one domain that it sends from"
-        placeholder="Every domain of the project"
+        description="Restricts sending to one domain"
+        placeholder="All domains"
         value={form.domain_id === null ? null : { id: form.domain_id, name: `domain ${form.domain_id}` }}
         onChange={(domain) => set({ domain_id: domain?.id ?? null })}
         clearable
       />
       <TagsInput
-        label="Addresses"
-        description="IP addresses and networks from which it may be used. None: from anywhere."
+        label="Allowed IP addresses"
+        description="Addresses and networks that may use the key. Leave empty to allow all."
         placeholder={form.allowed_ips.length === 0 ? '192.0.2.7, 192.0.2.0/24 or 2001:db8::/32' : ''}
         value={form.allowed_ips}
         onChange={(allowed_ips) => set({ allowed_ips })}
         splitChars={[',', ' ']}
         maxTags={100}
       />
-      <MomentField
+      <DateTimeField
         label="Expires"
-        description="Empty: never"
+        description="Leave empty for a key that does not expire"
         value={form.expires_at}
         onChange={(expires_at) => set({ expires_at })}
       />
       <Checkbox
         label="Active"
-        description="Switched off, it opens nothing"
+        description="Inactive keys are rejected"
         checked={form.is_active}
         onChange={(event) => set({ is_active: event.currentTarget.checked })}
       />

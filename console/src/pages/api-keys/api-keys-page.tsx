@@ -7,9 +7,9 @@ import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PartHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { createApiKey, deleteApiKey, editApiKey, rotateApiKey } from './acts.tsx'
 
 const route = getRouteApi('/projects/$projectId/api-keys')
@@ -23,7 +23,7 @@ export function ApiKeysPage() {
   const query = usePage('api-keys.list', { path, query: { ...(cursor && { cursor }) } })
   return (
     <>
-      <PartHead title="API keys" below="What the customer’s programs send mail with.">
+      <PartHead title="API keys" below="Credentials of the customer’s applications.">
         <Button onClick={() => start(createApiKey(projectId))}>New API key</Button>
       </PartHead>
       <List
@@ -32,7 +32,7 @@ export function ApiKeysPage() {
         columns={useColumns(projectId)}
         cursor={cursor}
         setCursor={(next) => void navigate({ search: { cursor: next } })}
-        empty={<Empty title="No API keys">No program of this customer can send until there is one.</Empty>}
+        empty={<Empty title="No API keys">Applications need an API key to send mail.</Empty>}
       />
     </>
   )
@@ -53,7 +53,7 @@ function useColumns(projectId: number): Column<ApiKey>[] {
       ),
     },
     {
-      title: 'Begins with',
+      title: 'Prefix',
       isExtra: true,
       cell: ({ prefix }) => (
         <Group gap="xs" wrap="nowrap">
@@ -62,21 +62,20 @@ function useColumns(projectId: number): Column<ApiKey>[] {
         </Group>
       ),
     },
-    { title: 'State', cell: (key) => <State of={key} /> },
+    { title: 'Status', cell: (key) => <KeyStatus of={key} /> },
     { title: 'Scopes', isExtra: true, cell: ({ scopes }) => scopes.join(', ') },
     {
       title: 'Domain',
       isExtra: true,
-      cell: ({ domain_id }) =>
-        domain_id === null ? 'every' : (names.get(domain_id) ?? `domain ${domain_id}`),
+      cell: ({ domain_id }) => (domain_id === null ? 'all' : (names.get(domain_id) ?? `domain ${domain_id}`)),
     },
     {
-      title: 'Addresses',
+      title: 'Allowed IPs',
       isExtra: true,
       cell: ({ allowed_ips }) => (allowed_ips.length === 0 ? 'any' : allowed_ips.join(', ')),
     },
-    { title: 'Expires', isExtra: true, cell: ({ expires_at }) => <When at={expires_at} /> },
-    { title: 'Last used', cell: ({ last_used_at }) => <When at={last_used_at} /> },
+    { title: 'Expires', isExtra: true, cell: ({ expires_at }) => <RelativeTime at={expires_at} /> },
+    { title: 'Last used', cell: ({ last_used_at }) => <RelativeTime at={last_used_at} /> },
     {
       title: 'More',
       cell: ({ id, name }) => (
@@ -97,8 +96,8 @@ function useColumns(projectId: number): Column<ApiKey>[] {
   ]
 }
 
-function State({ of: { is_active, expires_at } }: { of: ApiKey }) {
-  if (!is_active) return <Badge tone="bad">off</Badge>
+function KeyStatus({ of: { is_active, expires_at } }: { of: ApiKey }) {
+  if (!is_active) return <Badge tone="bad">inactive</Badge>
   if (expires_at !== null && Date.parse(expires_at) <= Date.now()) return <Badge tone="bad">expired</Badge>
   return <Badge tone="good">active</Badge>
 }

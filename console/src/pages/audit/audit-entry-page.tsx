@@ -5,12 +5,12 @@ import type { AuditEntry } from '../../api/operations.gen.ts'
 import { useMany, useOne } from '../../api/queries.ts'
 import { Changes, differences } from '../../components/changes.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { number } from '../../components/figures.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Asked } from '../../components/states.tsx'
-import { exactly, When } from '../../components/when.tsx'
+import { ExactTime, RelativeTime, utcTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { QueryState } from '../../components/states.tsx'
 import classes from './audit-entry-page.module.css'
 import { useNames } from './names.ts'
 import { actorOf, type Names, sentenceOf } from './sentences.ts'
@@ -20,9 +20,9 @@ const route = getRouteApi('/audit/$id')
 export function AuditEntryPage() {
   const query = useOne('audit.show', { id: Number(route.useParams().id) })
   return (
-    <Asked query={query} rows={10}>
+    <QueryState query={query} rows={10}>
       {({ data }) => <EntryOf entry={data} />}
-    </Asked>
+    </QueryState>
   )
 }
 
@@ -39,24 +39,25 @@ function EntryOf({ entry }: { entry: AuditEntry }) {
       <Stack gap="xl">
         {entry.reason && <blockquote className={classes.reason}>{entry.reason}</blockquote>}
         {entry.limit_exception && (
-          <Alert color="yellow" title="Past a limit">
-            The limit <code>{entry.limit_exception.limit}</code> was {number(entry.limit_exception.value)}.
-            This made it {number(entry.limit_exception.count)}.
+          <Alert color="yellow" title="Over plan limit">
+            The plan limit <code>{entry.limit_exception.limit}</code> was{' '}
+            {number(entry.limit_exception.value)}. This change brought the count to{' '}
+            {number(entry.limit_exception.count)}.
           </Alert>
         )}
         <section>
           <Title order={2} mb="sm">
-            What changed
+            Changes
           </Title>
           {changes.length > 0 ? (
             <Changes changes={changes} before="Before" after="After" />
           ) : (
-            <Text c="dimmed">No field of it.</Text>
+            <Text c="dimmed">No fields changed.</Text>
           )}
         </section>
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
-          <Who entry={entry} names={names} />
-          <Place entry={entry} />
+          <Request entry={entry} names={names} />
+          <ChainPosition entry={entry} />
         </SimpleGrid>
       </Stack>
     </>
@@ -80,56 +81,62 @@ function Above({ entry: { id, project_id } }: { entry: AuditEntry }) {
   )
 }
 
-function Who({ entry, names }: { entry: AuditEntry; names: Names }) {
+function Request({ entry, names }: { entry: AuditEntry; names: Names }) {
   const { actor, at, request_id, operation, subject, resource_type, resource_id } = entry
-  const isShell = actor.id === 0
-  const facts: [string, ReactNode][] = [
-    ['Who', actorOf(entry, names)],
-    ['Email', actor.email ?? (isShell ? 'none' : 'erased')],
-    ['Address', actor.ip ?? 'none'],
-    ['Program', actor.user_agent ?? 'none'],
+  const isCommandLine = actor.id === 0
+  const items: [string, ReactNode][] = [
+    ['Actor', actorOf(entry, names)],
+    ['Email', actor.email ?? (isCommandLine ? 'none' : 'erased')],
+    ['IP address', actor.ip ?? 'none'],
+    ['User agent', actor.user_agent ?? 'none'],
     [
-      'When',
-      <span key="when">
-        {exactly(at)} (<When at={at} />)
+      'Time',
+      <span key="time">
+        <ExactTime at={at} /> (<RelativeTime at={at} />)
       </span>,
     ],
+    ['Time (UTC)', utcTime(at)],
     ['Operation', <code key="operation">{operation}</code>],
-    ['On', `${resource_type.replaceAll('_', ' ')} ${resource_id}`],
+    ['Resource', `${resource_type.replaceAll('_', ' ')} ${resource_id}`],
     ...(subject
-      ? [['Person', [subject.name, subject.email].filter(Boolean).join(', ') || 'erased'] as [string, string]]
+      ? [
+          ['Affected person', [subject.name, subject.email].filter(Boolean).join(', ') || 'erased'] as [
+            string,
+            string,
+          ],
+        ]
       : []),
-    ['Request', <Long key="request" text={request_id} of="the request's id" />],
+    ['Request ID', <LongValue key="request" text={request_id} of="request ID" />],
   ]
   return (
     <section>
       <Title order={2} mb="sm">
-        Who and when
+        Request
       </Title>
-      <Facts facts={facts} />
+      <DescriptionList items={items} />
     </section>
   )
 }
 
-function Place({ entry: { chain, seq, hash, prev_hash } }: { entry: AuditEntry }) {
+function ChainPosition({ entry: { chain, seq, hash, prev_hash } }: { entry: AuditEntry }) {
   return (
     <section>
       <Title order={2} mb="sm">
-        Place in the chain
+        Hash chain
       </Title>
-      <Facts
-        facts={[
-          ['Chain', chain === 0 ? 'what belongs to no project' : `project ${chain}`],
-          ['Row', number(seq)],
-          ['Hash', <Long key="hash" text={hash} of="the hash" />],
-          ['Hash before', <Long key="before" text={prev_hash} of="the hash before" />],
+      <DescriptionList
+        items={[
+          ['Chain', chain === 0 ? 'entries without a project' : `project ${chain}`],
+          ['Entry', number(seq)],
+          ['Hash', <LongValue key="hash" text={hash} of="hash" />],
+          ['Previous hash', <LongValue key="previous" text={prev_hash} of="previous hash" />],
         ]}
       />
     </section>
   )
 }
 
-function Long({ text, of }: { text: string; of: string }) {
+function LongValue({ text, of }: { text: string; of: string }) {
   return (
     <Group gap="xs" justify="flex-end">
       <code className={classes.long}>{text}</code>

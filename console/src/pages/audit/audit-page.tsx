@@ -1,19 +1,19 @@
 import { Tabs } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import { PageHead } from '../../components/page-head.tsx'
+import { Denials } from './denials.tsx'
 import { ExportButton } from './export-button.tsx'
 import { Filters } from './filters.tsx'
-import { Refusals } from './refusals.tsx'
 import { type AuditSearch, Timeline } from './timeline.tsx'
 import { Verification } from './verification.tsx'
 
 const route = getRouteApi('/audit')
 
-/** Everything that administrators did, everywhere. */
+/** The audit log of all projects. */
 export function AuditPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const ask = (part: Partial<AuditSearch>) =>
+  const setFilter = (part: Partial<AuditSearch>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
   const setCursor = (cursor: string | undefined) => void navigate({ search: { ...search, cursor } })
   return (
@@ -23,20 +23,20 @@ export function AuditPage() {
       </PageHead>
       <Verification />
       <Tabs
-        value={search.view ?? 'acts'}
-        onChange={(view) => void navigate({ search: view === 'refusals' ? { view } : {} })}
+        value={search.view ?? 'changes'}
+        onChange={(view) => void navigate({ search: view === 'denials' ? { view } : {} })}
         keepMounted={false}
       >
-        <Tabs.List aria-label="Acts and refusals" mb="md">
-          <Tabs.Tab value="acts">Acts</Tabs.Tab>
-          <Tabs.Tab value="refusals">Refusals</Tabs.Tab>
+        <Tabs.List aria-label="Changes and denied requests" mb="md">
+          <Tabs.Tab value="changes">Changes</Tabs.Tab>
+          <Tabs.Tab value="denials">Denied requests</Tabs.Tab>
         </Tabs.List>
-        <Tabs.Panel value="acts">
-          <Filters search={search} ask={ask} hasProject />
+        <Tabs.Panel value="changes">
+          <Filters search={search} setFilter={setFilter} hasProject />
           <Timeline search={search} setCursor={setCursor} />
         </Tabs.Panel>
-        <Tabs.Panel value="refusals">
-          <Refusals search={search} ask={ask} setCursor={setCursor} />
+        <Tabs.Panel value="denials">
+          <Denials search={search} setFilter={setFilter} setCursor={setCursor} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -1,28 +1,28 @@
 import { Button, Group, Text } from '@mantine/core'
-import { number } from '../../components/figures.tsx'
-import { useTell } from '../../components/told.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { useToast } from '../../components/toast.tsx'
 import { type Progress, useExport } from './export.ts'
 
-/** Saves the audit of a project, or all of it, as a file that `postern audit verify --file` checks anywhere. */
+/** Saves the audit log of a project, or all of it, as a file that `postern audit verify --file` checks offline. */
 export function ExportButton({ projectId }: { projectId?: number }) {
-  const tell = useTell()
+  const toast = useToast()
   const fileName = `postern-audit-${projectId === undefined ? 'all' : `project-${projectId}`}-${new Date().toISOString().slice(0, 10)}.ndjson`
-  const { shown, start, stop } = useExport(projectId, (file) => {
+  const { state, start, stop } = useExport(projectId, (file) => {
     saveAs(file, fileName)
-    tell(`Saved: ${fileName}`)
+    toast(`Saved ${fileName}`)
   })
   return (
     <Group gap="sm">
       <Text size="sm" c="dimmed" role="status">
-        {shown.state === 'running' && `Exporting: ${soFar(shown.progress)}`}
-        {shown.state === 'done' && `Exported: ${soFar(shown.progress)}`}
+        {state.state === 'running' && `Exporting: ${sizeOf(state.progress)}`}
+        {state.state === 'done' && `Exported: ${sizeOf(state.progress)}`}
       </Text>
-      {shown.state === 'failed' && (
+      {state.state === 'failed' && (
         <Text size="sm" c="var(--postern-bad)" role="alert">
-          {shown.message}
+          {state.message}
         </Text>
       )}
-      {shown.state === 'running' ? (
+      {state.state === 'running' ? (
         <Button variant="default" onClick={stop}>
           Stop
         </Button>
@@ -35,8 +35,8 @@ export function ExportButton({ projectId }: { projectId?: number }) {
   )
 }
 
-const soFar = ({ rows, bytes }: Progress): string =>
-  `${number(rows)} rows, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`
+const sizeOf = ({ rows, bytes }: Progress): string =>
+  `${number(rows)} entries, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`
 
 function saveAs(file: Blob, name: string): void {
   const address = URL.createObjectURL(file)
@@ -44,6 +44,6 @@ function saveAs(file: Blob, name: string): void {
   link.href = address
   link.download = name
   link.click()
-  // The browser has begun to save by then, and the memory is not to be kept until the window closes.
+  // By then the browser has started the download; the memory is freed before the window closes.
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }

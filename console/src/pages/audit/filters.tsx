@@ -1,44 +1,54 @@
-import { Group, Select, TextInput } from '@mantine/core'
+import { Select, TextInput } from '@mantine/core'
 import { ExactInput } from '../../components/exact-input.tsx'
+import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { ProjectSelect } from '../../components/project-select.tsx'
 import { UserSelect } from '../../components/user-select.tsx'
 import { auditedOperations, auditedResources } from './sentences.ts'
 import type { AuditSearch } from './timeline.tsx'
 
-/** Narrows the timeline. What is chosen stands in the address. */
+/** Filters of the audit log, kept in the address bar. */
 export function Filters({
   search,
-  ask,
+  setFilter,
   hasProject = false,
 }: {
   search: AuditSearch
-  ask: (part: Partial<AuditSearch>) => void
-  /** Whether a project can be chosen. */
+  setFilter: (part: Partial<AuditSearch>) => void
+  /** Whether there is a filter by project. */
   hasProject?: boolean
 }) {
   const [kind = null, id] = search.resource?.split(':') ?? []
   const resourceOf = (type: string | null, its: string | undefined) =>
     type === null ? undefined : its ? `${type}:${its}` : type
   return (
-    <Group align="flex-end" mb="md" gap="sm" role="search">
+    <FilterBar
+      count={countOf(
+        search.project_id,
+        search.actor,
+        search.operation,
+        search.resource,
+        search.from,
+        search.to,
+      )}
+    >
       {hasProject && (
         <ProjectSelect
           value={search.project_id ?? null}
-          onChange={(value) => ask({ project_id: value ?? undefined })}
+          onChange={(value) => setFilter({ project_id: value ?? undefined })}
           w={190}
         />
       )}
       <UserSelect
-        label="Who"
+        label="Actor"
         value={search.actor ?? null}
-        onChange={(value) => ask({ actor: value ?? undefined })}
+        onChange={(value) => setFilter({ actor: value ?? undefined })}
         isFilter
         w={200}
       />
       <Select
         label="Operation"
         value={search.operation ?? null}
-        onChange={(value) => ask({ operation: value ?? undefined })}
+        onChange={(value) => setFilter({ operation: value ?? undefined })}
         data={auditedOperations}
         placeholder="Any"
         searchable
@@ -46,31 +56,31 @@ export function Filters({
         w={180}
       />
       <Select
-        label="On what"
+        label="Resource"
         value={kind}
-        onChange={(value) => ask({ resource: resourceOf(value, undefined) })}
+        onChange={(value) => setFilter({ resource: resourceOf(value, undefined) })}
         data={auditedResources.map((value) => ({ value, label: value.replaceAll('_', ' ') }))}
-        placeholder="Anything"
+        placeholder="Any"
         clearable
         w={130}
       />
       {kind !== null && (
         <ExactInput
-          label={`Which ${kind.replaceAll('_', ' ')}`}
-          placeholder="Its id"
+          label={`ID of ${kind.replaceAll('_', ' ')}`}
+          placeholder="ID"
           value={id}
-          onSettle={(its) => ask({ resource: resourceOf(kind, its?.replace(/[^0-9A-Za-z-]/g, '')) })}
+          onCommit={(its) => setFilter({ resource: resourceOf(kind, its?.replace(/[^0-9A-Za-z-]/g, '')) })}
           maxLength={50}
           w={110}
         />
       )}
-      <Day label="From" value={search.from} onChange={(from) => ask({ from })} />
-      <Day label="To" value={search.to} onChange={(to) => ask({ to })} />
-    </Group>
+      <Day label="From (UTC)" value={search.from} onChange={(from) => setFilter({ from })} />
+      <Day label="To (UTC)" value={search.to} onChange={(to) => setFilter({ to })} />
+    </FilterBar>
   )
 }
 
-/** A day in UTC, as all times in the console. */
+/** A day in UTC. */
 function Day({
   label,
   value,

@@ -1,12 +1,12 @@
 import { useAnswer, useMany } from '../../api/queries.ts'
 import { type Entry, type Names, usersIn } from './sentences.ts'
 
-/** Names that rows of the audit speak of and do not hold. Each is asked for once. */
+/** Names that audit entries refer to by id. Each is loaded once. */
 export function useNames(entries: Entry[]): Names {
   const userIds = new Set(entries.flatMap(usersIn))
-  // A row about a project tells what the project was called.
-  const ofProjects = entries.filter(({ resource_type }) => resource_type !== 'project')
-  const projectIds = new Set(ofProjects.flatMap(({ project_id }) => project_id ?? []))
+  // An entry about a project holds the name of the project.
+  const withoutName = entries.filter(({ resource_type }) => resource_type !== 'project')
+  const projectIds = new Set(withoutName.flatMap(({ project_id }) => project_id ?? []))
   const users = useMany(
     'users.show',
     [...userIds].map((id) => ({ id })),

@@ -7,12 +7,12 @@ import { Verification } from './verification.tsx'
 
 const route = getRouteApi('/projects/$projectId/audit')
 
-/** What was done to one project. */
+/** The audit log of one project. */
 export function ProjectAudit() {
   const search = route.useSearch()
   const project_id = Number(route.useParams().projectId)
   const navigate = route.useNavigate()
-  const ask = (part: Partial<AuditSearch>) =>
+  const setFilter = (part: Partial<AuditSearch>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
   return (
     <>
@@ -20,7 +20,7 @@ export function ProjectAudit() {
         <ExportButton projectId={project_id} />
       </PartHead>
       <Verification projectId={project_id} />
-      <Filters search={search} ask={ask} />
+      <Filters search={search} setFilter={setFilter} />
       <Timeline
         search={{ ...search, project_id }}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}

@@ -1,11 +1,11 @@
 import type { AuditEntry, Operations } from '../../api/operations.gen.ts'
 
 /**
- * Rows of the audit as sentences: "Ada locked Acme". What happened is told from the operation and from what was before
- * and after; whose names the row does not hold are looked up by whoever shows it.
+ * Audit entries as sentences: "Ada locked Acme". The phrase follows from the operation and from the states before and
+ * after. Names that an entry does not hold are looked up by the caller.
  */
 export interface Names {
-  /** Undefined for whom nobody knows any more. */
+  /** Undefined for a user that no longer exists. */
   user(id: number): string | undefined
   project(id: number): string | undefined
   plan(id: number): string | undefined
@@ -15,38 +15,38 @@ type MutationId = {
   [Id in keyof Operations]: Operations[Id]['hasPreview'] extends true ? Id : never
 }[keyof Operations]
 
-/** What is done by commands at the server itself, and by nobody else. */
-type ShellAct =
+/** Operations that exist only on the command line. */
+type CommandLineAct =
   | 'users.create'
   | 'users.reset'
   | 'users.reset-password'
   | 'users.link'
-  | 'users.draw-token'
+  | 'users.issue-token'
   | 'audit.erase'
   | 'secrets.rewrap'
 
 type State = Record<string, unknown>
 
-interface Told {
+interface Details {
   was: State
   is: State
   /** The fields that differ. */
   changed: string[]
-  /** "endpoint Orders"; "endpoint 4" where the row does not tell the name. */
+  /** "endpoint Orders"; "endpoint 4" if the entry has no name. */
   thing: string
   /** "Acme". */
   project: string
-  /** Who was acted upon. */
+  /** The user or address that the act is about. */
   person: string
   names: Names
 }
 
-/** What was done, without who did it: "locked Acme". */
-type Deed = (told: Told) => string
+/** The sentence without its subject: "locked Acme". */
+type Phrase = (details: Details) => string
 
-const deeds: Record<MutationId | ShellAct, Deed> = {
+const phrases: Record<MutationId, Phrase> = {
   'projects.create': ({ project }) => `created ${project}`,
-  'projects.edit': (told) => projectEdit(told),
+  'projects.edit': (details) => projectEdit(details),
   'projects.set-billing': ({ project, changed, is }) =>
     changed.includes('billing_subscription_status')
       ? `set the billing of ${project} to ${words(is['billing_subscription_status'] ?? 'not billed')}`
@@ -56,24 +56,24 @@ const deeds: Record<MutationId | ShellAct, Deed> = {
     `made ${person} ${words(is['role'])} of ${project} instead of ${words(was['role'])}`,
   'members.delete': ({ person, project }) => `removed ${person} from ${project}`,
   'domains.create': ({ thing, project }) => `added ${thing} to ${project}`,
-  'domains.edit': (told) => domainEdit(told),
+  'domains.edit': (details) => domainEdit(details),
   'domains.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
-  'domains.verify': ({ thing, project }) => `had the records of ${thing} of ${project} looked at`,
+  'domains.verify': ({ thing, project }) => `requested a DNS check of ${thing} of ${project}`,
   'domains.rotate': ({ thing, project }) => `rotated the DKIM key of ${thing} of ${project}`,
   'endpoints.create': ({ thing, project }) => `added ${thing} to ${project}`,
-  'endpoints.edit': (told) => configurationEdit(told),
+  'endpoints.edit': (details) => configurationEdit(details),
   'endpoints.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
   'endpoints.rotate': ({ thing, project }) => `rotated the secret of ${thing} of ${project}`,
   'endpoints.test': ({ thing, project }) => `sent a test event to ${thing} of ${project}`,
   'endpoints.replay': ({ thing, project, is }) =>
-    `replayed ${is['event_id'] ? 'an event' : 'the events of a stretch of time'} to ${thing} of ${project}`,
-  'routing.create': (told) => `added ${routeOf(told)} to ${told.project}`,
-  'routing.edit': (told) => configurationEdit({ ...told, thing: routeOf(told) }),
-  'routing.request-confirmation': (told) =>
-    `asked the target of ${routeOf(told)} of ${told.project} again to confirm`,
-  'routing.delete': (told) => `deleted ${routeOf(told)} of ${told.project}`,
-  'api-keys.create': ({ thing, project }) => `made ${thing} for ${project}`,
-  'api-keys.edit': (told) => configurationEdit(told),
+    `replayed ${is['event_id'] ? 'an event' : 'the events of a time range'} to ${thing} of ${project}`,
+  'routing.create': (details) => `added ${routeOf(details)} to ${details.project}`,
+  'routing.edit': (details) => configurationEdit({ ...details, thing: routeOf(details) }),
+  'routing.request-confirmation': (details) =>
+    `requested confirmation of ${routeOf(details)} of ${details.project} again`,
+  'routing.delete': (details) => `deleted ${routeOf(details)} of ${details.project}`,
+  'api-keys.create': ({ thing, project }) => `created ${thing} for ${project}`,
+  'api-keys.edit': (details) => configurationEdit(details),
   'api-keys.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
   'api-keys.rotate': ({ thing, project }) => `rotated the secret of ${thing} of ${project}`,
   'messages.cancel': ({ thing, project }) => `canceled ${thing} of ${project}`,
@@ -81,19 +81,24 @@ const deeds: Record<MutationId | ShellAct, Deed> = {
   'queue.hold': ({ project }) => `held the mail of ${project}`,
   'queue.release': ({ project }) => `released the mail of ${project}`,
   'plans.create': ({ thing }) => `created ${thing}`,
-  'plans.edit': ({ project: _, ...told }) => configurationEdit(told),
-  'users.edit': (told) => userEdit(told),
-  'users.create': ({ person }) => `made ${person} an administrator`,
-  'users.reset': ({ person }) => `made ${person} an administrator with new credentials`,
-  'users.reset-password': ({ person }) => `made a link to set a new password for ${person}`,
-  'users.link': ({ person, is }) => `linked ${person} to ${words(is['issuer'])}`,
-  'users.draw-token': ({ person }) => `drew an access token of ${person}`,
-  'audit.erase': ({ is }) => `erased a person from ${words(is['rows'])} places of the audit`,
-  'secrets.rewrap': ({ is, thing }) => `brought the keys of ${words(is['keys'])} projects under ${thing}`,
+  'plans.edit': ({ project: _, ...details }) => configurationEdit(details),
+  'users.edit': (details) => userEdit(details),
 }
 
-/** Everything that the audit can hold, for whoever looks for one kind. */
-export const auditedOperations = Object.keys(deeds).sort()
+/** Complete sentences without an actor, who is an operator on the command line: "bo@example.com was linked to …". */
+const commandLineSentences: Record<CommandLineAct, Phrase> = {
+  'users.create': ({ person }) => `${person} was made an administrator`,
+  'users.reset': ({ person }) => `${person} was made an administrator with new credentials`,
+  'users.reset-password': ({ person }) => `A password reset link for ${person} was created`,
+  'users.link': ({ person, is }) => `${person} was linked to ${words(is['issuer'])}`,
+  'users.issue-token': ({ person }) => `An access token for ${person} was issued`,
+  'audit.erase': ({ is }) => `A person was erased from ${words(is['rows'])} audit entries`,
+  'secrets.rewrap': ({ is, thing }) =>
+    `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
+}
+
+/** All operations that the audit log can hold, for filters. */
+export const auditedOperations = [...Object.keys(phrases), ...Object.keys(commandLineSentences)].sort()
 export const auditedResources = [
   'project',
   'member',
@@ -124,25 +129,39 @@ export type Entry = Pick<
 
 /** "Ada locked Acme", without the reason. */
 export function sentenceOf(entry: Entry, names: Names): string {
-  return `${actorOf(entry, names)} ${deedOf(entry, names)}`
+  const { operation } = entry
+  const details = detailsOf(entry, names)
+  if (isKeyOf(commandLineSentences, operation)) {
+    return `${capital(commandLineSentences[operation](details))} from the command line`
+  }
+  const actor = entry.actor.id === 0 ? 'An operator on the command line' : actorOf(entry, names)
+  const phrase = isKeyOf(phrases, operation)
+    ? phrases[operation](details)
+    : `performed ${operation} on ${kindOf(entry.resource_type)} ${entry.resource_id}`
+  return `${actor} ${phrase}`
 }
+
+const isKeyOf = <T extends object>(record: T, key: PropertyKey): key is keyof T => Object.hasOwn(record, key)
+/** An email address starts a sentence as it is written. */
+const capital = (text: string): string =>
+  text.split(' ')[0]?.includes('@') ? text : text.charAt(0).toUpperCase() + text.slice(1)
 
 export function actorOf({ actor: { id, email } }: Pick<AuditEntry, 'actor'>, names: Names): string {
-  return id === 0 ? "The server's shell" : (names.user(id) ?? email ?? `User ${id}`)
+  return id === 0 ? 'Command line' : (names.user(id) ?? email ?? `User ${id}`)
 }
 
-/** Users of whom a sentence speaks without naming them. */
+/** Users that a sentence mentions and the entry has only the id of. */
 export function usersIn({ actor, operation, after }: Entry): number[] {
   const owner = operation === 'projects.edit' ? after?.['user_id'] : undefined
   return [actor.id, ...(typeof owner === 'number' ? [owner] : [])].filter((id) => id > 0)
 }
 
-function deedOf(entry: Entry, names: Names): string {
-  const { operation, resource_type: type, resource_id: id, project_id, subject } = entry
+function detailsOf(entry: Entry, names: Names): Details {
+  const { resource_type: type, resource_id: id, project_id, subject } = entry
   const [was, is] = [entry.before ?? {}, entry.after ?? {}]
   const nameNow = project_id === null ? undefined : names.project(project_id)
   const nameThen = type === 'project' ? (was['name'] ?? is['name']) : undefined
-  const told = {
+  return {
     was,
     is,
     changed: Object.keys(is).filter((field) => JSON.stringify(was[field]) !== JSON.stringify(is[field])),
@@ -151,38 +170,37 @@ function deedOf(entry: Entry, names: Names): string {
     person: subject?.email ?? `${kindOf(type)} ${id}`,
     names,
   }
-  const deed = Object.hasOwn(deeds, operation) ? deeds[operation as MutationId] : undefined
-  return deed?.(told) ?? `did ${operation} on ${kindOf(type)} ${id}`
 }
 
-type ProjectField = (whom: { it: string; its: string }, value: unknown, names: Names) => string
+type ProjectField = (pronouns: { it: string; its: string }, value: unknown, names: Names) => string
 
 const projectFields: Record<string, ProjectField> = {
   is_locked: ({ it }, value) => `${value ? 'locked' : 'unlocked'} ${it}`,
   name: ({ it }, value) => `renamed ${it} to ${words(value)}`,
-  user_id: ({ it }, value, names) => `gave ${it} to ${names.user(Number(value)) ?? `user ${words(value)}`}`,
+  user_id: ({ it }, value, names) =>
+    `transferred ${it} to ${names.user(Number(value)) ?? `user ${words(value)}`}`,
   reputation_score: ({ its }, value) => `set ${its} score to ${words(value)}`,
   allow_service_mta: ({ it }, value) =>
-    value ? `let ${it} use our own MTAs` : `kept ${it} off our own MTAs`,
-  plan_id: ({ it }, value, names) => `put ${it} on ${planOf(value, names)}`,
+    value ? `allowed ${it} to use shared mail servers` : `barred ${it} from shared mail servers`,
+  plan_id: ({ it }, value, names) => `moved ${it} to ${planOf(value, names)}`,
   admin_plan_id: ({ its }, value, names) =>
-    value === null ? `took ${its} plan override away` : `overrode ${its} plan with ${planOf(value, names)}`,
+    value === null ? `removed ${its} plan override` : `overrode ${its} plan with ${planOf(value, names)}`,
   admin_subscription_status: ({ its }, value) =>
     value === null
-      ? `took ${its} subscription override away`
+      ? `removed ${its} subscription override`
       : `overrode ${its} subscription with ${words(value)}`,
 }
 
-function projectEdit({ project, changed, is, names }: Told): string {
-  const told = Object.entries(projectFields).filter(([field]) => changed.includes(field))
-  const parts = told.map(([field, tell], place) => {
-    const whom = place === 0 ? { it: project, its: `${project}'s` } : { it: 'it', its: 'its' }
-    return tell(whom, is[field], names)
+function projectEdit({ project, changed, is, names }: Details): string {
+  const edited = Object.entries(projectFields).filter(([field]) => changed.includes(field))
+  const parts = edited.map(([field, phrase], index) => {
+    const pronouns = index === 0 ? { it: project, its: `${project}'s` } : { it: 'it', its: 'its' }
+    return phrase(pronouns, is[field], names)
   })
   return parts.length === 0 ? `edited ${project}` : listed(parts)
 }
 
-function domainEdit({ thing, project, was, is, changed }: Told): string {
+function domainEdit({ thing, project, was, is, changed }: Details): string {
   const parts = [
     ...(changed.includes('name') ? [`renamed ${thing} of ${project} to ${words(is['name'])}`] : []),
     ...(changed.includes('mta_provider')
@@ -191,42 +209,42 @@ function domainEdit({ thing, project, was, is, changed }: Told): string {
         ]
       : []),
   ]
-  return parts.length === 0 ? `registered ${thing} of ${project} anew` : listed(parts)
+  return parts.length === 0 ? `re-registered ${thing} of ${project}` : listed(parts)
 }
 
-/** Of what is sent whole, and of plans: switched, renamed, or other fields. */
+/** For endpoints, routes, API keys and plans. */
 function configurationEdit({
   thing,
   project,
   is,
   changed,
-}: Omit<Told, 'project'> & { project?: string }): string {
+}: Omit<Details, 'project'> & { project?: string }): string {
   const whole = project === undefined ? thing : `${thing} of ${project}`
   const [only] = changed
   if (changed.length === 1 && only === 'is_active')
-    return `switched ${whole} ${is['is_active'] ? 'on' : 'off'}`
+    return `${is['is_active'] ? 'activated' : 'deactivated'} ${whole}`
   if (changed.length === 1 && only === 'name') return `renamed ${whole} to ${words(is['name'])}`
   return changed.length === 0 ? `edited ${whole}` : `changed the ${listed(changed.map(fieldOf))} of ${whole}`
 }
 
-function userEdit({ person, is, changed }: Told): string {
+function userEdit({ person, is, changed }: Details): string {
   const parts = [
     ...(changed.includes('role')
       ? [
           is['role'] === 'admin'
             ? `made ${person} an administrator`
-            : `took the administrator's role from ${person}`,
+            : `removed the administrator role from ${person}`,
         ]
       : []),
     ...(changed.includes('is_active')
-      ? [is['is_active'] ? `let ${person} in again` : `shut ${person} out`]
+      ? [is['is_active'] ? `unblocked ${person}` : `blocked ${person} from signing in`]
       : []),
     ...(changed.includes('sessions') ? [`ended the sessions of ${person}`] : []),
   ]
   return parts.length === 0 ? `ended the sessions of ${person}` : listed(parts)
 }
 
-function routeOf({ was, is }: Told): string {
+function routeOf({ was, is }: Details): string {
   const address = was['address'] ?? is['address']
   if (typeof address === 'string') return `the route for ${address}`
   return `the catch-all route of domain ${words(was['domain_id'] ?? is['domain_id'])}`
@@ -235,11 +253,11 @@ function routeOf({ was, is }: Told): string {
 const planOf = (id: unknown, names: Names): string => `plan ${names.plan(Number(id)) ?? words(id)}`
 const kindOf = (type: string): string => (type === 'api_key' ? 'API key' : type.replaceAll('_', ' '))
 const fieldOf = (field: string): string => (field === 'is_active' ? 'state' : field.replaceAll('_', ' '))
-/** Whoever wants to read all of a long name finds it with the row. */
-const longest = 80
+/** The full name is on the page of the entry. */
+const maxLength = 80
 const words = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? null)
-  return text.length > longest ? `${text.slice(0, longest - 1).toWellFormed()}…` : text
+  return text.length > maxLength ? `${text.slice(0, maxLength - 1).toWellFormed()}…` : text
 }
 const listed = (parts: string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`

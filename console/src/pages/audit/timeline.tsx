@@ -4,8 +4,8 @@ import { usePage } from '../../api/queries.ts'
 import { Badge } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import type { auditSearch } from '../../search.ts'
 import { useNames } from './names.ts'
 import { sentenceOf } from './sentences.ts'
@@ -13,7 +13,7 @@ import classes from './timeline.module.css'
 
 export type AuditSearch = ReturnType<typeof auditSearch>
 
-/** Who did what, and why, newest first. */
+/** Audit entries, newest first. */
 export function Timeline({
   search,
   setCursor,
@@ -25,7 +25,7 @@ export function Timeline({
   const names = useNames(query.data?.data ?? [])
   const columns: Column<AuditEntry>[] = [
     {
-      title: 'What happened',
+      title: 'Change',
       cell: (entry) => (
         <>
           <To to="/audit/$id" params={{ id: String(entry.id) }}>
@@ -35,7 +35,7 @@ export function Timeline({
           {entry.limit_exception && (
             <>
               {' '}
-              <Badge tone="warn">past a limit</Badge>
+              <Badge tone="warn">over plan limit</Badge>
             </>
           )}
         </>
@@ -47,10 +47,10 @@ export function Timeline({
       cell: ({ operation }) => <code className={classes.operation}>{operation}</code>,
     },
     {
-      title: 'When',
+      title: 'Time',
       cell: ({ at }) => (
-        <span className={classes.when}>
-          <When at={at} />
+        <span className={classes.time}>
+          <ExactTime at={at} />
         </span>
       ),
     },
@@ -58,11 +58,12 @@ export function Timeline({
   return (
     <List
       label="Audit"
+      isProse
       query={query}
       columns={columns}
       cursor={search.cursor}
       setCursor={setCursor}
-      empty={<Empty title="Nobody did such a thing">Take a filter away, or widen the days.</Empty>}
+      empty={<Empty title="No matching entries">Remove a filter or widen the date range.</Empty>}
     />
   )
 }
@@ -71,9 +72,11 @@ const dayMs = 86_400_000
 const startOf = (day: string): string => new Date(Date.parse(day)).toISOString()
 const endOf = (day: string): string => new Date(Date.parse(day) + dayMs).toISOString()
 
-/** The address speaks of days, of which the last one counts. */
-const queryOf = ({ view: _, from, to, ...rest }: AuditSearch): QueryOf<'audit.list'> => ({
+/** The address bar has days, the last one inclusive; the API has an exclusive end. */
+const queryOf = ({ view: _, from, to, operation, ...rest }: AuditSearch): QueryOf<'audit.list'> => ({
   ...rest,
+  // The API refuses a value that is not one of its operations.
+  ...(operation && { operation: operation as NonNullable<QueryOf<'audit.list'>['operation']> }),
   ...(from && { from: startOf(from) }),
   ...(to && { to: endOf(to) }),
 })

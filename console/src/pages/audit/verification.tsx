@@ -4,35 +4,35 @@ import { call } from '../../api/client.ts'
 import type { AuditVerification } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { Badge } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
 import { To } from '../../components/link.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Failed } from '../../components/states.tsx'
 import classes from './verification.module.css'
 
-/** Some million rows take a minute. */
-const patienceMs = 600_000
+/** Several million entries take a minute. */
+const timeoutMs = 600_000
 
 /**
- * Whether the audit is as it was written. The chain of one project is short, and looked at as the page opens; all of
- * them only when somebody asks.
+ * Verifies the hash chain. The chain of one project is short and is verified when the page opens; all chains only on
+ * request.
  */
 export function Verification({ projectId }: { projectId?: number }) {
   const isAll = projectId === undefined
   const query = useQuery({
     queryKey: ['audit.verify', projectId],
     queryFn: ({ signal }) =>
-      call('audit.verify', { query: isAll ? {} : { project_id: projectId }, signal, patienceMs }),
+      call('audit.verify', { query: isAll ? {} : { project_id: projectId }, signal, timeoutMs }),
     enabled: !isAll,
-    // To read every row again is the operator's to ask for.
+    // Repeated only on request.
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
-    meta: { stays: true },
+    meta: { skipRefetch: true },
   })
   return (
     <section className={classes.verification} aria-label="Verification" aria-busy={query.isFetching}>
       <Group gap="sm" justify="space-between">
         <Group gap="sm" role="status">
-          <Said query={query} isAll={isAll} />
+          <Result query={query} isAll={isAll} />
         </Group>
         <Button
           variant="default"
@@ -49,7 +49,7 @@ export function Verification({ projectId }: { projectId?: number }) {
   )
 }
 
-function Said({
+function Result({
   query: { data, isFetching, error },
   isAll,
 }: {
@@ -62,17 +62,17 @@ function Said({
         <Loader size="xs" />
         <Text size="sm">
           {isAll
-            ? 'Reading every row again. Some million rows take about a minute.'
-            : 'Reading every row again.'}
+            ? 'Verifying every entry. Several million entries take about a minute.'
+            : 'Verifying every entry.'}
         </Text>
       </>
     )
   }
-  if (error) return <Text size="sm">Nobody knows whether the chain is intact.</Text>
+  if (error) return <Text size="sm">Verification did not finish.</Text>
   if (!data) {
     return (
       <Text size="sm" c="dimmed">
-        Reads every row again, and tells whether each is as it was written.
+        Re-reads every entry and checks that none was altered.
       </Text>
     )
   }
@@ -82,34 +82,39 @@ function Said({
       <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'intact' : 'not intact'}</Badge>
       {ok && <Badge tone={signed ? 'good' : 'warn'}>{signed ? 'signed' : 'not signed yet'}</Badge>}
       <Text size="sm">
-        {count(rows, 'row')} read, {count(checkpoints, 'signed checkpoint')}
+        {count(rows, 'entry')} verified, {count(checkpoints, 'signed checkpoint')}
       </Text>
     </>
   )
 }
 
-const count = (of: number, what: string): string => `${number(of)} ${what}${of === 1 ? '' : 's'}`
+const count = (of: number, noun: string): string =>
+  `${number(of)} ${of === 1 ? noun : noun === 'entry' ? 'entries' : `${noun}s`}`
 
 function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: AuditVerification }) {
-  const remarks = [
+  const notices = [
     ...(ok && !signed
-      ? ['Checkpoints are signed every minute. Until one covers these rows, hashes alone vouch for them.']
+      ? [
+          'Checkpoints are signed every minute. Entries after the last checkpoint are protected by hashes only.',
+        ]
       : []),
-    ...(erased > 0 ? [`Personal data was erased ${count(erased, 'time')}, as the audit records.`] : []),
+    ...(erased > 0
+      ? [`Personal data was erased ${count(erased, 'time')}. The audit log records each erasure.`]
+      : []),
     ...notes,
   ]
   return (
     <>
       {first_bad && (
-        <Alert color="red" title="The first thing that is wrong" role="alert" mt="sm">
+        <Alert color="red" title="First altered entry" role="alert" mt="sm">
           <Text size="sm">{first_bad.problem}</Text>
-          <BadRow chain={first_bad.chain} seq={first_bad.seq} />
+          <BadEntryLink chain={first_bad.chain} seq={first_bad.seq} />
         </Alert>
       )}
-      {remarks.length > 0 && (
+      {notices.length > 0 && (
         <List size="sm" c="dimmed" mt="xs">
-          {remarks.map((remark) => (
-            <List.Item key={remark}>{remark}</List.Item>
+          {notices.map((notice) => (
+            <List.Item key={notice}>{notice}</List.Item>
           ))}
         </List>
       )}
@@ -117,23 +122,23 @@ function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: 
   )
 }
 
-/** Rows are found by their id, and this one is known by its place: where it is not among the newest, the chain is shown. */
-function BadRow({ chain, seq }: { chain: number | null; seq: number | null }) {
+/** Links to the entry. It is known by chain and position only; if it is not among the newest, links to the chain. */
+function BadEntryLink({ chain, seq }: { chain: number | null; seq: number | null }) {
   const isKnown = chain !== null && seq !== null
   const newest = useAnswer(
     'audit.list',
     { query: { project_id: chain ?? 0, limit: 200 } },
-    { isWanted: isKnown },
+    { isEnabled: isKnown },
   )
   if (!isKnown) return null
-  const row = newest.data?.data.find((entry) => entry.seq === seq)
-  return row ? (
-    <To to="/audit/$id" params={{ id: String(row.id) }}>
-      Show row {seq} of chain {chain}
+  const entry = newest.data?.data.find((one) => one.seq === seq)
+  return entry ? (
+    <To to="/audit/$id" params={{ id: String(entry.id) }}>
+      View entry {seq} of chain {chain}
     </To>
   ) : (
     <To to="/audit" search={{ project_id: chain }}>
-      Show chain {chain}, of which it is row {seq}
+      View chain {chain} (entry {seq})
     </To>
   )
 }

@@ -7,10 +7,10 @@ import { RecordsToPublish } from './dns-records.tsx'
 
 const pathOf = ({ project_id, id }: Domain) => ({ project_id, id })
 
-const baseOf = (seen: Answer<Domain>) => ({
-  seen,
-  look: () => callForVersion('domains.show', { path: pathOf(seen.data) }),
-  // Records and checks follow from these.
+const baseOf = (loaded: Answer<Domain>) => ({
+  loaded,
+  refetch: () => callForVersion('domains.show', { path: pathOf(loaded.data) }),
+  // Records and checks are derived from these.
   compare: ({ name, mta_provider, status, identity }: Domain) => ({
     name,
     mta_provider,
@@ -30,6 +30,7 @@ export const createDomain = (
   path: { project_id: project.id },
   title: 'New domain',
   button: 'Add domain',
+  success: 'Domain added',
   base: nothing,
   form: () => ({ name: '', mta_provider: project.allow_service_mta ? 'service' : 'ses' }),
   steps: [
@@ -53,12 +54,17 @@ interface DomainForm extends Choice {
   mta_provider: Provider
 }
 
-export const editDomain = (seen: Answer<Domain>): Act<'domains.edit', Domain, DomainForm> => ({
+export const editDomain = (loaded: Answer<Domain>): Act<'domains.edit', Domain, DomainForm> => ({
   operation: 'domains.edit',
-  path: pathOf(seen.data),
-  title: `Edit ${seen.data.name}`,
-  button: 'Save and register anew',
-  base: baseOf(seen),
+  path: pathOf(loaded.data),
+  title: `Edit ${loaded.data.name}`,
+  button: (form, domain) =>
+    nameIn(form) === domain.name ? 'Change provider and re-verify' : 'Rename and re-verify',
+  success: 'Domain saved',
+  // A verified domain stops sending until its new records are verified.
+  isDangerous: (_, { status }) => status === 'verified',
+  isReasonRequired: (_, { status }) => status === 'verified',
+  base: baseOf(loaded),
   form: ({ name, mta_provider }) => ({ name, mta_provider, isKeeping: true, locals: {} }),
   steps: [
     {
@@ -72,7 +78,7 @@ export const editDomain = (seen: Answer<Domain>): Act<'domains.edit', Domain, Do
     },
     {
       title: 'Address routes',
-      fields: ({ form, set, seen: domain }) => (
+      fields: ({ form, set, loaded: domain }) => (
         <RouteChoice domain={domain} newName={nameIn(form)} choice={form} set={set} />
       ),
     },
@@ -89,10 +95,10 @@ export const editDomain = (seen: Answer<Domain>): Act<'domains.edit', Domain, Do
   result: (domain) => <RecordsToPublish domain={domain} />,
 })
 
-/** As it will stand in DNS, where it can be read as a name at all; the server says what is wrong with others. */
+/** The name as it is in DNS (IDNA). Names that cannot be converted are left for the server to reject. */
 function nameIn({ name }: { name: string }): string {
-  const written = name.trim().replace(/\.$/, '')
-  return /[/\\@:?#%\s]/.test(written) ? written : (URL.parse(`http://${written}`)?.hostname ?? written)
+  const trimmed = name.trim().replace(/\.$/, '')
+  return /[/\\@:?#%\s]/.test(trimmed) ? trimmed : (URL.parse(`http://${trimmed}`)?.hostname ?? trimmed)
 }
 
 const routesOf = ({ isKeeping, locals }: Choice, name: string) =>
@@ -105,14 +111,15 @@ const routesOf = ({ isKeeping, locals }: Choice, name: string) =>
         })),
       }
 
-/** For an identity that was lost with its provider. An edit that changes nothing else. */
-export const registerDomain = (seen: Answer<Domain>): Act<'domains.edit', Domain, object> => ({
+/** For an identity that the provider lost: an edit with the same values. */
+export const registerDomain = (loaded: Answer<Domain>): Act<'domains.edit', Domain, object> => ({
   operation: 'domains.edit',
-  path: pathOf(seen.data),
-  title: `Register ${seen.data.name} anew`,
-  button: 'Register anew',
+  path: pathOf(loaded.data),
+  title: `Re-register ${loaded.data.name}`,
+  button: 'Re-register',
+  success: 'Domain re-registered',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   form: () => ({}),
   body: (_, { mta_provider }) => ({ mta_provider }),
   result: (domain) => <RecordsToPublish domain={domain} />,
@@ -121,33 +128,36 @@ export const registerDomain = (seen: Answer<Domain>): Act<'domains.edit', Domain
 export const verifyDomain = ({ data }: Answer<Domain>): Act<'domains.verify', undefined, object> => ({
   operation: 'domains.verify',
   path: pathOf(data),
-  title: `Look at the records of ${data.name}`,
-  button: 'Look now',
+  title: `Check the DNS records of ${data.name}`,
+  button: 'Check now',
+  success: 'DNS check queued',
   base: nothing,
   ...nothingToFillIn,
 })
 
-export const rotateDomainKey = (seen: Answer<Domain>): Act<'domains.rotate', Domain, object> => ({
+export const rotateDomainKey = (loaded: Answer<Domain>): Act<'domains.rotate', Domain, object> => ({
   operation: 'domains.rotate',
-  path: pathOf(seen.data),
-  title: `Rotate the DKIM key of ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Rotate the DKIM key of ${loaded.data.name}`,
   button: 'Rotate key',
+  success: 'DKIM key rotated',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
   result: ({ resource }) => <RecordsToPublish domain={resource} />,
 })
 
 export const deleteDomain = (
-  seen: Answer<Domain>,
+  loaded: Answer<Domain>,
   done: () => void,
 ): Act<'domains.delete', Domain, object> => ({
   operation: 'domains.delete',
-  path: pathOf(seen.data),
-  title: `Delete ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Delete ${loaded.data.name}`,
   button: 'Delete domain',
+  success: 'Domain deleted',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
   done,
 })
@@ -168,7 +178,7 @@ function NameField({ value, onChange }: { value: string; onChange: (name: string
   )
 }
 
-export const providers: Record<Provider, string> = { service: 'Our own MTAs', ses: 'Amazon SES' }
+export const providers: Record<Provider, string> = { service: 'Shared mail servers', ses: 'Amazon SES' }
 
 function ProviderSelect({ value, onChange }: { value: Provider; onChange: (provider: Provider) => void }) {
   return (

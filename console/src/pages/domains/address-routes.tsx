@@ -2,13 +2,13 @@ import { Radio, Stack, Text } from '@mantine/core'
 import type { Domain, Route } from '../../api/operations.gen.ts'
 import { useAll } from '../../api/queries.ts'
 import { AddressField } from '../../components/address-field.tsx'
-import { Asked } from '../../components/states.tsx'
+import { QueryState } from '../../components/states.tsx'
 import classes from './address-routes.module.css'
 
-/** What becomes of the address routes of a domain when its name changes. */
+/** How the address routes of a domain change with its name. */
 export interface Choice {
   isKeeping: boolean
-  /** Where they are replaced: what stands before the @, by the id of the route. */
+  /** If they are replaced: the new local parts, by route id. */
   locals: Record<number, string>
 }
 
@@ -27,22 +27,21 @@ export function RouteChoice({
 }) {
   const query = useAll('routing.list', { project_id: domain.project_id })
   if (newName === domain.name) {
-    return <Text>The name stays, so the routes do. There is nothing to choose here.</Text>
+    return <Text>The name does not change, so the routes stay as they are.</Text>
   }
   return (
-    <Asked query={query}>
+    <QueryState query={query}>
       {(all) => {
         const routes = all.filter((route): route is AddressRoute => isOf(domain, route))
         return routes.length === 0 ? (
           <Text>
-            {domain.name} has no address routes. There is nothing to choose here; a catch-all follows the
-            domain by itself.
+            {domain.name} has no address routes. A catch-all route follows the domain automatically.
           </Text>
         ) : (
-          <Choosing routes={routes} newName={newName} choice={choice} set={set} />
+          <RouteFields routes={routes} newName={newName} choice={choice} set={set} />
         )
       }}
-    </Asked>
+    </QueryState>
   )
 }
 
@@ -50,7 +49,7 @@ const isOf = ({ id }: Domain, { domain_id, address }: Route): boolean => domain_
 
 const localOf = (address: string): string => address.slice(0, address.lastIndexOf('@'))
 
-function Choosing({
+function RouteFields({
   routes,
   newName,
   choice: { isKeeping, locals },
@@ -61,29 +60,29 @@ function Choosing({
   choice: Choice
   set: (part: Partial<Choice>) => void
 }) {
-  const choose = (way: string) =>
+  const choose = (option: string) =>
     set({
-      isKeeping: way === 'keep',
+      isKeeping: option === 'keep',
       locals:
-        way === 'keep' ? {} : Object.fromEntries(routes.map(({ id, address }) => [id, localOf(address)])),
+        option === 'keep' ? {} : Object.fromEntries(routes.map(({ id, address }) => [id, localOf(address)])),
     })
   return (
     <>
       <Radio.Group
-        label={`What becomes of ${routes.length === 1 ? 'the address route' : `the ${routes.length} address routes`}?`}
+        label={routes.length === 1 ? '1 address route' : `${routes.length} address routes`}
         value={isKeeping ? 'keep' : 'replace'}
         onChange={choose}
       >
         <Stack gap="xs" mt="xs">
-          <Radio value="keep" label="Each keeps what stands before the @" />
-          <Radio value="replace" label="I give each a new address" />
+          <Radio value="keep" label="Keep the part before the @" />
+          <Radio value="replace" label="Enter new addresses" />
         </Stack>
       </Radio.Group>
       <table className={classes.moves}>
         <thead>
           <tr>
             <th scope="col">Now</th>
-            <th scope="col">Then</th>
+            <th scope="col">After</th>
           </tr>
         </thead>
         <tbody>

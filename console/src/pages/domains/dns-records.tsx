@@ -3,30 +3,30 @@ import type { DnsRecord, Domain } from '../../api/operations.gen.ts'
 import { useOne } from '../../api/queries.ts'
 import { Status } from '../../components/badge.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { Asked } from '../../components/states.tsx'
+import { QueryState } from '../../components/states.tsx'
 import classes from './dns-records.module.css'
 import { zoneOf } from './zone.ts'
 
 const purposes: Record<DnsRecord['purpose'], [name: string, remark: string]> = {
-  ownership: ['Ownership', 'needed'],
-  dkim: ['DKIM', 'needed'],
-  return_path: ['Return path', 'needed'],
-  mx: ['MX', 'only to receive mail'],
-  dmarc: ['DMARC', 'advised'],
+  ownership: ['Ownership', 'required'],
+  dkim: ['DKIM', 'required'],
+  return_path: ['Return path', 'required'],
+  mx: ['MX', 'for inbound mail'],
+  dmarc: ['DMARC', 'recommended'],
 }
 
-/** What the customer has to publish, each copyable by itself and all of them as lines of a zone file. */
+/** The DNS records to publish, copyable one by one or together as a zone file. */
 export function DnsRecords({ domain: { dns_records: records, identity } }: { domain: Domain }) {
   const zone = zoneOf(records)
   return (
     <section aria-label="DNS records" className={classes.section}>
       <Group justify="space-between" mb="xs">
         <Title order={2}>DNS records</Title>
-        <Copy text={zone} label="Copy all as a zone snippet" />
+        <Copy text={zone} label="Copy as zone file" />
       </Group>
       {identity.provider === 'ses' && identity.state === 'registering' && (
         <Text size="sm" c="dimmed" mb="xs">
-          Amazon SES is still registering the name. Its DKIM records appear here by themselves.
+          Amazon SES is still registering the domain. Its DKIM records will appear here automatically.
         </Text>
       )}
       <table className={classes.records}>
@@ -46,7 +46,7 @@ export function DnsRecords({ domain: { dns_records: records, identity } }: { dom
         </tbody>
       </table>
       <details className={classes.zone}>
-        <summary>The zone snippet</summary>
+        <summary>Zone file</summary>
         <pre>{zone}</pre>
       </details>
     </section>
@@ -54,18 +54,18 @@ export function DnsRecords({ domain: { dns_records: records, identity } }: { dom
 }
 
 function Row({ record: { purpose, type, name, value, status } }: { record: DnsRecord }) {
-  const [called, remark] = purposes[purpose]
+  const [label, note] = purposes[purpose]
   return (
     <tr>
       <th scope="row">
-        {called} <span className={classes.remark}>{remark}</span>
+        {label} <span className={classes.remark}>{note}</span>
       </th>
       <td>{type}</td>
       <td>
-        <Copyable text={name} of={`name of ${called} record ${name}`} />
+        <Copyable text={name} of={`name of ${label} record ${name}`} />
       </td>
       <td>
-        <Copyable text={value} of={`value of ${called} record ${name}`} />
+        <Copyable text={value} of={`value of ${label} record ${name}`} />
       </td>
       <td>
         <Status value={status} />
@@ -83,37 +83,38 @@ function Copyable({ text, of }: { text: string; of: string }) {
   )
 }
 
-const aMomentMs = 3000
-const aWhileMs = 15_000
+const pendingPollMs = 3000
+const settledPollMs = 15_000
 
-/** A domain that is watched: what DNS and the provider say of it comes in by itself. */
+/** Polls a domain, more often while DNS or the provider is pending. */
 export const useDomain = (projectId: number, id: number) =>
   useOne(
     'domains.show',
     { project_id: projectId, id },
-    { everyMs: (domain) => (domain && isSettled(domain) ? aWhileMs : aMomentMs) },
+    { pollMs: (domain) => (domain && isSettled(domain) ? settledPollMs : pendingPollMs) },
   )
 
 const isSettled = ({ status, identity, dns_records }: Domain): boolean =>
   status === 'verified' &&
   identity.state === 'registered' &&
   dns_records.every(
-    ({ purpose, status: seen }) => seen === 'verified' || purpose === 'mx' || purpose === 'dmarc',
+    ({ purpose, status: recordStatus }) =>
+      recordStatus === 'verified' || purpose === 'mx' || purpose === 'dmarc',
   )
 
-/** After a change: the records as they are to be handed to the customer. */
+/** After a change: the records for the customer to publish. */
 export function RecordsToPublish({ domain: { project_id, id } }: { domain: Domain }) {
   const query = useDomain(project_id, id)
   return (
-    <Asked query={query}>
+    <QueryState query={query}>
       {({ data }) => (
         <>
           <Text size="sm">
-            Hand these to whoever keeps the DNS of {data.name}. They stay on the page of the domain.
+            Publish these records in the DNS of {data.name}. They are also on the domain’s page.
           </Text>
           <DnsRecords domain={data} />
         </>
       )}
-    </Asked>
+    </QueryState>
   )
 }

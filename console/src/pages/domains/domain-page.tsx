@@ -4,11 +4,12 @@ import type { Answer } from '../../api/client.ts'
 import type { Domain } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Status } from '../../components/badge.tsx'
-import { Facts } from '../../components/facts.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
+import { HeadActions } from '../../components/head-actions.tsx'
 import { To } from '../../components/link.tsx'
 import { PartHead } from '../../components/page-head.tsx'
-import { Asked } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { QueryState } from '../../components/states.tsx'
 import {
   deleteDomain,
   editDomain,
@@ -25,26 +26,26 @@ export function DomainPage() {
   const { projectId, id } = route.useParams()
   const query = useDomain(Number(projectId), Number(id))
   return (
-    <Asked query={query} rows={10}>
-      {(seen) => (
+    <QueryState query={query} rows={10}>
+      {(loaded) => (
         <>
-          <Head seen={seen} />
+          <Head loaded={loaded} />
           <Stack gap="xl">
-            <Verification domain={seen.data} />
-            <DnsRecords domain={seen.data} />
-            <Standing domain={seen.data} />
+            <Verification domain={loaded.data} />
+            <DnsRecords domain={loaded.data} />
+            <Identity domain={loaded.data} />
           </Stack>
         </>
       )}
-    </Asked>
+    </QueryState>
   )
 }
 
-function Head({ seen }: { seen: Answer<Domain> }) {
+function Head({ loaded }: { loaded: Answer<Domain> }) {
   const start = useAct()
   const navigate = route.useNavigate()
   const { projectId } = route.useParams()
-  const { id, name, status, mta_provider } = seen.data
+  const { id, name, status, mta_provider } = loaded.data
   const toList = () => void navigate({ to: '/projects/$projectId/domains', params: { projectId } })
   return (
     <PartHead
@@ -59,75 +60,65 @@ function Head({ seen }: { seen: Answer<Domain> }) {
       }
       beside={<Status value={status} />}
     >
-      <Button variant="default" onClick={() => start(verifyDomain(seen))}>
-        Verify now
+      <Button variant="default" onClick={() => start(verifyDomain(loaded))}>
+        Check now
       </Button>
-      <Button variant="default" onClick={() => start(editDomain(seen))}>
-        Edit
-      </Button>
-      <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-        <Menu.Target>
-          <Button variant="default">More…</Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {mta_provider === 'service' && (
-            <Menu.Item onClick={() => start(rotateDomainKey(seen))}>Rotate DKIM key</Menu.Item>
-          )}
-          <Menu.Item onClick={() => start(registerDomain(seen))}>Register anew</Menu.Item>
-          <Menu.Item onClick={() => start(deleteDomain(seen, toList))}>Delete domain</Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <HeadActions of="domain" edit={() => start(editDomain(loaded))}>
+        {mta_provider === 'service' && (
+          <Menu.Item onClick={() => start(rotateDomainKey(loaded))}>Rotate DKIM key</Menu.Item>
+        )}
+        <Menu.Item onClick={() => start(registerDomain(loaded))}>Re-register</Menu.Item>
+        <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteDomain(loaded, toList))}>
+          Delete domain
+        </Menu.Item>
+      </HeadActions>
     </PartHead>
   )
 }
 
-/** What a domain waits for. It is looked at by itself, and this with it. */
+/** The state of verification. The page polls the domain. */
 function Verification({ domain: { status, last_checked_at, last_check_error } }: { domain: Domain }) {
-  const [colour, title, advice] = verdicts[status]
-  const isWell = status === 'verified' && last_check_error === null
+  const [colour, title, advice] = verificationTexts[status]
+  const isHealthy = status === 'verified' && last_check_error === null
   return (
-    <Alert color={isWell ? 'green' : colour} title={title} role="status" variant="light">
+    <Alert color={isHealthy ? 'green' : colour} title={title} role="status" variant="light">
       <Text size="sm" c="var(--mantine-color-text)">
-        {isWell || status !== 'verified'
+        {isHealthy || status !== 'verified'
           ? advice
-          : 'It still sends, for 3 days after something went missing.'}{' '}
-        Last looked: <When at={last_checked_at} />.
+          : 'Can still send. Sending stops 3 days after a record goes missing.'}{' '}
+        Last checked: <RelativeTime at={last_checked_at} />.
       </Text>
       {last_check_error !== null && (
         <Text size="sm" mt={4} c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
-          <b>What was missed:</b> {last_check_error}
+          <b>Missing:</b> {last_check_error}
         </Text>
       )}
     </Alert>
   )
 }
 
-const verdicts: Record<Domain['status'], [colour: string, title: string, advice: string]> = {
+const verificationTexts: Record<Domain['status'], [colour: string, title: string, advice: string]> = {
   pending: [
     'yellow',
-    'Waiting for its DNS records',
-    'It sends nothing yet. The records are looked for after 1, 2, 4 … minutes, and what is found shows here by itself.',
+    'Waiting for DNS records',
+    'Cannot send yet. DNS is checked after 1, 2, 4 … minutes, and this page updates automatically.',
   ],
-  verified: ['yellow', 'Verified', 'It may send.'],
-  failed: [
-    'red',
-    'Verification failed',
-    'It sends nothing. Have the records below published, then verify it now.',
-  ],
+  verified: ['yellow', 'Verified', 'Can send.'],
+  failed: ['red', 'Verification failed', 'Cannot send. Publish the records below, then choose “Check now”.'],
 }
 
-function Standing({ domain }: { domain: Domain }) {
+function Identity({ domain }: { domain: Domain }) {
   const { identity } = domain
   return (
     <section aria-label="Identity" style={{ maxWidth: 480 }}>
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           ['Provider', providers[domain.mta_provider]],
           ['Identity', <Status key="identity" value={identity.state} />],
-          ['DKIM selector in use', identity.selector ?? 'kept by the provider'],
-          ['Registered', <When key="registered" at={identity.registered_at} />],
-          ['Verified', <When key="verified" at={domain.verified_at} />],
-          ['Added', <When key="added" at={domain.created_at} />],
+          ['Active DKIM selector', identity.selector ?? 'managed by the provider'],
+          ['Registered', <RelativeTime key="registered" at={identity.registered_at} />],
+          ['Verified', <RelativeTime key="verified" at={domain.verified_at} />],
+          ['Added', <RelativeTime key="added" at={domain.created_at} />],
         ]}
       />
     </section>

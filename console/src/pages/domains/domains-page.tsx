@@ -4,12 +4,12 @@ import type { Domain } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Status } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PartHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { useProject } from '../projects/project-page.tsx'
 import { createDomain, providers } from './acts.tsx'
 
@@ -27,10 +27,14 @@ const columns: Column<Domain>[] = [
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'Provider', isExtra: true, cell: ({ mta_provider }) => providers[mta_provider] },
   { title: 'Identity', isExtra: true, cell: ({ identity }) => <Status value={identity.state} /> },
-  { title: 'Last checked', isExtra: true, cell: ({ last_checked_at }) => <When at={last_checked_at} /> },
+  {
+    title: 'Last checked',
+    isExtra: true,
+    cell: ({ last_checked_at }) => <RelativeTime at={last_checked_at} />,
+  },
 ]
 
-const aWhileMs = 10_000
+const domainsPollMs = 10_000
 
 export function DomainsPage() {
   const { projectId } = route.useParams()
@@ -41,7 +45,7 @@ export function DomainsPage() {
   const query = usePage(
     'domains.list',
     { path: { project_id: Number(projectId) }, query: { ...(search.cursor && { cursor: search.cursor }) } },
-    { everyMs: aWhileMs },
+    { pollMs: domainsPollMs },
   )
   const show = ({ id }: Domain) =>
     void navigate({ to: '/projects/$projectId/domains/$id', params: { projectId, id: String(id) } })
@@ -53,8 +57,8 @@ export function DomainsPage() {
         title="Domains"
         below={
           isWhole && limit !== undefined
-            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} that the plan allows.`
-            : 'What the project sends from, and receives at.'
+            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} domains in the plan.`
+            : 'The domains that the project sends from and receives mail at.'
         }
       >
         <Button
@@ -71,8 +75,8 @@ export function DomainsPage() {
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={
-          <Empty title="No domain yet">
-            A project sends from its own domains. Add one, and hand its DNS records to the customer.
+          <Empty title="No domains yet">
+            A project sends from its own domains. Add one and give its DNS records to the customer.
           </Empty>
         }
       />

@@ -1,21 +1,21 @@
 import type { DnsRecord } from '../../api/operations.gen.ts'
 
-const remarks: Partial<Record<DnsRecord['purpose'], string>> = {
-  mx: '; only if the domain is to receive mail here',
-  dmarc: '; advised, unless there is one already',
+const comments: Partial<Record<DnsRecord['purpose'], string>> = {
+  mx: '; only for inbound mail',
+  dmarc: '; recommended, unless there is one already',
 }
 
-/** The records as lines of a zone file (RFC 1035 §5), to be handed to whoever keeps the DNS. */
+/** The records as lines of a zone file (RFC 1035 §5). */
 export const zoneOf = (records: readonly DnsRecord[]): string =>
   records
     .map(({ purpose, type, name, value }) =>
-      [remarks[purpose], `${absolute(name)} 3600 IN ${type} ${dataOf(type, value)}`]
+      [comments[purpose], `${absolute(name)} 3600 IN ${type} ${dataOf(type, value)}`]
         .filter(Boolean)
         .join('\n'),
     )
     .join('\n')
 
-/** With the final dot, without which the name of the zone would be put behind it. */
+/** With a final dot: without it, the name would be relative to the zone. */
 const absolute = (name: string): string => (name.endsWith('.') ? name : `${name}.`)
 
 function dataOf(type: DnsRecord['type'], value: string): string {

@@ -2,26 +2,26 @@ import { Checkbox, SimpleGrid, TextInput } from '@mantine/core'
 import { type Answer, type BodyOf, callForVersion } from '../../api/client.ts'
 import type { Endpoint, EndpointWithSecret } from '../../api/operations.gen.ts'
 import { type Act, nothing, nothingToFillIn, type Step } from '../../components/act/act.ts'
-import { MomentField } from '../../components/moment-field.tsx'
+import { DateTimeField } from '../../components/date-time-field.tsx'
 
 type EventType = Endpoint['events'][number]
 
-/** Every event that an endpoint may be told of. */
+/** All event types, with descriptions. */
 const events: Record<EventType, string> = {
-  'message.accepted': 'taken, and on its way',
-  'message.sent': 'handed to the provider',
-  'message.delivered': 'taken by the recipient’s server',
-  'message.deferred': 'to be tried again',
-  'message.bounced': 'refused for good',
-  'message.failed': 'not sent by us',
+  'message.accepted': 'accepted for sending',
+  'message.sent': 'handed over to the mail server',
+  'message.delivered': 'accepted by the recipient’s server',
+  'message.deferred': 'delayed; will retry',
+  'message.bounced': 'permanently rejected',
+  'message.failed': 'could not be sent',
   'message.complained': 'reported as spam',
-  'message.suppressed': 'left out, a recipient is suppressed',
-  'inbound.received': 'mail to a domain of the project',
-  'domain.verified': 'its records were found',
-  'domain.failed': 'its records are missing',
-  'endpoint.disabled': 'another endpoint was switched off',
-  'project.locked': 'nothing is sent any more',
-  'project.unlocked': 'mail is sent again',
+  'message.suppressed': 'recipient is suppressed',
+  'inbound.received': 'mail received for a domain of the project',
+  'domain.verified': 'DNS records verified',
+  'domain.failed': 'DNS records missing',
+  'endpoint.disabled': 'another endpoint was deactivated',
+  'project.locked': 'sending is blocked',
+  'project.unlocked': 'sending is allowed again',
 }
 
 interface EndpointForm {
@@ -33,9 +33,9 @@ interface EndpointForm {
 
 const pathOf = ({ project_id, id }: Endpoint) => ({ project_id, id })
 
-const baseOf = (seen: Answer<Endpoint>) => ({
-  seen,
-  look: () => callForVersion('endpoints.show', { path: pathOf(seen.data) }),
+const baseOf = (loaded: Answer<Endpoint>) => ({
+  loaded,
+  refetch: () => callForVersion('endpoints.show', { path: pathOf(loaded.data) }),
 })
 
 const configuration: Step<unknown, EndpointForm> = {
@@ -51,8 +51,8 @@ const configuration: Step<unknown, EndpointForm> = {
         data-autofocus
       />
       <TextInput
-        label="Address"
-        description="Where events are posted to"
+        label="URL"
+        description="Events are sent here by HTTP POST"
         placeholder="https://hooks.example.com/postern"
         value={form.url}
         onChange={(event) => set({ url: event.currentTarget.value })}
@@ -62,7 +62,7 @@ const configuration: Step<unknown, EndpointForm> = {
       />
       <Checkbox.Group
         label="Events"
-        description="None: it only takes inbound mail that a route sends it"
+        description="Without events, the endpoint receives only inbound mail from routes"
         value={form.events}
         onChange={(chosen) => set({ events: chosen as EventType[] })}
       >
@@ -74,7 +74,7 @@ const configuration: Step<unknown, EndpointForm> = {
       </Checkbox.Group>
       <Checkbox
         label="Active"
-        description="Switched off, it is sent nothing"
+        description="Inactive endpoints receive nothing"
         checked={form.is_active}
         onChange={(event) => set({ is_active: event.currentTarget.checked })}
       />
@@ -92,6 +92,7 @@ export const createEndpoint = (
   path: { project_id: projectId },
   title: 'New endpoint',
   button: 'Create endpoint',
+  success: 'Endpoint created',
   base: nothing,
   form: () => ({ name: '', url: '', events: [], is_active: true }),
   steps: [configuration],
@@ -106,52 +107,56 @@ const configurationOf = ({ name, url, events: chosen, is_active }: Endpoint): En
   is_active,
 })
 
-export const editEndpoint = (seen: Answer<Endpoint>): Act<'endpoints.edit', Endpoint, EndpointForm> => ({
+export const editEndpoint = (loaded: Answer<Endpoint>): Act<'endpoints.edit', Endpoint, EndpointForm> => ({
   operation: 'endpoints.edit',
-  path: pathOf(seen.data),
-  title: `Edit ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Edit ${loaded.data.name}`,
   button: 'Save changes',
-  base: baseOf(seen),
+  success: 'Endpoint saved',
+  base: baseOf(loaded),
   form: configurationOf,
   steps: [configuration],
   body: bodyOf,
 })
 
-export const switchEndpointOn = (seen: Answer<Endpoint>): Act<'endpoints.edit', Endpoint, object> => ({
+export const activateEndpoint = (loaded: Answer<Endpoint>): Act<'endpoints.edit', Endpoint, object> => ({
   operation: 'endpoints.edit',
-  path: pathOf(seen.data),
-  title: `Switch ${seen.data.name} on`,
-  button: 'Switch on',
-  base: baseOf(seen),
+  path: pathOf(loaded.data),
+  title: `Activate ${loaded.data.name}`,
+  button: 'Activate',
+  success: 'Endpoint activated',
+  base: baseOf(loaded),
   form: () => ({}),
   body: (_, endpoint) => ({ ...configurationOf(endpoint), is_active: true }),
 })
 
-export const rotateSecret = (seen: Answer<Endpoint>): Act<'endpoints.rotate', Endpoint, object> => ({
+export const rotateSecret = (loaded: Answer<Endpoint>): Act<'endpoints.rotate', Endpoint, object> => ({
   operation: 'endpoints.rotate',
-  path: pathOf(seen.data),
-  title: `Rotate the secret of ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Rotate secret of ${loaded.data.name}`,
   button: 'Rotate secret',
+  success: 'Secret rotated',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
 })
 
 export const deleteEndpoint = (
-  seen: Answer<Endpoint>,
+  loaded: Answer<Endpoint>,
   done: () => void,
 ): Act<'endpoints.delete', Endpoint, object> => ({
   operation: 'endpoints.delete',
-  path: pathOf(seen.data),
-  title: `Delete ${seen.data.name}`,
+  path: pathOf(loaded.data),
+  title: `Delete ${loaded.data.name}`,
   button: 'Delete endpoint',
+  success: 'Endpoint deleted',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
   done,
 })
 
-/** Neither a test nor a replay changes the endpoint, so neither is based on how it was seen. */
+/** A test or replay does not change the endpoint, so it needs no version. */
 export const testEndpoint = (
   endpoint: Endpoint,
   done: () => void,
@@ -160,6 +165,7 @@ export const testEndpoint = (
   path: pathOf(endpoint),
   title: `Test ${endpoint.name}`,
   button: 'Send test event',
+  success: 'Test event queued',
   base: nothing,
   ...nothingToFillIn,
   done,
@@ -174,6 +180,7 @@ export const replayEvent = (
   path: pathOf(endpoint),
   title: `Replay one event to ${endpoint.name}`,
   button: 'Replay event',
+  success: 'Replay started',
   base: nothing,
   form: () => ({}),
   body: () => ({ event_id }),
@@ -200,9 +207,10 @@ export const replayRange = (
     path: pathOf(endpoint),
     title: `Replay events to ${endpoint.name}`,
     button: 'Replay events',
+    success: 'Replay started',
     base: nothing,
     form: () => initial,
-    steps: [{ title: 'Which events', fields: rangeFields }],
+    steps: [{ title: 'Time range', fields: rangeFields }],
     body: ({ from, to, only_undelivered }): BodyOf<'endpoints.replay'> | undefined =>
       from && to ? { from, to, only_undelivered } : undefined,
     done: ({ from, to }) => done({ from: from ?? '', to: to ?? '' }),
@@ -212,18 +220,18 @@ export const replayRange = (
 const rangeFields: Step<undefined, RangeForm>['fields'] = ({ form, set }) => (
   <>
     <SimpleGrid cols={{ base: 1, xs: 2 }}>
-      <MomentField
+      <DateTimeField
         label="From"
         value={form.from}
         onChange={(from) => set({ from })}
         required
         data-autofocus
       />
-      <MomentField label="To" value={form.to} onChange={(to) => set({ to })} required />
+      <DateTimeField label="To" value={form.to} onChange={(to) => set({ to })} required />
     </SimpleGrid>
     <Checkbox
-      label="Only what it has not taken"
-      description="Otherwise it is sent all of them, also those that it has"
+      label="Undelivered only"
+      description="Otherwise also events that were already delivered"
       checked={form.only_undelivered}
       onChange={(event) => set({ only_undelivered: event.currentTarget.checked })}
     />

@@ -6,22 +6,22 @@ import type { DeliveryAttempt } from '../../api/operations.gen.ts'
 import type { Page } from '../../api/queries.ts'
 import { Status } from '../../components/badge.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { number } from '../../components/figures.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { ExactTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
-import { exactly, When } from '../../components/when.tsx'
 import classes from './endpoints.module.css'
 
 type Search = Omit<QueryOf<'endpoints.attempts'>, 'limit'>
 
 const outcomes = {
   delivered: 'Delivered',
-  failed: 'Failed, tried again',
+  failed: 'Failed, will retry',
   given_up: 'Given up',
   gone: 'Gone (410)',
 }
 
-/** What was tried, and what the endpoint said to it. */
+/** Delivery attempts and the endpoint's responses. */
 export function Attempts({
   query,
   search,
@@ -55,11 +55,11 @@ export function Attempts({
     { title: 'Latency', isNumber: true, isExtra: true, cell: ({ latency_ms }) => `${number(latency_ms)} ms` },
     { title: 'Attempt', isNumber: true, isExtra: true, cell: ({ attempt }) => number(attempt) },
     {
-      title: 'Event id',
+      title: 'Event ID',
       isExtra: true,
       cell: ({ event_id }) => <span className={classes.id}>{event_id}</span>,
     },
-    { title: 'When', cell: ({ created_at }) => <When at={created_at} /> },
+    { title: 'Time', cell: ({ created_at }) => <ExactTime at={created_at} /> },
   ]
   return (
     <section>
@@ -102,9 +102,9 @@ export function Attempts({
         setCursor={setCursor}
         empty={
           filters.outcome || filters.event_id ? (
-            <Empty title="No attempt fits">Take a filter away to see the others.</Empty>
+            <Empty title="No matching attempts">Clear a filter to see more.</Empty>
           ) : (
-            <Empty title="Nothing was tried yet">Send a test event to see whether it is reached.</Empty>
+            <Empty title="No attempts yet">Send a test event to check that the endpoint works.</Empty>
           )
         }
       />
@@ -121,24 +121,24 @@ function Detail({
   replay: () => void
   showEvent: (() => void) | undefined
 }) {
-  const said = status === null ? 'There was no answer.' : `It answered with ${status}.`
+  const outcome = status === null ? 'No response.' : `Status ${status}.`
   return (
     <Stack gap="xs" py={4}>
       <Text size="sm">
-        Attempt {number(attempt)}, {exactly(created_at)}. {said} {error}
+        Attempt {number(attempt)}, <ExactTime at={created_at} />. {outcome} {error}
       </Text>
       {response === null || response === '' ? (
         status !== null && (
           <Text size="sm" c="dimmed">
-            The answer was empty.
+            The response body was empty.
           </Text>
         )
       ) : (
         <>
           <Text size="sm" c="dimmed">
-            The first KB of its answer:
+            Response body (first KB):
           </Text>
-          <pre className={classes.answer}>{response}</pre>
+          <pre className={classes.response}>{response}</pre>
         </>
       )}
       <Group gap="xs">
@@ -147,10 +147,10 @@ function Detail({
         </Button>
         {showEvent && (
           <Button size="compact-sm" variant="default" onClick={showEvent}>
-            All attempts of it
+            All attempts for this event
           </Button>
         )}
-        <Copy text={event_id} label="Copy event id" />
+        <Copy text={event_id} label="Copy event ID" />
       </Group>
     </Stack>
   )

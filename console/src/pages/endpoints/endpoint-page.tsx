@@ -5,65 +5,71 @@ import type { Endpoint } from '../../api/operations.gen.ts'
 import { useOne, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge } from '../../components/badge.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { number } from '../../components/figures.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
+import { HeadActions } from '../../components/head-actions.tsx'
 import { LatencyChart } from '../../components/latency-chart.tsx'
 import { To } from '../../components/link.tsx'
 import { PartHead } from '../../components/page-head.tsx'
-import { Asked } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { QueryState } from '../../components/states.tsx'
 import {
+  activateEndpoint,
   deleteEndpoint,
   editEndpoint,
   replayEvent,
   replayRange,
   rotateSecret,
-  switchEndpointOn,
   testEndpoint,
 } from './acts.tsx'
-import { Arrivals } from './arrivals.tsx'
 import { Attempts } from './attempts.tsx'
-import { everyMs, useArrivals } from './use-arrivals.ts'
+import { DeliveryProgress } from './delivery-progress.tsx'
+import { EndpointBadge } from './endpoint-badge.tsx'
+import { pollMs, useDeliveryProgress } from './use-delivery-progress.ts'
 
 const route = getRouteApi('/projects/$projectId/endpoints/$id')
 
-/** Attempts come by themselves, and with them the facts. */
-const restingMs = 10_000
+/** The interval without a test or replay in progress. */
+const idlePollMs = 10_000
 
 export function EndpointPage() {
   const { projectId, id } = route.useParams()
   const path = { project_id: Number(projectId), id: Number(id) }
-  const query = useOne('endpoints.show', path, { everyMs: restingMs })
+  const query = useOne('endpoints.show', path, { pollMs: idlePollMs })
   return (
-    <Asked query={query} rows={8}>
-      {(seen) => <EndpointOf key={id} seen={seen} />}
-    </Asked>
+    <QueryState query={query} rows={8}>
+      {(loaded) => <EndpointOf key={id} loaded={loaded} />}
+    </QueryState>
   )
 }
 
-function EndpointOf({ seen }: { seen: Answer<Endpoint> }) {
-  const endpoint = seen.data
+function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
+  const endpoint = loaded.data
   const path = { project_id: endpoint.project_id, id: endpoint.id }
   const start = useAct()
   const navigate = route.useNavigate()
   const search = route.useSearch()
-  const arrivals = useArrivals(path)
+  const progress = useDeliveryProgress(path)
   const attempts = usePage(
     'endpoints.attempts',
     { path, query: search },
-    { everyMs: arrivals.isLooking ? everyMs : restingMs },
+    { pollMs: progress.isPolling ? pollMs : idlePollMs },
   )
 
+  // Fresher than the endpoint's own counters, which are updated within a minute.
+  const isFiltered = Object.values(search).some((value) => value !== undefined)
+  const newestOutcome = isFiltered ? undefined : attempts.data?.data[0]?.outcome
+
   const test = () => {
-    const watch = arrivals.prepare()
+    const watch = progress.prepare()
     start(testEndpoint(endpoint, () => watch({ test: true })))
   }
   const replayOne = (event_id: string) => {
-    const watch = arrivals.prepare()
+    const watch = progress.prepare()
     start(replayEvent(endpoint, event_id, () => watch({ event_id })))
   }
   const replayMany = () => {
-    const watch = arrivals.prepare()
+    const watch = progress.prepare()
     start(replayRange(endpoint, watch))
   }
   const leave = () =>
@@ -83,40 +89,32 @@ function EndpointOf({ seen }: { seen: Answer<Endpoint> }) {
             / {endpoint.id}
           </>
         }
-        beside={
-          <Badge tone={endpoint.is_active ? 'good' : 'bad'}>{endpoint.is_active ? 'active' : 'off'}</Badge>
-        }
+        beside={<EndpointBadge endpoint={endpoint} lastOutcome={newestOutcome} />}
       >
         <Button onClick={test}>Send test event</Button>
         <Button variant="default" onClick={replayMany}>
           Replay…
         </Button>
-        <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-          <Menu.Target>
-            <Button variant="default">Change endpoint…</Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={() => start(editEndpoint(seen))}>Edit endpoint</Menu.Item>
-            <Menu.Item onClick={() => start(rotateSecret(seen))}>Rotate secret</Menu.Item>
-            <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteEndpoint(seen, leave))}>
-              Delete endpoint
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <HeadActions of="endpoint" edit={() => start(editEndpoint(loaded))}>
+          <Menu.Item onClick={() => start(rotateSecret(loaded))}>Rotate secret</Menu.Item>
+          <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteEndpoint(loaded, leave))}>
+            Delete endpoint
+          </Menu.Item>
+        </HeadActions>
       </PartHead>
       {!endpoint.is_active && (
-        <Alert color="red" title="This endpoint is switched off">
+        <Alert color="red" title="This endpoint is inactive">
           <Group justify="space-between">
-            <span>{endpoint.disabled_reason ?? 'Somebody switched it off.'} It is sent nothing.</span>
-            <Button size="compact-sm" variant="default" onClick={() => start(switchEndpointOn(seen))}>
-              Switch on
+            <span>{endpoint.disabled_reason ?? 'It was deactivated by a user.'} It receives nothing.</span>
+            <Button size="compact-sm" variant="default" onClick={() => start(activateEndpoint(loaded))}>
+              Activate
             </Button>
           </Group>
         </Alert>
       )}
-      <Arrivals of={arrivals} />
+      <DeliveryProgress of={progress} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
-        <EndpointFacts endpoint={endpoint} />
+        <EndpointDetails endpoint={endpoint} />
         {attempts.data && attempts.data.data.length > 0 && (
           <LatencyChart title="Latency" attempts={attempts.data.data} />
         )}
@@ -132,18 +130,18 @@ function EndpointOf({ seen }: { seen: Answer<Endpoint> }) {
   )
 }
 
-function EndpointFacts({ endpoint }: { endpoint: Endpoint }) {
+function EndpointDetails({ endpoint }: { endpoint: Endpoint }) {
   const { consecutive_failures: failures } = endpoint
   return (
-    <Facts
-      facts={[
-        ['Address', endpoint.url],
+    <DescriptionList
+      items={[
+        ['URL', endpoint.url],
         ['Events', endpoint.events.length === 0 ? 'none' : endpoint.events.join(', ')],
         ['Secret', <code key="hint">whsec_…{endpoint.secret_hint}</code>],
-        ['Secret rotated', <When key="rotated" at={endpoint.secret_rotated_at} />],
-        ['Last success', <When key="success" at={endpoint.last_success_at} />],
+        ['Secret rotated', <RelativeTime key="rotated" at={endpoint.secret_rotated_at} />],
+        ['Last success', <RelativeTime key="success" at={endpoint.last_success_at} />],
         [
-          'Failures in a row',
+          'Consecutive failures',
           failures > 0 ? (
             <Badge key="failures" tone="warn">
               {number(failures)}
@@ -152,7 +150,7 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }) {
             'none'
           ),
         ],
-        ['Created', <When key="created" at={endpoint.created_at} />],
+        ['Created', <RelativeTime key="created" at={endpoint.created_at} />],
       ]}
     />
   )

@@ -4,13 +4,14 @@ import type { Endpoint } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PartHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { createEndpoint } from './acts.tsx'
+import { EndpointBadge } from './endpoint-badge.tsx'
 
 const route = getRouteApi('/projects/$projectId/endpoints')
 
@@ -23,27 +24,31 @@ const columns: Column<Endpoint>[] = [
       </To>
     ),
   },
-  { title: 'Address', isExtra: true, cell: ({ url }) => url },
+  { title: 'URL', isExtra: true, cell: ({ url }) => url },
   {
-    title: 'State',
-    cell: ({ is_active, disabled_reason }) => (
+    title: 'Status',
+    cell: (endpoint) => (
       <>
-        <Badge tone={is_active ? 'good' : 'bad'}>{is_active ? 'active' : 'off'}</Badge>
-        {disabled_reason && (
+        <EndpointBadge endpoint={endpoint} />
+        {endpoint.disabled_reason && (
           <Text size="sm" c="dimmed">
-            {disabled_reason}
+            {endpoint.disabled_reason}
           </Text>
         )}
       </>
     ),
   },
   {
-    title: 'Failures in a row',
+    title: 'Consecutive failures',
     isNumber: true,
     cell: ({ consecutive_failures: failures }) =>
       failures > 0 ? <Badge tone="warn">{number(failures)}</Badge> : '0',
   },
-  { title: 'Last success', isExtra: true, cell: ({ last_success_at }) => <When at={last_success_at} /> },
+  {
+    title: 'Last success',
+    isExtra: true,
+    cell: ({ last_success_at }) => <RelativeTime at={last_success_at} />,
+  },
 ]
 
 export function EndpointsPage() {
@@ -68,7 +73,7 @@ export function EndpointsPage() {
     )
   return (
     <>
-      <PartHead title="Endpoints" below="Where the customer is told of events, and gets inbound mail.">
+      <PartHead title="Endpoints" below="URLs that receive events and inbound mail.">
         <Button onClick={create}>New endpoint</Button>
       </PartHead>
       <List
@@ -77,7 +82,7 @@ export function EndpointsPage() {
         columns={columns}
         cursor={cursor}
         setCursor={(next) => void navigate({ search: { cursor: next } })}
-        empty={<Empty title="No endpoints">Nothing is told to this customer until there is one.</Empty>}
+        empty={<Empty title="No endpoints">No events are delivered until you add an endpoint.</Empty>}
       />
     </>
   )

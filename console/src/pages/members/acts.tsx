@@ -3,20 +3,20 @@ import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Member } from '../../api/operations.gen.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 
-/** Ownership is not given out: it moves with the project. */
+/** The owner is changed in the project settings. */
 type Role = Exclude<Member['role'], 'owner'>
 
 const roles: Record<Role, string> = {
-  admin: 'Admin: everything but deleting the project',
+  admin: 'Admin: everything except deleting the project',
   developer: 'Developer: mail, domains, endpoints, routing and API keys',
-  viewer: 'Viewer: sees everything, changes nothing',
+  viewer: 'Viewer: read-only access',
 }
 
 const pathOf = ({ project_id, id }: Member) => ({ project_id, id })
 
-const baseOf = (seen: Answer<Member>) => ({
-  seen,
-  look: () => callForVersion('members.show', { path: pathOf(seen.data) }),
+const baseOf = (loaded: Answer<Member>) => ({
+  loaded,
+  refetch: () => callForVersion('members.show', { path: pathOf(loaded.data) }),
 })
 
 export const createMember = (
@@ -26,6 +26,7 @@ export const createMember = (
   path: { project_id: projectId },
   title: 'New member',
   button: 'Add member',
+  success: 'Member added',
   base: nothing,
   form: () => ({ email: '', role: 'developer' }),
   steps: [
@@ -35,7 +36,7 @@ export const createMember = (
         <>
           <TextInput
             label="Email"
-            description="An account with this address is a member at once. Any other address is invited."
+            description="Existing users are added at once. Others get an invitation."
             value={form.email}
             onChange={(event) => set({ email: event.currentTarget.value })}
             inputMode="email"
@@ -51,12 +52,15 @@ export const createMember = (
   body: ({ email, role }) => (email.includes('@') ? { email: email.trim(), role } : undefined),
 })
 
-export const editMember = (seen: Answer<Member>): Act<'members.edit', Member, { role: Member['role'] }> => ({
+export const editMember = (
+  loaded: Answer<Member>,
+): Act<'members.edit', Member, { role: Member['role'] }> => ({
   operation: 'members.edit',
-  path: pathOf(seen.data),
-  title: `Role of ${seen.data.email}`,
+  path: pathOf(loaded.data),
+  title: `Role of ${loaded.data.email}`,
   button: 'Change role',
-  base: baseOf(seen),
+  success: 'Role changed',
+  base: baseOf(loaded),
   form: ({ role }) => ({ role }),
   steps: [
     {
@@ -67,13 +71,14 @@ export const editMember = (seen: Answer<Member>): Act<'members.edit', Member, { 
   body: ({ role }) => ({ role }),
 })
 
-export const deleteMember = (seen: Answer<Member>): Act<'members.delete', Member, object> => ({
+export const deleteMember = (loaded: Answer<Member>): Act<'members.delete', Member, object> => ({
   operation: 'members.delete',
-  path: pathOf(seen.data),
-  title: `Remove ${seen.data.email}`,
+  path: pathOf(loaded.data),
+  title: `Remove ${loaded.data.email}`,
   button: 'Remove member',
+  success: 'Member removed',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
 })
 

@@ -5,12 +5,12 @@ import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PartHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { editProject } from '../projects/acts.tsx'
 import { useProject } from '../projects/project-page.tsx'
 import { createMember, deleteMember, editMember } from './acts.tsx'
@@ -35,8 +35,8 @@ export function MembersPage() {
         title="Members"
         below={
           isWhole && limit !== undefined
-            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} that the plan allows, invitations included.`
-            : 'Who works in this project.'
+            ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} members in the plan, including invitations.`
+            : 'Users with access to this project.'
         }
       >
         <Button onClick={() => start(createMember(projectId))}>New member</Button>
@@ -75,10 +75,10 @@ function useColumns(projectId: number): Column<Member>[] {
       cell: ({ joined_at, invited_at }) =>
         joined_at === null ? (
           <>
-            <Badge tone="warn">invited</Badge> <When at={invited_at} />
+            <Badge tone="warn">invited</Badge> <RelativeTime at={invited_at} />
           </>
         ) : (
-          <When at={joined_at} />
+          <RelativeTime at={joined_at} />
         ),
     },
     {
@@ -101,7 +101,7 @@ function useColumns(projectId: number): Column<Member>[] {
   ]
 }
 
-/** Neither lowered nor removed here. */
+/** The owner cannot be edited or removed here. */
 function Owner({ email }: { email: string }) {
   const start = useAct()
   const { data: project } = useProject()
@@ -111,7 +111,7 @@ function Owner({ email }: { email: string }) {
         {email}
       </UnstyledButton>
       <Text size="sm" c="dimmed">
-        Ownership moves by editing the project.
+        Change the owner in project settings.
       </Text>
     </>
   )

@@ -2,55 +2,55 @@ import { Button, Group, SimpleGrid, Stack, Table, Text, Title } from '@mantine/c
 import { getRouteApi } from '@tanstack/react-router'
 import type { Answer } from '../../api/client.ts'
 import type { Message } from '../../api/operations.gen.ts'
-import { useAnswer, useOne } from '../../api/queries.ts'
+import { useAnswer, useMany, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge, Status } from '../../components/badge.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { number } from '../../components/figures.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
 import { PartHead } from '../../components/page-head.tsx'
-import { Asked } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { QueryState } from '../../components/states.tsx'
 import { cancelMessage } from './acts.tsx'
 import classes from './message-page.module.css'
 import { Timeline } from './timeline.tsx'
 
 const route = getRouteApi('/projects/$projectId/messages/$id')
-/** Mail moves by itself, and also what was delivered can still be complained about. */
-const everyMs = 5_000
+/** Also for delivered messages, which can still receive a complaint. */
+const pollMs = 5_000
 
 export function MessagePage() {
   const { projectId, id } = route.useParams()
   const path = { project_id: Number(projectId), id }
-  const message = useOne('messages.show', path, { everyMs })
-  const events = useAnswer('messages.events', { path }, { everyMs })
+  const message = useOne('messages.show', path, { pollMs })
+  const events = useAnswer('messages.events', { path }, { pollMs })
   return (
-    <Asked query={message} rows={8}>
-      {(seen) => (
+    <QueryState query={message} rows={8}>
+      {(loaded) => (
         <>
-          <Head seen={seen} />
+          <Head loaded={loaded} />
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
             <Stack gap="xl">
-              <Recipients recipients={seen.data.recipients} />
+              <Recipients recipients={loaded.data.recipients} />
               <section>
                 <Title order={3} mb="sm">
-                  What happened
+                  Events
                 </Title>
-                <Asked query={events}>{({ data }) => <Timeline events={data} />}</Asked>
+                <QueryState query={events}>{({ data }) => <Timeline events={data} />}</QueryState>
               </section>
             </Stack>
-            <About message={seen.data} />
+            <Details message={loaded.data} />
           </SimpleGrid>
         </>
       )}
-    </Asked>
+    </QueryState>
   )
 }
 
-function Head({ seen }: { seen: Answer<Message> }) {
+function Head({ loaded }: { loaded: Answer<Message> }) {
   const start = useAct()
-  const { project_id, subject, status, is_test, recipients } = seen.data
+  const { project_id, subject, status, is_test, recipients } = loaded.data
   const isScheduled = recipients.some((recipient) => recipient.status === 'scheduled')
   return (
     <PartHead
@@ -68,8 +68,8 @@ function Head({ seen }: { seen: Answer<Message> }) {
       }
     >
       {isScheduled && (
-        <Button variant="outline" color="red" onClick={() => start(cancelMessage(seen))}>
-          Do not send
+        <Button variant="outline" color="red" onClick={() => start(cancelMessage(loaded))}>
+          Cancel message
         </Button>
       )}
     </PartHead>
@@ -87,22 +87,22 @@ function Recipients({ recipients }: Pick<Message, 'recipients'>) {
           <Table.Tr>
             <Table.Th scope="col">Address</Table.Th>
             <Table.Th scope="col">Status</Table.Th>
-            <Table.Th scope="col">Since</Table.Th>
+            <Table.Th scope="col">Updated</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {recipients.map(({ address, kind, status, reply, updated_at }) => (
+          {recipients.map(({ address, kind, status, diagnostic, updated_at }) => (
             <Table.Tr key={`${kind} ${address}`}>
               <Table.Td>
                 {kind !== 'to' && <span className={classes.kind}>{kind} </span>}
                 {address}
-                {reply && <code className={classes.reply}>{reply}</code>}
+                {diagnostic && <code className={classes.reply}>{diagnostic}</code>}
               </Table.Td>
               <Table.Td>
                 <Status value={status} />
               </Table.Td>
               <Table.Td>
-                <When at={updated_at} />
+                <RelativeTime at={updated_at} />
               </Table.Td>
             </Table.Tr>
           ))}
@@ -112,41 +112,43 @@ function Recipients({ recipients }: Pick<Message, 'recipients'>) {
   )
 }
 
-function About({ message }: { message: Message }) {
+function Details({ message }: { message: Message }) {
   const { id, project_id, from, tags, metadata, size_bytes, api_key_id, user_id, send_at, created_at } =
     message
   const params = { projectId: String(project_id) }
+  const [key] = useMany('api-keys.show', api_key_id === null ? [] : [{ project_id, id: api_key_id }])
+  const [user] = useMany('users.show', user_id === null ? [] : [{ id: user_id }])
   return (
     <Stack gap="xl">
       <section>
         <Title order={3} mb="sm">
           Message
         </Title>
-        <Facts
-          facts={[
+        <DescriptionList
+          items={[
             ['From', from],
-            ['Accepted', <When key="accepted" at={created_at} />],
-            ['To be sent', <When key="send" at={send_at} never="at once" />],
+            ['Accepted', <RelativeTime key="accepted" at={created_at} />],
+            ['Scheduled', <RelativeTime key="send" at={send_at} never="immediately" />],
             ['Size', `${number(size_bytes)} bytes`],
             [
               'Sent with',
               api_key_id === null ? (
                 user_id === null ? (
-                  'no key: it was forwarded'
+                  'no key (forwarded mail)'
                 ) : (
-                  `a token of user ${user_id}`
+                  `access token of ${user?.email ?? `user ${user_id}`}`
                 )
               ) : (
                 <To key="key" to="/projects/$projectId/api-keys" params={params}>
-                  API key {api_key_id}
+                  API key {key?.name ?? api_key_id}
                 </To>
               ),
             ],
             [
-              'Id',
+              'ID',
               <Group key="id" gap="xs" justify="flex-end">
                 <code>{id}</code>
-                <Copy text={id} of="the message's id" />
+                <Copy text={id} of="message ID" />
               </Group>,
             ],
           ]}
@@ -172,7 +174,7 @@ function About({ message }: { message: Message }) {
         {Object.keys(metadata).length === 0 ? (
           <Text c="dimmed">None</Text>
         ) : (
-          <Facts facts={Object.entries(metadata).map(([name, value]) => [name, String(value)])} />
+          <DescriptionList items={Object.entries(metadata).map(([name, value]) => [name, String(value)])} />
         )}
       </section>
     </Stack>

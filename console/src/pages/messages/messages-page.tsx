@@ -4,10 +4,11 @@ import type { Message } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { Badge, Status } from '../../components/badge.tsx'
 import { ExactInput } from '../../components/exact-input.tsx'
+import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { messageStatuses } from '../../search.ts'
 import classes from './messages-page.module.css'
 import { Suppressions } from './suppressions.tsx'
@@ -25,12 +26,12 @@ export function MessagesPage() {
       keepMounted={false}
       classNames={{ tab: classes.tab ?? '' }}
     >
-      <Tabs.List aria-label="Mail and suppressed addresses" mb="md">
-        <Tabs.Tab value="mail">Mail</Tabs.Tab>
+      <Tabs.List aria-label="Messages and suppressed addresses" mb="md">
+        <Tabs.Tab value="mail">Messages</Tabs.Tab>
         <Tabs.Tab value="suppressed">Suppressed addresses</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="mail">
-        <Mail />
+        <MessageList />
       </Tabs.Panel>
       <Tabs.Panel value="suppressed">
         <Suppressions />
@@ -54,39 +55,39 @@ const columns: Column<Message>[] = [
   { title: 'From', isExtra: true, cell: ({ from }) => from },
   { title: 'To', isExtra: true, cell: ({ recipients }) => firstOf(recipients.map(({ address }) => address)) },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { title: 'Accepted', cell: ({ created_at }) => <When at={created_at} /> },
+  { title: 'Accepted', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
 ]
 
 const firstOf = ([first, ...others]: string[]): string =>
-  others.length === 0 ? (first ?? 'nobody') : `${first} and ${others.length} more`
+  others.length === 0 ? (first ?? 'none') : `${first} and ${others.length} more`
 
-function Mail() {
+function MessageList() {
   const { view: _, ...search } = route.useSearch()
   const { projectId } = route.useParams()
   const navigate = route.useNavigate()
   const query = usePage(
     'messages.list',
     { path: { project_id: Number(projectId) }, query: search },
-    { everyMs: 10_000 },
+    { pollMs: 10_000 },
   )
-  const isNarrowed = Boolean(search.recipient || search.status || search.tag)
-  const ask = (part: Partial<typeof search>) =>
+  const isFiltered = Boolean(search.recipient || search.status || search.tag)
+  const setFilter = (part: Partial<typeof search>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
   return (
     <>
-      <Group align="flex-end" mb="md" gap="sm" role="search">
+      <FilterBar count={countOf(search.recipient, search.status, search.tag)}>
         <ExactInput
           label="Recipient"
-          placeholder="The whole address, then Enter"
+          placeholder="Full address, then Enter"
           value={search.recipient}
-          onSettle={(recipient) => ask({ recipient })}
+          onCommit={(recipient) => setFilter({ recipient })}
           maxLength={320}
           w={260}
         />
         <Select
           label="Status"
           value={search.status ?? null}
-          onChange={(status) => ask({ status: (status as typeof search.status) ?? undefined })}
+          onChange={(status) => setFilter({ status: (status as typeof search.status) ?? undefined })}
           data={[...messageStatuses]}
           placeholder="Any"
           clearable
@@ -94,13 +95,13 @@ function Mail() {
         />
         <ExactInput
           label="Tag"
-          placeholder="The whole tag"
+          placeholder="Full tag"
           value={search.tag}
-          onSettle={(tag) => ask({ tag })}
+          onCommit={(tag) => setFilter({ tag })}
           maxLength={64}
           w={160}
         />
-      </Group>
+      </FilterBar>
       <List
         label="Messages"
         query={query}
@@ -108,10 +109,10 @@ function Mail() {
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={
-          isNarrowed ? (
-            <Empty title="No message fits">Addresses and tags are looked for as a whole.</Empty>
+          isFiltered ? (
+            <Empty title="No matching messages">Enter the full address or tag.</Empty>
           ) : (
-            <Empty title="No mail yet">What the project sends is shown here.</Empty>
+            <Empty title="No messages yet">Messages that the project sends appear here.</Empty>
           )
         }
       />

@@ -5,20 +5,20 @@ import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { deleteSuppression } from './acts.tsx'
 
 const route = getRouteApi('/projects/$projectId/messages')
 
 const reasons: Record<Suppression['reason'], string> = {
-  bounce: 'There is no such mailbox',
-  complaint: 'Its owner complained',
-  manual: 'The customer wants it so',
+  bounce: 'Hard bounce',
+  complaint: 'Spam complaint',
+  manual: 'Added manually',
 }
 
-/** To whom the project sends no more. Each leads to the mail that it was sent. */
+/** Suppressed addresses. Each links to the messages sent to it. */
 export function Suppressions() {
   const { cursor } = route.useSearch()
   const { projectId } = route.useParams()
@@ -34,18 +34,18 @@ export function Suppressions() {
         </To>
       ),
     },
-    { title: 'Why', cell: ({ reason }) => reasons[reason] },
+    { title: 'Reason', cell: ({ reason }) => reasons[reason] },
     {
-      title: 'After',
+      title: 'Caused by',
       isExtra: true,
       cell: ({ message_id: id }) =>
         id && (
           <To to="/projects/$projectId/messages/$id" params={{ projectId, id }}>
-            a message
+            View message
           </To>
         ),
     },
-    { title: 'Since', cell: ({ created_at }) => <When at={created_at} /> },
+    { title: 'Since', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
     {
       title: 'More',
       cell: (suppression) => (
@@ -65,8 +65,8 @@ export function Suppressions() {
   return (
     <>
       <Text c="dimmed" mb="md">
-        The project sends nothing to these addresses. The customer can delete a suppression, but not one after
-        a complaint.
+        The project cannot send to these addresses. The customer can delete suppressions, except those caused
+        by a complaint.
       </Text>
       <List
         label="Suppressed addresses"
@@ -74,7 +74,7 @@ export function Suppressions() {
         columns={columns}
         cursor={cursor}
         setCursor={(next) => void navigate({ search: { view: 'suppressed', cursor: next } })}
-        empty={<Empty title="No address is suppressed" />}
+        empty={<Empty title="No suppressed addresses" />}
       />
     </>
   )

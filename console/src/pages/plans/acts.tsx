@@ -6,8 +6,8 @@ import { type Act, nothing, type Step } from '../../components/act/act.ts'
 const limits = [
   ['max_domains', 'Domains'],
   ['max_users', 'Members'],
-  ['max_mails_per_day', 'Mails a day'],
-  ['max_mails_per_month', 'Mails a month'],
+  ['max_mails_per_day', 'Messages per day'],
+  ['max_mails_per_month', 'Messages per month'],
 ] as const
 
 type Limit = (typeof limits)[number][0]
@@ -29,6 +29,7 @@ export const createPlan: Act<'plans.create', undefined, PlanForm> = {
   path: {},
   title: 'New plan',
   button: 'Create plan',
+  success: 'Plan created',
   base: nothing,
   form: () => ({
     name: '',
@@ -43,32 +44,33 @@ export const createPlan: Act<'plans.create', undefined, PlanForm> = {
     is_active: 'true',
   }),
   steps: planSteps(),
-  body: (form) => wishedOf(form),
+  body: (form) => valuesOf(form),
 }
 
-export const editPlan = (seen: Answer<Plan>): Act<'plans.edit', Plan, PlanForm> => ({
+export const editPlan = (loaded: Answer<Plan>): Act<'plans.edit', Plan, PlanForm> => ({
   operation: 'plans.edit',
-  path: { id: seen.data.id },
-  title: `Edit the plan ${seen.data.name}`,
+  path: { id: loaded.data.id },
+  title: `Edit plan ${loaded.data.name}`,
   button: 'Save plan',
-  base: { seen, look: () => callForVersion('plans.show', { path: { id: seen.data.id } }) },
+  success: 'Plan saved',
+  base: { loaded, refetch: () => callForVersion('plans.show', { path: { id: loaded.data.id } }) },
   form: (plan) => ({
     ...plan,
     billing_product_id: plan.billing_product_id ?? '',
     is_active: String(plan.is_active),
   }),
   steps: planSteps(),
-  // Only what differs from what was seen: a field that nobody touched is nobody's wish.
+  // Only fields that were edited are sent.
   body: (form, plan) => {
-    const wished = wishedOf(form)
-    if (!wished) return undefined
+    const values = valuesOf(form)
+    if (!values) return undefined
     return Object.fromEntries(
-      Object.entries(wished).filter(([field, value]) => plan[field as keyof Plan] !== value),
+      Object.entries(values).filter(([field, value]) => plan[field as keyof Plan] !== value),
     )
   },
 })
 
-function wishedOf(form: PlanForm) {
+function valuesOf(form: PlanForm) {
   if (form.name === '' || [form.price, ...limits.map(([limit]) => form[limit])].includes('')) return undefined
   return {
     name: form.name,
@@ -110,7 +112,7 @@ function PlanFields({ form, set }: { form: PlanForm; set: (part: Partial<PlanFor
         {limits.map(([limit, label]) => (
           <NumberInput
             key={limit}
-            label={`${label}, at most`}
+            label={`${label} (maximum)`}
             value={form[limit]}
             onChange={(value) => set({ [limit]: value })}
             min={0}
@@ -134,7 +136,7 @@ function PlanFields({ form, set }: { form: PlanForm; set: (part: Partial<PlanFor
         />
         <TextInput
           label="Product"
-          placeholder="None: not billed"
+          placeholder="None (not billed)"
           value={form.billing_product_id}
           onChange={(event) => set({ billing_product_id: event.currentTarget.value })}
           maxLength={255}
@@ -147,12 +149,12 @@ function PlanFields({ form, set }: { form: PlanForm; set: (part: Partial<PlanFor
           allowDeselect={false}
         />
         <Select
-          label="For new projects"
+          label="Availability"
           value={form.is_active}
           onChange={(value) => value && set({ is_active: value })}
           data={[
-            { value: 'true', label: 'May be chosen' },
-            { value: 'false', label: 'May not be chosen' },
+            { value: 'true', label: 'Available to new projects' },
+            { value: 'false', label: 'Not available to new projects' },
           ]}
           allowDeselect={false}
         />

@@ -5,10 +5,10 @@ import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
 import { createPlan, editPlan, levels } from './acts.tsx'
 
@@ -36,13 +36,23 @@ const columnsOf = (edit: (plan: Plan) => void): Column<Plan>[] => [
     ),
   },
   { title: 'Price', isNumber: true, cell: (plan) => price.format(plan.price) },
-  { title: 'Mails a day', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_mails_per_day) },
-  { title: 'Mails a month', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_mails_per_month) },
+  {
+    title: 'Messages per day',
+    isNumber: true,
+    isExtra: true,
+    cell: (plan) => number(plan.max_mails_per_day),
+  },
+  {
+    title: 'Messages per month',
+    isNumber: true,
+    isExtra: true,
+    cell: (plan) => number(plan.max_mails_per_month),
+  },
   { title: 'Domains', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_domains) },
   { title: 'Members', isNumber: true, isExtra: true, cell: (plan) => number(plan.max_users) },
   { title: 'Support', isExtra: true, cell: (plan) => levels[plan.support_level] },
   {
-    title: 'In force for',
+    title: 'Used by',
     cell: ({ id, name }) => (
       <To to="/projects" search={{ plan_id: id }} aria-label={`Projects on the plan ${name}`}>
         Projects
@@ -65,7 +75,7 @@ export function PlansPage() {
       </PageHead>
       <Group mb="md" role="search">
         <Select
-          label="For new projects"
+          label="Availability"
           value={search.is_active === undefined ? null : String(search.is_active)}
           onChange={(value) =>
             void navigate({
@@ -74,8 +84,8 @@ export function PlansPage() {
             })
           }
           data={[
-            { value: 'true', label: 'May be chosen' },
-            { value: 'false', label: 'May not be chosen' },
+            { value: 'true', label: 'Available' },
+            { value: 'false', label: 'Not available' },
           ]}
           placeholder="Any"
           clearable
@@ -89,8 +99,9 @@ export function PlansPage() {
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={
-          <Empty title="No plan">
-            A plan says how much a project may send. Every project needs one: make the first.
+          <Empty title="No plans">
+            A plan sets how much a project may send. Every project needs one. Create the first with “New
+            plan”.
           </Empty>
         }
       />

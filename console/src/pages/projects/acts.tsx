@@ -5,9 +5,9 @@ import { useAnswer } from '../../api/queries.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 import { UserSelect } from '../../components/user-select.tsx'
 
-const baseOf = (seen: Answer<Project>) => ({
-  seen,
-  look: () => callForVersion('projects.show', { path: { project_id: seen.data.id } }),
+const baseOf = (loaded: Answer<Project>) => ({
+  loaded,
+  refetch: () => callForVersion('projects.show', { path: { project_id: loaded.data.id } }),
 })
 
 export const createProject = (
@@ -17,6 +17,7 @@ export const createProject = (
   path: {},
   title: 'New project',
   button: 'Create project',
+  success: 'Project created',
   base: nothing,
   form: () => ({ name: '', user_id: null, plan_id: null }),
   steps: [
@@ -44,15 +45,16 @@ export const createProject = (
   done,
 })
 
-export const lockProject = (seen: Answer<Project>): Act<'projects.edit', Project, object> => {
-  const { id, name, is_locked } = seen.data
+export const lockProject = (loaded: Answer<Project>): Act<'projects.edit', Project, object> => {
+  const { id, name, is_locked } = loaded.data
   return {
     operation: 'projects.edit',
     path: { project_id: id },
     title: is_locked ? `Unlock ${name}` : `Lock ${name}`,
     button: is_locked ? 'Unlock project' : 'Lock project',
+    success: is_locked ? 'Project unlocked' : 'Project locked',
     isDangerous: !is_locked,
-    base: baseOf(seen),
+    base: baseOf(loaded),
     form: () => ({}),
     body: () => ({ is_locked: !is_locked }),
   }
@@ -71,12 +73,13 @@ interface ProjectForm {
   admin_subscription_status: Status | null
 }
 
-export const editProject = (seen: Answer<Project>): Act<'projects.edit', Project, ProjectForm> => ({
+export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Project, ProjectForm> => ({
   operation: 'projects.edit',
-  path: { project_id: seen.data.id },
-  title: `Edit ${seen.data.name}`,
+  path: { project_id: loaded.data.id },
+  title: `Edit ${loaded.data.name}`,
   button: 'Save changes',
-  base: baseOf(seen),
+  success: 'Project saved',
+  base: baseOf(loaded),
   form: (project) => ({
     name: project.name,
     user_id: project.user_id,
@@ -101,13 +104,13 @@ export const editProject = (seen: Answer<Project>): Act<'projects.edit', Project
           />
           <UserSelect
             label="Owner"
-            description="Another one: a transfer. The old owner stays as an admin."
+            description="Changing this transfers the project. The old owner stays as an admin."
             value={form.user_id}
             onChange={(user_id) => set({ user_id })}
           />
           <NumberInput
             label="Reputation score"
-            description="From 0 to 100, kept as a lasting difference to the computed one"
+            description="0 to 100. Applied as a permanent offset to the computed score."
             value={form.reputation_score}
             onChange={(reputation_score) => set({ reputation_score })}
             min={0}
@@ -116,39 +119,39 @@ export const editProject = (seen: Answer<Project>): Act<'projects.edit', Project
             required
           />
           <Select
-            label="Our own MTAs"
+            label="Shared mail servers"
             value={form.allow_service_mta}
             onChange={(value) => set({ allow_service_mta: value ?? 'false' })}
             data={[
-              { value: 'true', label: 'May be used' },
-              { value: 'false', label: 'May not be used' },
+              { value: 'true', label: 'Allowed' },
+              { value: 'false', label: 'Not allowed' },
             ]}
             allowDeselect={false}
           />
           <PlanSelect
-            label="Plan that is billed"
+            label="Billed plan"
             value={form.plan_id}
             onChange={(plan_id) => set({ plan_id })}
             isRequired
           />
           <PlanSelect
-            label="Plan in force instead"
+            label="Plan override"
             value={form.admin_plan_id}
             onChange={(admin_plan_id) => set({ admin_plan_id })}
           />
           <StatusSelect
-            label="Subscription status in force instead"
+            label="Subscription status override"
             value={form.admin_subscription_status}
             onChange={(admin_subscription_status) => set({ admin_subscription_status })}
-            placeholder="None: billing's counts"
+            placeholder="No override: use billing"
           />
         </>
       ),
     },
   ],
-  // Only what differs from what was seen: a field that nobody touched is nobody's wish.
+  // Only fields that were edited are sent.
   body: (form, project) => {
-    const wished = {
+    const values = {
       name: form.name,
       user_id: form.user_id,
       reputation_score: Number(form.reputation_score),
@@ -158,7 +161,7 @@ export const editProject = (seen: Answer<Project>): Act<'projects.edit', Project
       admin_subscription_status: form.admin_subscription_status,
     }
     if (form.name === '' || form.user_id === null || form.reputation_score === '') return undefined
-    const changed = Object.entries(wished).filter(
+    const changed = Object.entries(values).filter(
       ([field, value]) => project[field as keyof Project] !== value,
     )
     return Object.fromEntries(changed)
@@ -184,7 +187,7 @@ function PlanSelect({
       value={value}
       onChange={onChange}
       data={(plans.data?.data ?? []).map((plan) => ({ value: String(plan.id), label: nameOf(plan) }))}
-      placeholder={isRequired ? 'Choose a plan' : 'None'}
+      placeholder={isRequired ? 'Choose a plan' : 'No override: use billing'}
       required={isRequired}
       allowDeselect={!isRequired}
       clearable={!isRequired}
@@ -199,12 +202,13 @@ interface BillingForm {
   billing_product_id: string
 }
 
-export const setBilling = (seen: Answer<Project>): Act<'projects.set-billing', Project, BillingForm> => ({
+export const setBilling = (loaded: Answer<Project>): Act<'projects.set-billing', Project, BillingForm> => ({
   operation: 'projects.set-billing',
-  path: { project_id: seen.data.id },
-  title: `Billing of ${seen.data.name}`,
+  path: { project_id: loaded.data.id },
+  title: `Billing for ${loaded.data.name}`,
   button: 'Save billing',
-  base: baseOf(seen),
+  success: 'Billing saved',
+  base: baseOf(loaded),
   form: (project) => ({
     billing_subscription_id: project.billing_subscription_id ?? '',
     billing_subscription_status: project.billing_subscription_status as Status | null,
@@ -217,7 +221,7 @@ export const setBilling = (seen: Answer<Project>): Act<'projects.set-billing', P
         <>
           <TextInput
             label="Subscription"
-            description="Its id with the billing provider"
+            description="The subscription id at the billing provider"
             value={form.billing_subscription_id}
             onChange={(event) => set({ billing_subscription_id: event.currentTarget.value })}
             data-autofocus
@@ -226,11 +230,11 @@ export const setBilling = (seen: Answer<Project>): Act<'projects.set-billing', P
             label="Subscription status"
             value={form.billing_subscription_status}
             onChange={(billing_subscription_status) => set({ billing_subscription_status })}
-            placeholder="None: not billed"
+            placeholder="None (not billed)"
           />
           <TextInput
             label="Product"
-            description="Its id with the billing provider"
+            description="The product id at the billing provider"
             value={form.billing_product_id}
             onChange={(event) => set({ billing_product_id: event.currentTarget.value })}
           />
@@ -251,8 +255,9 @@ const queueAct = (
 ): Act<'queue.hold' | 'queue.release', undefined, object> => ({
   operation: `queue.${verb}`,
   path: { project_id: id },
-  title: verb === 'hold' ? `Hold the mail of ${name}` : `Release the mail of ${name}`,
+  title: verb === 'hold' ? `Hold mail of ${name}` : `Release mail of ${name}`,
   button: verb === 'hold' ? 'Hold mail' : 'Release mail',
+  success: verb === 'hold' ? 'Mail held' : 'Mail released',
   isDangerous: verb === 'hold',
   base: nothing,
   ...nothingToFillIn,

@@ -4,18 +4,18 @@ import { useAnswer, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
 import { DayChart } from '../../components/day-chart.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { bytes, Figure, Figures, Meter, number, percent } from '../../components/figures.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
-import { Asked } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
+import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
+import { bytes, Meter, number, percent, StatTile, StatTiles } from '../../components/stat-tiles.tsx'
+import { QueryState } from '../../components/states.tsx'
 import { holdQueue, releaseQueue } from './acts.tsx'
 import { useProject } from './project-page.tsx'
 
 export function Overview() {
   const query = useProject()
-  // Of another project, nothing of the last one stays in sight.
-  return <Asked query={query}>{({ data }) => <OverviewOf key={data.id} project={data} />}</Asked>
+  // The key resets the page when the project changes.
+  return <QueryState query={query}>{({ data }) => <OverviewOf key={data.id} project={data} />}</QueryState>
 }
 
 function OverviewOf({ project }: { project: Project }) {
@@ -25,22 +25,49 @@ function OverviewOf({ project }: { project: Project }) {
     <Stack gap="xl">
       {project.is_locked && (
         <Alert color="red" title="This project is locked">
-          It sends nothing. Its mail is held, at most 7 days, and then fails.
+          <Text size="sm">Sending is blocked. Queued mail is held and fails after 7 days.</Text>
+          <LockedBy projectId={project.id} />
         </Alert>
       )}
-      <Asked query={usage} rows={8}>
-        {(used) => <MailFigures project={project} usage={used} />}
-      </Asked>
+      <QueryState query={usage} rows={8}>
+        {(used) => <MailStats project={project} usage={used} />}
+      </QueryState>
       <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
-        <Asked query={usage}>{(used) => <Limits usage={used} />}</Asked>
-        <PlanInForce project={project} />
+        <QueryState query={usage}>{(used) => <Limits usage={used} />}</QueryState>
+        <PlanAndOwner project={project} />
         <Queue project={project} />
       </SimpleGrid>
     </Stack>
   )
 }
 
-function MailFigures({ project, usage }: { project: Project; usage: Usage }) {
+/** Who locked the project, when and why, from the audit log. */
+function LockedBy({ projectId }: { projectId: number }) {
+  const query = {
+    project_id: projectId,
+    operation: 'projects.edit' as const,
+    resource: `project:${projectId}`,
+    limit: 200,
+  }
+  const edits = useAnswer('audit.list', { query })
+  const lock = edits.data?.data.find(({ before, after }) => after?.['is_locked'] && !before?.['is_locked'])
+  const isUser = lock !== undefined && lock.actor.id > 0
+  const actor = useOne('users.show', { id: lock?.actor.id ?? 0 }, { isEnabled: isUser })
+  if (!lock) return null
+  const name = actor.data?.data.name || lock.actor.email || `user ${lock.actor.id}`
+  return (
+    <Text size="sm" mt={4} style={{ overflowWrap: 'anywhere' }}>
+      Locked by {isUser ? name : 'an operator on the command line'} on <ExactTime at={lock.at} /> (
+      <RelativeTime at={lock.at} />
+      ). {lock.reason && <>Reason: {lock.reason} </>}
+      <To fz="inherit" to="/audit/$id" params={{ id: String(lock.id) }}>
+        View in audit
+      </To>
+    </Text>
+  )
+}
+
+function MailStats({ project, usage }: { project: Project; usage: Usage }) {
   const days = usage.days.toReversed()
   const sum = (field: keyof Usage['days'][number]) =>
     days.reduce((total, day) => total + Number(day[field]), 0)
@@ -50,35 +77,35 @@ function MailFigures({ project, usage }: { project: Project; usage: Usage }) {
   const values = (field: 'accepted' | 'delivered' | 'bounced' | 'complained') => days.map((day) => day[field])
   return (
     <>
-      <Figures>
-        <Figure
+      <StatTiles>
+        <StatTile
           label="Score"
           value={project.reputation_score}
           tone={toneOfScore(project.reputation_score)}
           note="of 100"
         />
-        {/* Above these shares, large mailbox providers begin to refuse a sender. */}
-        <Figure
+        {/* Above these rates, large mailbox providers start to reject a sender. */}
+        <StatTile
           label="Bounced"
           value={percent(sum('bounced'), sent)}
           tone={rate(sum('bounced'), 0.02, 0.05)}
-          note={`${number(sum('bounced'))} in 30 days, ${number(project.bounced)} in all`}
+          note={`${number(sum('bounced'))} in 30 days · ${number(project.bounced)} total`}
         />
-        <Figure
+        <StatTile
           label="Complained"
           value={percent(sum('complained'), sent)}
           tone={rate(sum('complained'), 0.001, 0.003)}
-          note={`${number(sum('complained'))} in 30 days, ${number(project.complained)} in all`}
+          note={`${number(sum('complained'))} in 30 days · ${number(project.complained)} total`}
         />
-        <Figure
+        <StatTile
           label="Failed"
           value={percent(sum('failed'), sent)}
-          note={`${number(sum('failed'))} in 30 days, ${number(project.failed)} in all`}
+          note={`${number(sum('failed'))} in 30 days · ${number(project.failed)} total`}
         />
-        <Figure label="Sent" value={number(sent)} note="in 30 days" />
-      </Figures>
+        <StatTile label="Sent" value={number(sent)} note="in 30 days" />
+      </StatTiles>
       <DayChart
-        title="Mail by day"
+        title="Messages per day"
         days={days.map(({ day }) => day)}
         series={[
           { label: 'Accepted', colour: '--postern-accepted', values: values('accepted') },
@@ -97,8 +124,8 @@ function Limits({ usage }: { usage: Usage }) {
       <Title order={2} mb="sm">
         Usage
       </Title>
-      <Meter label="Mails today" used={usage.day.accepted} limit={usage.day.limit} />
-      <Meter label="Mails this month" used={usage.month.accepted} limit={usage.month.limit} />
+      <Meter label="Messages today" used={usage.day.accepted} limit={usage.day.limit} />
+      <Meter label="Messages this month" used={usage.month.accepted} limit={usage.month.limit} />
       {usage.limits.map(({ name, used, allowed }) => (
         <Meter
           key={name}
@@ -125,7 +152,7 @@ const limitLabels: Record<string, string> = {
   max_forwards_per_day: 'Forwarded today',
 }
 
-function PlanInForce({ project }: { project: Project }) {
+function PlanAndOwner({ project }: { project: Project }) {
   const { plan, admin_plan_id, admin_subscription_status, billing_subscription_status } = project
   const status = admin_subscription_status ?? billing_subscription_status
   const owner = useOne('users.show', { id: project.user_id })
@@ -134,10 +161,10 @@ function PlanInForce({ project }: { project: Project }) {
       <Title order={2} mb="sm">
         Plan and owner
       </Title>
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           [
-            'Plan in force',
+            'Current plan',
             <Group gap="xs" key="plan">
               {plan.name}
               <Badge tone={admin_plan_id === null ? 'calm' : 'warn'}>
@@ -158,27 +185,27 @@ function PlanInForce({ project }: { project: Project }) {
               </Group>
             ),
           ],
-          ['Billing id', project.billing_subscription_id ?? 'none'],
-          ['Our own MTAs', project.allow_service_mta ? 'may be used' : 'may not be used'],
+          ['Billing ID', project.billing_subscription_id ?? 'none'],
+          ['Shared mail servers', project.allow_service_mta ? 'allowed' : 'not allowed'],
           [
             'Owner',
             <To key="owner" to="/users" search={{ q: owner.data?.data.email }}>
               {owner.data?.data.email ?? `user ${project.user_id}`}
             </To>,
           ],
-          ['Created', <When key="created" at={project.created_at} />],
+          ['Created', <RelativeTime key="created" at={project.created_at} />],
         ]}
       />
     </section>
   )
 }
 
-/** Counts stop at 10,000: to count on would take longer than to look. */
+/** The server counts up to 10,000; counting further would be slow. */
 const upTo = (count: number): string => (count > 10_000 ? 'more than 10,000' : number(count))
 
 function Queue({ project }: { project: Project }) {
   const start = useAct()
-  const query = useAnswer('queue.show', { path: { project_id: project.id } }, { everyMs: 10_000 })
+  const query = useAnswer('queue.show', { path: { project_id: project.id } }, { pollMs: 10_000 })
   return (
     <section>
       <Group justify="space-between" mb="sm">
@@ -193,25 +220,25 @@ function Queue({ project }: { project: Project }) {
           </Button>
         )}
       </Group>
-      <Asked query={query}>
+      <QueryState query={query}>
         {({ is_held, held_at, waiting, scheduled, leaving, awaiting }) => (
           <>
             {is_held && (
               <Text size="sm" mb="xs">
-                <Badge tone="warn">held</Badge> <When at={held_at} />
+                <Badge tone="warn">held</Badge> <RelativeTime at={held_at} />
               </Text>
             )}
-            <Facts
-              facts={[
+            <DescriptionList
+              items={[
                 ['Waiting', upTo(waiting)],
                 ['Scheduled', upTo(scheduled)],
-                ['Leaving now', upTo(leaving)],
-                ['With the provider, no news yet', upTo(awaiting)],
+                ['Sending', upTo(leaving)],
+                ['Awaiting delivery report', upTo(awaiting)],
               ]}
             />
           </>
         )}
-      </Asked>
+      </QueryState>
     </section>
   )
 }

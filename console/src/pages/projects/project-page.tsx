@@ -1,65 +1,84 @@
 import { Button, Menu, Tabs } from '@mantine/core'
+import { useViewportSize } from '@mantine/hooks'
 import { getRouteApi, Outlet, useRouterState } from '@tanstack/react-router'
+import { useLayoutEffect, useRef } from 'react'
 import type { Answer } from '../../api/client.ts'
 import type { Project } from '../../api/operations.gen.ts'
 import { useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge } from '../../components/badge.tsx'
+import { HeadActions } from '../../components/head-actions.tsx'
 import { To } from '../../components/link.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Asked } from '../../components/states.tsx'
+import { QueryState } from '../../components/states.tsx'
 import { editProject, lockProject, setBilling } from './acts.tsx'
 import classes from './project-page.module.css'
 import { tabs } from './tabs.ts'
 
 const route = getRouteApi('/projects/$projectId')
 
-/** The project of the page, by its id in the address. */
+/** The project of the page, by the id in the address bar. */
 export function useProject() {
   return useOne('projects.show', { project_id: Number(route.useParams().projectId) })
 }
 
 export function ProjectPage() {
   const query = useProject()
-  const { projectId } = route.useParams()
-  const navigate = route.useNavigate()
-  const inside = useRouterState({ select: ({ location }) => location.pathname })
-  const tab = inside.split('/')[3] || 'overview'
   return (
-    <Asked query={query} rows={10}>
-      {(seen) => (
+    <QueryState query={query} rows={10}>
+      {(loaded) => (
         <>
-          <Head seen={seen} />
-          <Tabs
-            value={tab}
-            onChange={(value) =>
-              void navigate({
-                to: value === 'overview' ? `/projects/${projectId}` : `/projects/${projectId}/${value}`,
-              })
-            }
-            keepMounted={false}
-            mb="lg"
-          >
-            <Tabs.List className={classes.tabs} aria-label={`Parts of ${seen.data.name}`}>
-              {tabs.map(([value, label]) => (
-                <Tabs.Tab key={value} value={value}>
-                  {label}
-                </Tabs.Tab>
-              ))}
-            </Tabs.List>
-            <Tabs.Panel value={tab} pt="lg">
-              <Outlet />
-            </Tabs.Panel>
-          </Tabs>
+          <Head loaded={loaded} />
+          <ProjectTabs name={loaded.data.name} />
         </>
       )}
-    </Asked>
+    </QueryState>
   )
 }
 
-function Head({ seen }: { seen: Answer<Project> }) {
+function ProjectTabs({ name }: { name: string }) {
+  const { projectId } = route.useParams()
+  const navigate = route.useNavigate()
+  const pathname = useRouterState({ select: ({ location }) => location.pathname })
+  const tab = pathname.split('/')[3] || 'overview'
+  const { width } = useViewportSize()
+  const list = useRef<HTMLDivElement>(null)
+  // In a narrow window the tabs scroll: moves the active one into view.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the active tab is read from the page
+  useLayoutEffect(() => {
+    const active = list.current?.querySelector('[data-active]')
+    if (!list.current || !active) return
+    const [outer, inner] = [list.current.getBoundingClientRect(), active.getBoundingClientRect()]
+    list.current.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2
+  }, [tab, width])
+  return (
+    <Tabs
+      value={tab}
+      onChange={(value) =>
+        void navigate({
+          to: value === 'overview' ? `/projects/${projectId}` : `/projects/${projectId}/${value}`,
+        })
+      }
+      keepMounted={false}
+      mb="lg"
+    >
+      <Tabs.List ref={list} className={classes.tabs} aria-label={`Sections of ${name}`}>
+        {tabs.map(([value, label]) => (
+          <Tabs.Tab key={value} value={value}>
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value={tab} pt="lg">
+        <Outlet />
+      </Tabs.Panel>
+    </Tabs>
+  )
+}
+
+function Head({ loaded }: { loaded: Answer<Project> }) {
   const start = useAct()
-  const { id, name, is_locked } = seen.data
+  const { id, name, is_locked } = loaded.data
   return (
     <PageHead
       title={name}
@@ -73,19 +92,13 @@ function Head({ seen }: { seen: Answer<Project> }) {
       <Button
         variant={is_locked ? 'default' : 'outline'}
         color={is_locked ? undefined : 'red'}
-        onClick={() => start(lockProject(seen))}
+        onClick={() => start(lockProject(loaded))}
       >
         {is_locked ? 'Unlock' : 'Lock'}
       </Button>
-      <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-        <Menu.Target>
-          <Button variant="default">Change…</Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => start(editProject(seen))}>Edit project</Menu.Item>
-          <Menu.Item onClick={() => start(setBilling(seen))}>Set billing</Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <HeadActions of="project" edit={() => start(editProject(loaded))}>
+        <Menu.Item onClick={() => start(setBilling(loaded))}>Set billing</Menu.Item>
+      </HeadActions>
     </PageHead>
   )
 }

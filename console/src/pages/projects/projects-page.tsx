@@ -4,13 +4,14 @@ import type { Project } from '../../api/operations.gen.ts'
 import { useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
-import { number } from '../../components/figures.tsx'
+import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { SearchField } from '../../components/search-field.tsx'
+import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { createProject } from './acts.tsx'
 
 const route = getRouteApi('/projects')
@@ -44,20 +45,20 @@ const columns: Column<Project>[] = [
       </>
     ),
   },
-  { title: 'Created', isExtra: true, cell: ({ created_at }) => <When at={created_at} /> },
+  { title: 'Created', isExtra: true, cell: ({ created_at }) => <RelativeTime at={created_at} /> },
 ]
 
 const sorts = {
   '-id': 'Newest first',
   id: 'Oldest first',
-  name: 'By name',
-  '-name': 'By name, backwards',
-  reputation_score: 'Worst score first',
-  '-reputation_score': 'Best score first',
+  name: 'Name (A–Z)',
+  '-name': 'Name (Z–A)',
+  reputation_score: 'Lowest score first',
+  '-reputation_score': 'Highest score first',
 }
 
-/** Where an operator begins the day: whoever still sends, and should perhaps not. */
-const trouble = { sort: 'reputation_score', max_score: 59, locked: false } as const
+/** Projects that still send and have a low score. */
+const needsAttention = { sort: 'reputation_score', max_score: 59, locked: false } as const
 
 type Search = ReturnType<typeof route.useSearch>
 
@@ -72,7 +73,7 @@ export function ProjectsPage() {
         (made) => void navigate({ to: '/projects/$projectId', params: { projectId: String(made.id) } }),
       ),
     )
-  const { sort: _, ...narrowed } = search
+  const { sort: _, ...filters } = search
   return (
     <>
       <PageHead title="Projects">
@@ -86,10 +87,10 @@ export function ProjectsPage() {
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={
-          Object.keys(narrowed).length > 0 ? (
-            <Empty title="No project fits">Search for less, or take a filter away.</Empty>
+          Object.keys(filters).length > 0 ? (
+            <Empty title="No matching projects">Try a shorter search or clear a filter.</Empty>
           ) : (
-            <Empty title="There is no project yet">Make the first with “New project”.</Empty>
+            <Empty title="No projects yet">Create the first with “New project”.</Empty>
           )
         }
       />
@@ -101,61 +102,67 @@ function Filters({ search }: { search: Search }) {
   const navigate = route.useNavigate()
   const plans = useAnswer('plans.list', { query: { limit: 200 } })
 
-  /** Another question begins at its first page, and takes the place of the last one in the history. */
-  const ask = (part: Partial<Search>) =>
+  /** A new filter starts at the first page and replaces the last one in the browser history. */
+  const setFilter = (part: Partial<Search>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
 
-  const isTrouble = Object.entries(trouble).every(([name, value]) => search[name as keyof Search] === value)
+  const isAttention = Object.entries(needsAttention).every(
+    ([name, value]) => search[name as keyof Search] === value,
+  )
 
   return (
-    <Group align="flex-end" mb="md" gap="sm" role="search">
-      <SearchField
-        placeholder="Part of a name (press /)"
-        value={search.q}
-        onChange={(q) => ask({ q })}
-        w={240}
-      />
+    <FilterBar
+      count={countOf(search.locked, search.plan_id, search.min_score, search.max_score, search.over_limit)}
+      search={
+        <SearchField
+          placeholder="Part of a name (press /)"
+          value={search.q}
+          onChange={(q) => setFilter({ q })}
+          w={240}
+        />
+      }
+    >
       <YesOrNo
         label="Lock"
         yes="Locked"
         no="Not locked"
         value={search.locked}
-        onChange={(locked) => ask({ locked })}
+        onChange={(locked) => setFilter({ locked })}
       />
       <Select
-        label="Plan in force"
+        label="Plan"
         value={search.plan_id === undefined ? null : String(search.plan_id)}
-        onChange={(value) => ask({ plan_id: value === null ? undefined : Number(value) })}
+        onChange={(value) => setFilter({ plan_id: value === null ? undefined : Number(value) })}
         data={(plans.data?.data ?? []).map(({ id, name }) => ({ value: String(id), label: name }))}
         placeholder="Any"
         clearable
         w={150}
       />
-      <Score label="Score at least" value={search.min_score} onChange={(min_score) => ask({ min_score })} />
-      <Score label="Score at most" value={search.max_score} onChange={(max_score) => ask({ max_score })} />
+      <Score label="Min. score" value={search.min_score} onChange={(min_score) => setFilter({ min_score })} />
+      <Score label="Max. score" value={search.max_score} onChange={(max_score) => setFilter({ max_score })} />
       <YesOrNo
         label="Limits"
         yes="Over a limit"
-        no="Within"
+        no="Within limits"
         value={search.over_limit}
-        onChange={(over_limit) => ask({ over_limit })}
+        onChange={(over_limit) => setFilter({ over_limit })}
       />
       <Select
         label="Order"
         value={search.sort ?? '-id'}
-        onChange={(value) => ask({ sort: value === '-id' ? undefined : (value as keyof typeof sorts) })}
+        onChange={(value) => setFilter({ sort: value === '-id' ? undefined : (value as keyof typeof sorts) })}
         data={Object.entries(sorts).map(([value, label]) => ({ value, label }))}
         allowDeselect={false}
         w={170}
       />
       <Button
-        variant={isTrouble ? 'filled' : 'default'}
-        onClick={() => void navigate({ search: isTrouble ? {} : trouble })}
-        aria-pressed={isTrouble}
+        variant={isAttention ? 'filled' : 'default'}
+        onClick={() => void navigate({ search: isAttention ? {} : needsAttention })}
+        aria-pressed={isAttention}
       >
-        In trouble
+        Needs attention
       </Button>
-    </Group>
+    </FilterBar>
   )
 }
 
@@ -187,7 +194,7 @@ function Score({ label, value, onChange }: Filter<number>) {
     <NumberInput
       label={label}
       value={value ?? ''}
-      // Half a number, such as a lone minus, is a text.
+      // An incomplete number, such as a lone minus, is a string.
       onChange={(typed) => onChange(typeof typed === 'number' ? typed : undefined)}
       min={0}
       max={100}

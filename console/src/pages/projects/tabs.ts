@@ -1,4 +1,4 @@
-/** The parts of a project's page: where each is, and what it is called. */
+/** The tabs of a project's page: path and label. */
 export const tabs = [
   ['overview', 'Overview'],
   ['domains', 'Domains'],

@@ -8,12 +8,12 @@ import { DomainSelect } from '../../components/domain-select.tsx'
 
 const pathOf = ({ project_id, id }: Route) => ({ project_id, id })
 
-const baseOf = (seen: Answer<Route>) => ({
-  seen,
-  look: () => callForVersion('routing.show', { path: pathOf(seen.data) }),
+const baseOf = (loaded: Answer<Route>) => ({
+  loaded,
+  refetch: () => callForVersion('routing.show', { path: pathOf(loaded.data) }),
 })
 
-/** With what a person chooses from; an address is kept without its domain, which is another field. */
+/** The form. The address is kept without its domain, which is a separate field. */
 interface RouteForm {
   domain: { id: number; name: string } | null
   match: Route['match']
@@ -24,14 +24,14 @@ interface RouteForm {
   is_active: boolean
 }
 
-/** All of the configuration. What does not apply is null. */
+/** The complete configuration. Fields that do not apply are null. */
 function configurationOf(form: RouteForm) {
   const { domain, match, action, is_active } = form
   const address = match === 'address' ? form.local.trim() : null
   const endpoint_id = action === 'endpoint' ? form.endpoint_id : null
   const forward_to = action === 'forward' ? form.forward_to.trim() : null
-  const isLacking = address === '' || forward_to === '' || (action === 'endpoint' && endpoint_id === null)
-  if (!domain || isLacking) return undefined
+  const isIncomplete = address === '' || forward_to === '' || (action === 'endpoint' && endpoint_id === null)
+  if (!domain || isIncomplete) return undefined
   return {
     domain_id: domain.id,
     match,
@@ -58,9 +58,10 @@ export const createRoute = (
   path: { project_id: projectId },
   title: 'New route',
   button: 'Create route',
+  success: 'Route created',
   base: nothing,
   form: () => ({
-    // Who has one domain means that one.
+    // A single domain is preselected.
     domain: domains.length === 1 ? (domains[0] ?? null) : null,
     match: 'address',
     local: '',
@@ -74,14 +75,15 @@ export const createRoute = (
 })
 
 export const editRoute = (
-  seen: Answer<Route>,
+  loaded: Answer<Route>,
   nameOf: (domainId: number) => string,
 ): Act<'routing.edit', Route, RouteForm> => ({
   operation: 'routing.edit',
-  path: pathOf(seen.data),
-  title: `Edit the route for ${labelOf(seen.data, nameOf)}`,
+  path: pathOf(loaded.data),
+  title: `Edit route for ${labelOf(loaded.data, nameOf)}`,
   button: 'Save route',
-  base: baseOf(seen),
+  success: 'Route saved',
+  base: baseOf(loaded),
   form: (route) => ({
     domain: { id: route.domain_id, name: partsOf(route.address)[1] ?? nameOf(route.domain_id) },
     match: route.match,
@@ -91,20 +93,21 @@ export const editRoute = (
     forward_to: route.forward_to ?? '',
     is_active: route.is_active,
   }),
-  steps: fieldsOf(seen.data.project_id),
+  steps: fieldsOf(loaded.data.project_id),
   body: configurationOf,
 })
 
 export const deleteRoute = (
-  seen: Answer<Route>,
+  loaded: Answer<Route>,
   nameOf: (domainId: number) => string,
 ): Act<'routing.delete', Route, object> => ({
   operation: 'routing.delete',
-  path: pathOf(seen.data),
-  title: `Delete the route for ${labelOf(seen.data, nameOf)}`,
+  path: pathOf(loaded.data),
+  title: `Delete route for ${labelOf(loaded.data, nameOf)}`,
   button: 'Delete route',
+  success: 'Route deleted',
   isDangerous: true,
-  base: baseOf(seen),
+  base: baseOf(loaded),
   ...nothingToFillIn,
 })
 
@@ -114,24 +117,25 @@ export const requestConfirmation = (
 ): Act<'routing.request-confirmation', undefined, object> => ({
   operation: 'routing.request-confirmation',
   path: pathOf(data),
-  title: `Ask ${data.forward_to} again to confirm the route for ${labelOf(data, nameOf)}`,
+  title: `Resend the confirmation link for ${labelOf(data, nameOf)} to ${data.forward_to}`,
   button: 'Send link',
+  success: 'Confirmation link sent',
   base: nothing,
   ...nothingToFillIn,
 })
 
-/** Before and behind the @. Other signs than the last one are not in an address of a route. */
+/** The local part and the domain. Addresses of routes contain one @. */
 const partsOf = (address: string | null): string[] => address?.split('@') ?? []
 
-/** The mail that a route is for. */
+/** The address that a route matches. */
 export const labelOf = ({ address, domain_id }: Route, nameOf: (domainId: number) => string): string =>
-  address ?? `all other mail of ${nameOf(domain_id)}`
+  address ?? `all other mail to ${nameOf(domain_id)}`
 
 const actions: Record<Route['action'], string> = {
-  endpoint: 'Send to an endpoint',
+  endpoint: 'Deliver to an endpoint',
   forward: 'Forward to an address',
-  reject: 'Refuse, and tell the sender',
-  drop: 'Accept and throw away',
+  reject: 'Reject',
+  drop: 'Accept and discard',
 }
 
 function RouteFields({
@@ -155,13 +159,13 @@ function RouteFields({
         data-autofocus
       />
       <Radio.Group
-        label="Takes mail for"
+        label="Matches"
         value={form.match}
         onChange={(match) => set({ match: match as Route['match'] })}
       >
         <Stack gap="xs" mt={4}>
           <Radio value="address" label="One address" />
-          <Radio value="catch_all" label="Every address of the domain without a route of its own" />
+          <Radio value="catch_all" label="All other addresses of the domain (catch-all)" />
         </Stack>
       </Radio.Group>
       {form.match === 'address' && (
@@ -173,7 +177,7 @@ function RouteFields({
         />
       )}
       <Select
-        label="What becomes of it"
+        label="Action"
         value={form.action}
         onChange={(action) => set({ action: (action ?? form.action) as Route['action'] })}
         data={Object.entries(actions).map(([value, label]) => ({ value, label }))}
@@ -225,9 +229,9 @@ function EndpointSelect({
       onChange={(chosen) => onChange(chosen === null ? null : Number(chosen))}
       data={(endpoints.data ?? []).map(({ id, name, is_active }) => ({
         value: String(id),
-        label: is_active ? name : `${name} (switched off)`,
+        label: is_active ? name : `${name} (inactive)`,
       }))}
-      nothingFoundMessage="The project has no such endpoint"
+      nothingFoundMessage="No matching endpoints"
       error={endpoints.error?.message}
       allowDeselect={false}
       searchable

@@ -25,7 +25,7 @@ export function RoutingPage() {
   const matched = useAnswer(
     'routing.match',
     { path, query: { address: address ?? '' } },
-    { isWanted: address !== undefined },
+    { isEnabled: address !== undefined },
   )
   const { columns, link, domains } = useRouteRows(
     projectId,
@@ -35,15 +35,15 @@ export function RoutingPage() {
     <Stack gap="xl">
       <Tester
         projectId={projectId}
-        asked={address}
-        ask={(wanted) => void navigate({ search: { cursor, address: wanted } })}
+        address={address}
+        setAddress={(wanted) => void navigate({ search: { cursor, address: wanted } })}
         query={matched}
         routeLink={link}
       />
       <section>
         <PartHead
           title="Routes"
-          below="Where mail for the project’s domains goes. An address wins over the rest."
+          below="How inbound mail to the project’s domains is handled. An address takes precedence over a catch-all."
         >
           <Button onClick={() => start(createRoute(projectId, domains))}>New route</Button>
         </PartHead>
@@ -54,8 +54,8 @@ export function RoutingPage() {
           cursor={cursor}
           setCursor={(next) => void navigate({ search: { address, cursor: next } })}
           empty={
-            <Empty title="No route yet">
-              Mail for the project’s domains is refused. A route gives it to an endpoint, or forwards it.
+            <Empty title="No routes yet">
+              Inbound mail is rejected. A route delivers it to an endpoint or forwards it.
             </Empty>
           }
         />
@@ -64,15 +64,15 @@ export function RoutingPage() {
   )
 }
 
-/** What a row shows, and what is done with it. */
-function useRouteRows(projectId: number, takingId: number | undefined) {
+/** The columns and actions of a route. */
+function useRouteRows(projectId: number, matchedId: number | undefined) {
   const actOn = useActOn()
   const domains = useAll('domains.list', { project_id: projectId })
   const endpoints = useAll('endpoints.list', { project_id: projectId })
   const nameOf = (id: number) => domains.data?.find((domain) => domain.id === id)?.name ?? `domain ${id}`
   const pathOf = ({ id }: Route) => ({ project_id: projectId, id })
 
-  const edit = (row: Route) => actOn('routing.show', pathOf(row), (seen) => editRoute(seen, nameOf))
+  const edit = (row: Route) => actOn('routing.show', pathOf(row), (loaded) => editRoute(loaded, nameOf))
   const link = (row: Route) => (
     <Anchor component="button" type="button" fz="inherit" ta="left" onClick={() => edit(row)}>
       {labelOf(row, nameOf)}
@@ -80,19 +80,19 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
   )
   const columns: Column<Route>[] = [
     {
-      title: 'Mail for',
+      title: 'Address',
       cell: (row) => (
         <Group gap="xs">
           {link(row)}
-          {!row.is_active && <Badge>switched off</Badge>}
-          {row.id === takingId && <Badge tone="good">takes it</Badge>}
+          {!row.is_active && <Badge>inactive</Badge>}
+          {row.id === matchedId && <Badge tone="good">matches</Badge>}
           {isUnconfirmed(row) && <Badge tone="warn">not confirmed</Badge>}
         </Group>
       ),
     },
     {
-      title: 'What becomes of it',
-      cell: (row) => <Deed route={row} endpoints={endpoints.data ?? []} />,
+      title: 'Action',
+      cell: (row) => <ActionText route={row} endpoints={endpoints.data ?? []} />,
     },
     {
       title: 'More',
@@ -104,15 +104,15 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
             ...(isUnconfirmed(row)
               ? [
                   {
-                    label: 'Send confirmation link again',
+                    label: 'Resend confirmation link',
                     onClick: () =>
-                      actOn('routing.show', pathOf(row), (seen) => requestConfirmation(seen, nameOf)),
+                      actOn('routing.show', pathOf(row), (loaded) => requestConfirmation(loaded, nameOf)),
                   },
                 ]
               : []),
             {
               label: 'Delete route',
-              onClick: () => actOn('routing.show', pathOf(row), (seen) => deleteRoute(seen, nameOf)),
+              onClick: () => actOn('routing.show', pathOf(row), (loaded) => deleteRoute(loaded, nameOf)),
               isDangerous: true,
             },
           ]}
@@ -123,11 +123,11 @@ function useRouteRows(projectId: number, takingId: number | undefined) {
   return { columns, link, domains: domains.data ?? [] }
 }
 
-/** Its target has not agreed to receive the mail. */
+/** The forwarding target has not confirmed yet. */
 const isUnconfirmed = ({ forward_to, forward_confirmed_at }: Route): boolean =>
   forward_to !== null && forward_confirmed_at === null
 
-function Deed({
+function ActionText({
   route: { project_id, action, endpoint_id, forward_to, forward_confirmed_at },
   endpoints,
 }: {
@@ -136,15 +136,15 @@ function Deed({
 }) {
   if (action === 'forward') {
     return forward_confirmed_at === null
-      ? `Put off until ${forward_to} has confirmed`
-      : `Forwarded to ${forward_to}`
+      ? `Deferred until ${forward_to} confirms`
+      : `Forward to ${forward_to}`
   }
   if (action !== 'endpoint') {
-    return action === 'reject' ? 'Refused, and the sender is told' : 'Accepted and thrown away'
+    return action === 'reject' ? 'Reject' : 'Accept and discard'
   }
   return (
     <>
-      Goes to{' '}
+      Deliver to{' '}
       <To
         to="/projects/$projectId/endpoints/$id"
         params={{ projectId: String(project_id), id: String(endpoint_id) }}

@@ -1,43 +1,44 @@
 import { Alert, Button, Group, Text, TextInput } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import { type FormEvent, useRef } from 'react'
-import { Refusal } from '../../api/answer.ts'
+import { ApiError } from '../../api/api-error.ts'
 import type { Route, RoutingMatch } from '../../api/operations.gen.ts'
 import { To } from '../../components/link.tsx'
-import { Asked } from '../../components/states.tsx'
+import { QueryState } from '../../components/states.tsx'
 
-/** "Which route takes this address?" The question stands in the address bar, so that it can be shared. */
+/** Finds the route for an address. The address is kept in the address bar, so that the result can be shared. */
 export function Tester({
   projectId,
-  asked,
-  ask,
+  address,
+  setAddress,
   query,
   routeLink,
 }: {
   projectId: number
-  asked: string | undefined
-  ask: (address: string | undefined) => void
+  address: string | undefined
+  setAddress: (address: string | undefined) => void
   query: UseQueryResult<RoutingMatch>
   routeLink: (route: Route) => React.ReactNode
 }) {
   const field = useRef<HTMLInputElement>(null)
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    ask(field.current?.value.trim() || undefined)
+    setAddress(field.current?.value.trim() || undefined)
   }
-  // What is no address is the field's to say; anything else that went wrong is not.
-  const fault = query.error instanceof Refusal && query.error.status === 400 ? query.error.message : undefined
+  // An invalid address is an error of the field; other errors are shown below.
+  const fault =
+    query.error instanceof ApiError && query.error.status === 400 ? query.error.message : undefined
   return (
-    <section aria-label="Tester">
+    <section aria-label="Route tester">
       <form onSubmit={submit}>
         <Group align="flex-start" gap="sm" wrap="nowrap">
           <TextInput
-            // Whoever goes back finds the address that they asked for then.
-            key={asked ?? ''}
+            // Follows the browser history.
+            key={address ?? ''}
             ref={field}
-            label="Which route takes this address?"
+            label="Which route matches this address?"
             placeholder="support@example.com"
-            defaultValue={asked ?? ''}
+            defaultValue={address ?? ''}
             error={fault}
             maxLength={254}
             autoComplete="off"
@@ -49,10 +50,10 @@ export function Tester({
           </Button>
         </Group>
       </form>
-      {asked !== undefined && !fault && (
-        <Asked query={query} rows={2}>
-          {(match) => <Answered projectId={projectId} match={match} routeLink={routeLink} />}
-        </Asked>
+      {address !== undefined && !fault && (
+        <QueryState query={query} rows={2}>
+          {(match) => <MatchResult projectId={projectId} match={match} routeLink={routeLink} />}
+        </QueryState>
       )}
     </section>
   )
@@ -74,7 +75,7 @@ const kinds: Record<RoutingMatch['outcome'], 'green' | 'gray' | 'yellow'> = {
   forward_not_confirmed: 'yellow',
 }
 
-function Answered({
+function MatchResult({
   projectId,
   match: { address, outcome, route, domain, explanation },
   routeLink,
@@ -89,7 +90,7 @@ function Answered({
       variant="light"
       role="status"
       mt="sm"
-      title={<span style={{ overflowWrap: 'anywhere' }}>Mail for {address}</span>}
+      title={<span style={{ overflowWrap: 'anywhere' }}>Mail to {address}</span>}
     >
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
         {explanation}

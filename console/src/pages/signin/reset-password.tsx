@@ -2,17 +2,17 @@ import { Alert, Anchor, Button, Paper, PasswordInput, Stack, Text, Title } from 
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
-import { Mark } from '../../components/mark.tsx'
+import { Logo } from '../../components/logo.tsx'
 import classes from './sign-in.module.css'
 
-/** Where a link to set a new password leads. It asks for no session, and for no role: customers come here as well. */
+/** The target of a password reset link. Needs no session and no role: customers use it, too. */
 export const isResetPage = (): boolean => window.location.pathname === '/console/reset-password'
 
 export function ResetPassword() {
-  // The server never sees what stands behind the #.
+  // The fragment of a URL is never sent to the server.
   const [token] = useState(() => window.location.hash.slice(1))
   const [password, setPassword] = useState('')
-  const setting = useMutation({
+  const reset = useMutation({
     gcTime: 0,
     mutationFn: () => call('auth.reset-password', { body: { token, new_password: password } }),
   })
@@ -20,18 +20,18 @@ export function ResetPassword() {
     <main className={classes.page}>
       <Paper withBorder p="xl" w="100%" maw={380}>
         <Stack>
-          <Mark />
+          <Logo />
           <Title order={1}>New password</Title>
-          {setting.isSuccess ? (
+          {reset.isSuccess ? (
             <>
-              <Text>Your password is set. You are signed out everywhere.</Text>
+              <Text>Your password was changed. You are signed out of all sessions.</Text>
               <Anchor href="/console/">Sign in</Anchor>
             </>
           ) : (
             <form
               onSubmit={(event) => {
                 event.preventDefault()
-                setting.mutate()
+                reset.mutate()
               }}
             >
               <Stack>
@@ -45,12 +45,12 @@ export function ResetPassword() {
                   required
                   autoFocus
                 />
-                {setting.error && (
+                {reset.error && (
                   <Alert color="red" role="alert">
-                    {setting.error.message}
+                    {reset.error.message}
                   </Alert>
                 )}
-                <Button type="submit" loading={setting.isPending}>
+                <Button type="submit" loading={reset.isPending}>
                   Set password
                 </Button>
               </Stack>

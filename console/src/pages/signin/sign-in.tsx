@@ -1,18 +1,15 @@
 import { Alert, Button, Modal, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Refusal } from '../../api/answer.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { call } from '../../api/client.ts'
-import { useIsSignInNeeded } from '../../api/gate.ts'
 import { queryClient } from '../../api/queries.ts'
-import { enter, giveCode, type Me, signIn } from '../../api/session.ts'
-import { Mark } from '../../components/mark.tsx'
+import { enter, type Me, signIn, submitCode } from '../../api/session.ts'
+import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
+import { Logo } from '../../components/logo.tsx'
 import classes from './sign-in.module.css'
 
-/**
- * Shown whenever somebody must sign in: as a page for who comes, and over the page, which stays as it is, for whose
- * session has ended in the middle of something.
- */
+/** Shown when the user has to sign in: as a page, or over the current page if the session ended during work. */
 export function SignInGate() {
   const isNeeded = useIsSignInNeeded()
   if (!isNeeded) return null
@@ -22,7 +19,7 @@ export function SignInGate() {
       <main className={classes.page}>
         <Paper withBorder p="xl" w="100%" maw={380}>
           <Stack>
-            <Mark />
+            <Logo />
             <Title order={1}>Sign in</Title>
             <SignInForm before={undefined} />
           </Stack>
@@ -39,7 +36,7 @@ export function SignInGate() {
       zIndex={1000}
     >
       <Stack>
-        <Text>Sign in again to go on. Nothing that you have typed is lost.</Text>
+        <Text>Sign in again to continue. Nothing you have typed is lost.</Text>
         <SignInForm before={me} />
       </Stack>
     </Modal>
@@ -51,10 +48,10 @@ function SignInForm({ before }: { before: Me | undefined }) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const [isCodeNeeded, setIsCodeNeeded] = useState(false)
-  const asking = useMutation({
+  const signingIn = useMutation({
     gcTime: 0,
     mutationFn: async () => {
-      if (isCodeNeeded) await giveCode(code.trim())
+      if (isCodeNeeded) await submitCode(code.trim())
       else if (await signIn(email.trim(), password)) return setIsCodeNeeded(true)
       await enter()
     },
@@ -63,7 +60,7 @@ function SignInForm({ before }: { before: Me | undefined }) {
       if (isCodeNeeded && isAttemptOver(error)) setIsCodeNeeded(false)
     },
   })
-  const forgetting = useMutation({
+  const requestingReset = useMutation({
     gcTime: 0,
     mutationFn: () => call('auth.forgot-password', { body: { email: email.trim() } }),
   })
@@ -71,15 +68,15 @@ function SignInForm({ before }: { before: Me | undefined }) {
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        asking.mutate()
+        signingIn.mutate()
       }}
     >
       <Stack>
         {isCodeNeeded ? (
           <TextInput
             key="code"
-            label="Code of your authenticator"
-            description="Six digits. A backup code will do as well."
+            label="Authentication code"
+            description="Six digits from your authenticator app, or a backup code."
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}
             autoComplete="one-time-code"
@@ -108,32 +105,30 @@ function SignInForm({ before }: { before: Me | undefined }) {
             />
           </>
         )}
-        {(asking.error ?? forgetting.error) && (
+        {(signingIn.error ?? requestingReset.error) && (
           <Alert color="red" role="alert">
-            {(asking.error ?? forgetting.error)?.message}
+            {(signingIn.error ?? requestingReset.error)?.message}
           </Alert>
         )}
-        {forgetting.isSuccess && (
-          <Text role="status">
-            If an account has this address, a link to set a new password is mailed to it.
-          </Text>
+        {requestingReset.isSuccess && (
+          <Text role="status">If an account has this address, a password reset link was sent to it.</Text>
         )}
-        <Button type="submit" loading={asking.isPending}>
+        <Button type="submit" loading={signingIn.isPending}>
           {isCodeNeeded ? 'Confirm' : 'Sign in'}
         </Button>
         {!isCodeNeeded && (
           <Button
             variant="subtle"
             disabled={email.trim() === ''}
-            loading={forgetting.isPending}
-            onClick={() => forgetting.mutate()}
+            loading={requestingReset.isPending}
+            onClick={() => requestingReset.mutate()}
           >
             Forgot your password?
           </Button>
         )}
         {isCodeNeeded && (
           <Button variant="subtle" onClick={() => setIsCodeNeeded(false)}>
-            Begin anew
+            Start over
           </Button>
         )}
       </Stack>
@@ -141,6 +136,6 @@ function SignInForm({ before }: { before: Me | undefined }) {
   )
 }
 
-/** Five wrong codes, or ten minutes: only the password leads on. A wrong code alone may be tried again. */
+/** After five wrong codes or ten minutes, the password is required again. A single wrong code can be retried. */
 const isAttemptOver = (error: Error): boolean =>
-  error instanceof Refusal && /^(Too many wrong codes|Sign in with)/.test(error.message)
+  error instanceof ApiError && /^(Too many wrong codes|Sign in with)/.test(error.message)

@@ -11,21 +11,22 @@ interface UserForm {
   end_sessions: boolean
 }
 
-export const editUser = (seen: Answer<User>): Act<'users.edit', User, UserForm> => ({
+export const editUser = (loaded: Answer<User>): Act<'users.edit', User, UserForm> => ({
   operation: 'users.edit',
-  path: { id: seen.data.id },
-  title: `Edit ${seen.data.email}`,
+  path: { id: loaded.data.id },
+  title: `Edit ${loaded.data.email}`,
   button: 'Save changes',
-  base: { seen, look: () => callForVersion('users.show', { path: { id: seen.data.id } }) },
+  success: 'User saved',
+  base: { loaded, refetch: () => callForVersion('users.show', { path: { id: loaded.data.id } }) },
   form: ({ role, is_active }) => ({ role, is_active: String(is_active), end_sessions: false }),
   steps: [
     {
-      title: 'Person',
+      title: 'User',
       fields: ({ form, set }) => (
         <>
           <Select
             label="Role"
-            description="An administrator may do everything in every project"
+            description="Administrators can do everything in every project"
             value={form.role}
             onChange={(role) => role && set({ role: role as User['role'] })}
             data={Object.entries(roles).map(([value, label]) => ({ value, label }))}
@@ -33,17 +34,17 @@ export const editUser = (seen: Answer<User>): Act<'users.edit', User, UserForm> 
             data-autofocus
           />
           <Select
-            label="Signing in"
+            label="Access"
             value={form.is_active}
             onChange={(value) => value && set({ is_active: value })}
             data={[
-              { value: 'true', label: 'May sign in' },
-              { value: 'false', label: 'May not sign in' },
+              { value: 'true', label: 'Can sign in' },
+              { value: 'false', label: 'Cannot sign in' },
             ]}
             allowDeselect={false}
           />
           <Checkbox
-            label="Sign them out everywhere"
+            label="Sign out of all sessions"
             checked={form.end_sessions}
             onChange={(event) => set({ end_sessions: event.currentTarget.checked })}
           />
@@ -51,7 +52,7 @@ export const editUser = (seen: Answer<User>): Act<'users.edit', User, UserForm> 
       ),
     },
   ],
-  // Only what differs from what was seen: a field that nobody touched is nobody's wish.
+  // Only fields that were edited are sent.
   body: ({ role, is_active, end_sessions }, user) => ({
     ...(role !== user.role && { role }),
     ...(is_active !== String(user.is_active) && { is_active: is_active === 'true' }),

@@ -4,26 +4,27 @@ import type { User } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
+import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
 import { SearchField } from '../../components/search-field.tsx'
 import { Empty } from '../../components/states.tsx'
-import { When } from '../../components/when.tsx'
 import { editUser, roles } from './acts.tsx'
 
 const route = getRouteApi('/users')
 
 const columnsOf = (edit: (user: User) => void): Column<User>[] => [
   {
-    title: 'Person',
+    title: 'User',
     cell: (user) => (
       <>
         <Group gap="xs">
           <Anchor component="button" size="md" ta="left" onClick={() => edit(user)}>
             {user.email}
           </Anchor>
-          {!user.is_active && <Badge tone="bad">may not sign in</Badge>}
+          {!user.is_active && <Badge tone="bad">cannot sign in</Badge>}
         </Group>
         <Text size="sm" c="dimmed">
           {user.name}
@@ -41,13 +42,13 @@ const columnsOf = (edit: (user: User) => void): Column<User>[] => [
     cell: ({ two_factor_enabled, role }) =>
       two_factor_enabled ? 'yes' : role === 'admin' ? <Badge tone="bad">none</Badge> : 'none',
   },
-  { title: 'Created', isExtra: true, cell: ({ created_at }) => <When at={created_at} /> },
+  { title: 'Created', isExtra: true, cell: ({ created_at }) => <RelativeTime at={created_at} /> },
   {
     title: 'Audit',
     isExtra: true,
     cell: ({ id, email }) => (
-      <To to="/audit" search={{ actor: id }} aria-label={`What they did: ${email}`}>
-        What they did
+      <To to="/audit" search={{ actor: id }} aria-label={`Activity of ${email}`}>
+        Activity
       </To>
     ),
   },
@@ -60,49 +61,53 @@ export function UsersPage() {
   const query = usePage('users.list', { query: search })
   const columns = columnsOf(({ id }) => actOn('users.show', { id }, editUser))
 
-  /** Another question begins at its first page, and takes the place of the last one in the history. */
-  const ask = (part: Partial<typeof search>) =>
+  /** A new filter starts at the first page and replaces the last one in the browser history. */
+  const setFilter = (part: Partial<typeof search>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
 
   return (
     <>
       <PageHead title="Users" />
-      <Group align="flex-end" mb="md" gap="sm" role="search">
-        <SearchField
-          placeholder="Part of an address or a name (press /)"
-          value={search.q}
-          onChange={(q) => ask({ q })}
-          w={330}
-        />
+      <FilterBar
+        count={countOf(search.role, search.is_active)}
+        search={
+          <SearchField
+            placeholder="Part of an address or a name (press /)"
+            value={search.q}
+            onChange={(q) => setFilter({ q })}
+            w={300}
+          />
+        }
+      >
         <Select
           label="Role"
           value={search.role ?? null}
-          onChange={(role) => ask({ role: (role ?? undefined) as typeof search.role })}
+          onChange={(role) => setFilter({ role: (role ?? undefined) as typeof search.role })}
           data={Object.entries(roles).map(([value, label]) => ({ value, label }))}
           placeholder="Any"
           clearable
           w={160}
         />
         <Select
-          label="Signing in"
+          label="Access"
           value={search.is_active === undefined ? null : String(search.is_active)}
-          onChange={(value) => ask({ is_active: value === null ? undefined : value === 'true' })}
+          onChange={(value) => setFilter({ is_active: value === null ? undefined : value === 'true' })}
           data={[
-            { value: 'true', label: 'May sign in' },
-            { value: 'false', label: 'May not sign in' },
+            { value: 'true', label: 'Can sign in' },
+            { value: 'false', label: 'Cannot sign in' },
           ]}
           placeholder="Any"
           clearable
           w={160}
         />
-      </Group>
+      </FilterBar>
       <List
         label="Users"
         query={query}
         columns={columns}
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
-        empty={<Empty title="Nobody fits">Search for less, or take a filter away.</Empty>}
+        empty={<Empty title="No matching users">Try a shorter search or clear a filter.</Empty>}
       />
     </>
   )

@@ -198,7 +198,7 @@ describe('api-keys.create', () => {
       await create({ domain_id: 999_999_999 }),
     ]
     assertProblem(foreign, 422, 'validation_failed')
-    assert.match(foreign.body.message, /^"domain_id" is no domain of project/)
+    assert.match(foreign.body.message, /^"domain_id" must be a domain of project/)
     assert.equal(foreign.text, absent.text)
     const leaving = await makeDomain(projectId)
     await database.query('update control.identities set retiring_at = now() where domain_id = $1', [
@@ -210,12 +210,19 @@ describe('api-keys.create', () => {
     assertProblem(late, 422, 'validation_failed')
   })
 
-  test('asks for the complete configuration and for the mode, and for nothing else', async () => {
-    for (const field of ['mode', 'name', 'scopes', 'domain_id', 'allowed_ips', 'expires_at']) {
-      const answer = await create({ [field]: undefined })
-      assertProblem(answer, 422, 'incomplete_configuration')
-      assert.ok(answer.body.message.includes(`lacks "${field}"`), answer.text)
-    }
+  test('requires only a name, and has defaults for the rest', async () => {
+    const unnamed = await create({ name: undefined })
+    assertProblem(unnamed, 422, 'validation_failed')
+    assert.equal(unnamed.body.message, '"name" is missing.')
+    const fields = ['mode', 'scopes', 'domain_id', 'allowed_ips', 'expires_at', 'is_active']
+    const { status, body } = await create(Object.fromEntries(fields.map((field) => [field, undefined])))
+    assert.equal(status, 201)
+    const { prefix, scopes, domain_id, allowed_ips, expires_at, is_active } = body.resource
+    assert.match(prefix, /^pk_live_/)
+    assert.deepEqual(
+      { scopes, domain_id, allowed_ips, expires_at, is_active },
+      { scopes: ['messages:send'], domain_id: null, allowed_ips: [], expires_at: null, is_active: true },
+    )
     for (const change of [
       { mode: 'production' },
       { mode: null },
@@ -241,7 +248,7 @@ describe('the preview of api-keys.create', () => {
     const domain = await makeDomain(projectId, { status: 'verified' })
     const { effects, warnings, changes } = await preview({ mode: 'test', domain_id: domain.id })
     assert.deepEqual(effects, [
-      `Whoever holds its secret may do this in project ${projectId}: messages:send, messages:read.`,
+      `The holder of the secret may do this in project ${projectId}: messages:send, messages:read.`,
       `It sends from ${domain.name} alone.`,
       'It is a test key: its mail is accepted and handed to no provider.',
     ])
@@ -250,9 +257,7 @@ describe('the preview of api-keys.create', () => {
       changes.filter(({ field }) => field === 'mode').map(({ after }) => after),
       ['test'],
     )
-    assert.deepEqual((await preview({ is_active: false })).effects, [
-      'It is switched off and opens nothing yet.',
-    ])
+    assert.deepEqual((await preview({ is_active: false })).effects, ['The key is inactive and is rejected.'])
   })
 
   test('warns of a domain that awaits verification, and of a key for everybody for ever', async () => {

@@ -1,5 +1,10 @@
 import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/control/api-keys/api-keys.ts'
-import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/control/api-keys/wire.ts'
+import {
+  ApiKeyWithSecret,
+  apiKeyExamples,
+  NewApiKeyFields,
+  newApiKeyDefaults,
+} from '../../core/control/api-keys/wire.ts'
 import { projectBeyond } from '../../core/control/caps/caps.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
@@ -13,17 +18,16 @@ export const createApiKeyOperation = adminOperation({
   path: '/admin/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. No key opens the administrative interface, and there is no scope for members or for keys. Beyond `max_api_keys` a `reason` is required, and the audit row records the exception.',
+    'Creates a credential for programs. The secret is returned only in this response; the service stores its SHA-256 and the readable `prefix`. Only `name` is required. By default `mode` is `live`, `scopes` is `messages:send` alone, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` never changes. No key gives access to the administrative interface, and no scope covers members or API keys. Beyond `max_api_keys` a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
   body: NewApiKeyFields,
-  isCompleteConfiguration: true,
   refusals: ['limit_exceeded'],
   example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, actorId, target: project, body: { mode, ...config } }) {
-    const wanted = { ...config, is_active: config.is_active ?? true }
+  async run({ tx, caps, actorId, target: project, body }) {
+    const { mode, ...wanted } = { ...newApiKeyDefaults, ...body }
     const { row, secret } = await createApiKey(tx, project.id, mode, wanted, {
       type: 'administrator',
       id: actorId,

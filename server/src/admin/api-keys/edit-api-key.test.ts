@@ -175,7 +175,7 @@ describe('api-keys.edit', () => {
     assert.deepEqual([renamed.status, renamed.body.expires_at], [200, passed])
     const other = await edit(resource.id, { expires_at: '2024-02-29T00:00:00.001Z' })
     assertProblem(other, 422, 'validation_failed')
-    assert.match(other.body.message, /"expires_at" must lie in the future/)
+    assert.match(other.body.message, /"expires_at" must be in the future/)
     assert.equal((await edit(resource.id, { expires_at: null })).body.expires_at, null)
     assertProblem(await edit(resource.id, { expires_at: passed }), 422, 'validation_failed')
   })

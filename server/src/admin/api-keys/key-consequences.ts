@@ -6,8 +6,8 @@ export async function newKeyEffects(tx: ReadTx, key: ApiKeyRow): Promise<string[
   const domain = await domainOfKey(tx, key)
   return [
     key.is_active
-      ? `Whoever holds its secret may do this in project ${key.project_id}: ${key.scopes.join(', ')}.`
-      : 'It is switched off and opens nothing yet.',
+      ? `The holder of the secret may do this in project ${key.project_id}: ${key.scopes.join(', ')}.`
+      : 'The key is inactive and is rejected.',
     ...(domain && sends(key) ? [`It sends from ${domain.name} alone.`] : []),
     ...(key.is_test ? ['It is a test key: its mail is accepted and handed to no provider.'] : []),
   ]
@@ -53,7 +53,7 @@ export async function keyWarnings(tx: ReadTx, key: ApiKeyRow): Promise<string[]>
       ? [`Domain ${domain.name} awaits verification: until then the key sends nothing.`]
       : []),
     ...(key.allowed_ips.length === 0 && key.expires_at === null
-      ? ['It works from every address and never expires: whoever finds the secret can use it.']
+      ? ['The key works from every address and never expires: a leaked secret can be used by anyone.']
       : []),
     ...(key.allowed_ips.some((network) => network.endsWith('/0'))
       ? ['A network of length 0 allows every address of its kind.']

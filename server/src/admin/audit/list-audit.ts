@@ -1,33 +1,42 @@
 import Type from 'typebox'
 import { AuditEntryView, auditView, searchAudit } from '../../core/control/audit/audit.ts'
-import { foundPage, PageQuery, pageOf, searchOf } from '../../core/shared/pages.ts'
+import { PageQuery, pageOf, scanPage, searchOf } from '../../core/shared/pages.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
+import { auditedOperations, auditedResources } from './audited.ts'
 
 const Time = Type.String({ format: 'date-time', examples: ['2026-11-14T00:00:00Z'] })
 
 export const listAuditQuery = adminQuery({
   id: 'audit.list',
   path: '/admin/audit',
-  summary: 'Search the audit',
-  description: 'Who changed what, when and why: newest first, narrowed by any of the parameters together.',
+  summary: 'Search the audit log',
+  description:
+    'Returns audit entries, newest first. Filters can be combined. An unknown `operation` or type of `resource` is refused with `invalid_parameter`.',
   params: NoParams,
   query: {
     ...PageQuery,
-    project_id: Type.Optional({ ...Id, description: '0 for what belongs to no project.' }),
-    actor: Type.Optional({ ...Id, description: "The acting user; 0 is the server's own shell." }),
+    project_id: Type.Optional({ ...Id, description: '0 selects entries that belong to no project.' }),
+    actor: Type.Optional({
+      ...Id,
+      description: 'The id of the user who made the change; 0 is the command line.',
+    }),
     operation: Type.Optional(
-      Type.String({ maxLength: 100, description: 'What was done.', examples: ['projects.edit'] }),
+      Type.Enum(auditedOperations, {
+        type: 'string',
+        description: 'The operation that made the change.',
+        examples: ['projects.edit'],
+      }),
     ),
     resource: Type.Optional(
       Type.String({
-        pattern: '^[a-z_]{1,50}(:[0-9A-Za-z-]{1,50})?$',
-        description: 'A kind of resource, or one: `endpoint` or `endpoint:7`.',
+        pattern: `^(${auditedResources.join('|')})(:[0-9A-Za-z-]{1,50})?$`,
+        description: 'A type of resource, or one resource: `endpoint` or `endpoint:7`.',
       }),
     ),
-    from: Type.Optional({ ...Time, description: 'From this moment on.' }),
-    to: Type.Optional({ ...Time, description: 'Before this moment.' }),
+    from: Type.Optional({ ...Time, description: 'Entries at or after this time.' }),
+    to: Type.Optional({ ...Time, description: 'Entries before this time.' }),
   },
   answer: searchOf(AuditEntryView),
   async run({ db, query }) {
@@ -38,21 +47,21 @@ export const listAuditQuery = adminQuery({
       actor: query.actor,
       operation: query.operation,
       resource: query.resource === undefined ? undefined : ([type, id] as [string, string?]),
-      from: momentOf(query.from, 'from'),
-      to: momentOf(query.to, 'to'),
+      from: timestampOf(query.from, 'from'),
+      to: timestampOf(query.to, 'to'),
       limit,
       beforeId: lastId,
     }
     const found = await db.read((tx) => searchAudit(tx, wanted))
-    return { answer: foundPage(found, auditView) }
+    return { answer: scanPage(found, auditView) }
   },
 })
 
-function momentOf(text: string | undefined, name: string): Date | undefined {
+function timestampOf(text: string | undefined, name: string): Date | undefined {
   if (text === undefined) return undefined
-  const moment = new Date(text)
-  // A leap second is a time by RFC 3339, but none that can be computed with.
-  if (Number.isNaN(moment.getTime()))
-    throw new PosternError('invalid_parameter', `"${name}" is no time we know.`)
-  return moment
+  const time = new Date(text)
+  // RFC 3339 allows a leap second; JavaScript's Date does not.
+  if (Number.isNaN(time.getTime()))
+    throw new PosternError('invalid_parameter', `"${name}" is not a valid RFC 3339 timestamp.`)
+  return time
 }

@@ -58,9 +58,9 @@ describe('audit.verify', () => {
       extents.push([body.ok, body.rows > 0, body.chains, body.notes[0]])
     }
     assert.deepEqual(extents, [
-      [true, true, 1, 'Only chain 8 was looked at.'],
-      [true, true, 1, 'Only chain 0 was looked at.'],
-      [true, false, 0, 'Only chain 999999999 was looked at.'],
+      [true, true, 1, 'Only chain 8 was verified.'],
+      [true, true, 1, 'Only chain 0 was verified.'],
+      [true, false, 0, 'Only chain 999999999 was verified.'],
     ])
   })
 
@@ -85,9 +85,9 @@ describe('audit.verify', () => {
     const { status, body } = await admin.get('/audit/verify')
     assert.equal(status, 200)
     assert.deepEqual([body.ok, body.first_bad.chain, body.first_bad.seq], [false, null, null])
-    assert.match(body.first_bad.problem, /is not there or is empty, although there are checkpoints/)
+    assert.match(body.first_bad.problem, /is missing or empty, although checkpoints exist/)
     await signHeads()
-    assert.match(api.logLines.join(), /A new one begins with checkpoint/)
+    assert.match(api.logLines.join(), /A new file begins with checkpoint/)
     assert.equal((await admin.get('/audit/verify')).body.ok, true)
   })
 

@@ -10,12 +10,12 @@ const Verification = Type.Object(
     ok: Type.Boolean({ description: 'Whether nothing was found wrong.' }),
     signed: Type.Boolean({
       description:
-        'Whether a signed checkpoint covers any of it. Hashes alone prove nothing against whoever has the database.',
+        'Whether a signed checkpoint covers any of it. Hashes alone prove nothing against an attacker with write access to the database.',
     }),
     rows: Type.Integer({ description: 'Rows read.' }),
     chains: Type.Integer(),
     checkpoints: Type.Integer(),
-    erased: Type.Integer({ description: 'How often personal data was erased, which is no fault.' }),
+    erased: Type.Integer({ description: 'How often personal data was erased. An erasure is not a fault.' }),
     first_bad: nullable(
       Type.Object(
         {

@@ -13,7 +13,7 @@ import {
   suppressedAddress,
 } from '../../testing/expectations/admin-calls.ts'
 import { neverExisted, neverSent, planeSpellings } from '../../testing/expectations/path-targets.ts'
-import { administrators, type Identity, strangers } from '../../testing/fixtures/admin-actors.ts'
+import { type AdminActor, administrators, strangers } from '../../testing/fixtures/admin-actors.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { makeForgedTokenContext } from '../../testing/fixtures/forged-token-context.ts'
 import { mailRows } from '../../testing/fixtures/mail-rows.ts'
@@ -30,25 +30,25 @@ import { startIssuer } from '../../testing/peers/issuer.ts'
  * Who may call what: every route that the running API has, by everybody who might knock, about everything that
  * they might ask for. A route that is not in the table fails here, before it is forgotten.
  */
-const issuers = { outside: await startIssuer(), stranger: await startIssuer() }
+const issuers = { external: await startIssuer(), stranger: await startIssuer() }
 const database = await testDatabase()
 const [api, routes] = await watchRoutes(() =>
   startApi(
     database,
-    { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.outside.configuration]) },
+    { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.external.configuration]) },
     { consoleFolder: '/nowhere' },
   ),
 )
 
-const enrolment = await api.makeAdmin()
-const admin = new Client(api.url, await api.tokenOf(enrolment.email))
+const credentials = await api.makeAdmin()
+const admin = new Client(api.url, await api.tokenOf(credentials.email))
 const make = fixtures(database, admin)
 const mail = mailRows(database)
 const plan = await make.makePlan()
 const project = await make.makeProject({ plan_id: plan.id })
 const otherProject = await make.makeProject({ plan_id: plan.id })
-const scene = await makeForgedTokenContext(api, database, enrolment, issuers)
-const cast = { api, database, admin, email: enrolment.email, scene, make, project }
+const scene = await makeForgedTokenContext(api, database, credentials, issuers)
+const cast = { api, database, admin, email: credentials.email, context: scene, make, project }
 const insiders = await administrators(cast)
 const outsiders = await strangers(cast)
 
@@ -91,7 +91,7 @@ for (const [route, access] of operations) {
 }
 const mutations = calls.filter(({ isGood, body }) => isGood && body !== undefined)
 
-const sendAs = ({ headers }: Identity, requests: readonly Sent[]): Promise<Received[]> =>
+const sendAs = ({ headers }: AdminActor, requests: readonly Sent[]): Promise<Received[]> =>
   exchange(
     api.url,
     requests.map((sent) => ({ ...sent, headers: { ...sent.headers, ...headers } })),
@@ -117,7 +117,7 @@ function faultsOf(
     .slice(0, 10)
 }
 
-const outsider = (who: string): Identity =>
+const outsider = (who: string): AdminActor =>
   outsiders.find((one) => one.who === who) ?? assert.fail(`nobody is called ${who}`)
 
 const shell = insiders[0] ?? assert.fail()
@@ -125,7 +125,7 @@ const nobody = outsider('no Authorization header')
 const nowhere = { method: 'GET', path: '/v1/admin/anything' }
 
 /** What somebody who is refused is refused with. */
-async function refusalOf(identity: Identity): Promise<Received> {
+async function refusalOf(identity: AdminActor): Promise<Received> {
   const [refusal] = await sendAs(identity, [nowhere])
   return refusal ?? assert.fail()
 }
@@ -213,7 +213,7 @@ describe('whoever is no administrator', () => {
 describe('an administrator', () => {
   const isAsTabled = (answer: Received, { method, status, error }: Call): boolean =>
     answer.status === status && (error === null || method === 'HEAD' || problemOf(answer).error === error)
-  const assertAsTabled = async (identity: Identity, requests: readonly Call[]) => {
+  const assertAsTabled = async (identity: AdminActor, requests: readonly Call[]) => {
     combinations += requests.length
     assert.deepEqual(faultsOf(requests, await sendAs(identity, requests), isAsTabled), [])
   }

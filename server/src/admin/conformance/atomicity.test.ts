@@ -8,7 +8,7 @@ import { watchRows } from '../../testing/harness/dump.ts'
 import { sampleOf } from '../../testing/harness/sample.ts'
 import { isMutation, type Mutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
-import { methodOf, takesIdempotencyKey } from '../schema.ts'
+import { methodOf } from '../schema.ts'
 
 /**
  * Faults put into the database by its superuser, late in the transaction of every mutation: neither the change
@@ -34,7 +34,7 @@ for (const operation of adminOperations.filter(isMutation)) {
     if (changesNothing) continue
     const { path, body } = await prepare()
     const name = `${operation.id}, which ${what}`
-    const headers = takesIdempotencyKey(operation) ? { 'idempotency-key': name.replaceAll(' ', '-') } : {}
+    const headers = { 'idempotency-key': name.replaceAll(' ', '-') }
     requests.push({ name, operation, path, body: { ...body, reason }, headers })
   }
 }

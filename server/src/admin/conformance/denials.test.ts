@@ -281,7 +281,9 @@ describe('counting', () => {
       assertProblem(refused, 403, 'admin_required')
       const id = requestIdOf(refused)
       assert.ok(
-        api.logLines.some((line) => line.includes(id) && line.includes('a refusal could not be counted')),
+        api.logLines.some(
+          (line) => line.includes(id) && line.includes('denied request could not be recorded'),
+        ),
       )
     } finally {
       await database.query('drop trigger refuse on control.denials')

@@ -12,7 +12,7 @@ import { dump, watchRows } from '../../testing/harness/dump.ts'
 import { holdingBack } from '../../testing/harness/lock-queue.ts'
 import { isMutation, type Mutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
-import { takesIdempotencyKey } from '../schema.ts'
+import { methodOf } from '../schema.ts'
 
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_DATABASE_POOL_SIZE: '16' })
@@ -20,7 +20,7 @@ const admin = await signedIn(api)
 const colleague = await signedIn(api)
 const make = fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
-const repeatable = adminOperations.filter(isMutation).filter(takesIdempotencyKey)
+const repeatable = adminOperations.filter(isMutation)
 
 let keys = 0
 const newKey = () => ({ 'idempotency-key': `key-${++keys}` })
@@ -59,12 +59,14 @@ describe('Idempotency-Key', () => {
   for (const operation of repeatable.filter(({ revealsSecret }) => !revealsSecret)) {
     test(`on ${operation.id}: the same request has the first answer, to the byte, and no second effect`, async () => {
       const { path, body } = await requestFor(operation)
+      const send = (...request: [path: string, body: object, key: Record<string, string>]) =>
+        admin.request(methodOf(operation), ...request)
       const key = newKey()
-      const first = await admin.post(path, body, key)
+      const first = await send(path, body, key)
       assert.ok(first.status < 300 && !isReplayed(first), first.text)
       const rows = await watchRows(database)
       const otherOrder = Object.fromEntries(Object.entries(body).reverse())
-      for (const again of [await admin.post(path, body, key), await admin.post(path, otherOrder, key)]) {
+      for (const again of [await send(path, body, key), await send(path, otherOrder, key)]) {
         assert.ok(isReplayed(again))
         assert.deepEqual(essence(again), essence(first))
         assert.notEqual(again.headers.get('x-request-id'), first.headers.get('x-request-id'))
@@ -76,12 +78,14 @@ describe('Idempotency-Key', () => {
   for (const operation of repeatable.filter(({ revealsSecret }) => revealsSecret)) {
     test(`on ${operation.id}: the secret is not told again, but where it belongs is`, async () => {
       const { path, body } = await requestFor(operation)
+      const send = (...request: [path: string, body: object, key: Record<string, string>]) =>
+        admin.request(methodOf(operation), ...request)
       const key = newKey()
-      const first = await admin.post(path, body, key)
+      const first = await send(path, body, key)
       assert.ok(first.status < 300, first.text)
       const { resource, secret } = first.body
       const rows = await watchRows(database, { except: ['control.denials'] })
-      const again = await admin.post(path, body, key)
+      const again = await send(path, body, key)
       assertRefused(again, 409, 'secret_already_revealed')
       const location = again.headers.get('location') ?? assert.fail('no Location')
       assert.equal(location, first.headers.get('location'))
@@ -109,6 +113,30 @@ describe('Idempotency-Key', () => {
     assert.equal((await admin.post(path, { reason }, headers)).status, 200)
     assertRefused(await admin.post(path, { reason }, headers), 409, 'secret_already_revealed')
     assertRefused(await admin.post(path, { reason }, { 'if-match': '"1"' }), 412, 'stale_resource')
+  })
+
+  test('of a domain edit keeps the DNS records of the first answer valid', async () => {
+    const { id } = await make.makeProject()
+    const { id: domainId } = await make.makeDomain(id)
+    const path = `/projects/${id}/domains/${domainId}`
+    const [key, body] = [newKey(), { mta_provider: 'ses' }]
+    const first = await admin.patch(path, body, key)
+    assert.equal(first.status, 200, first.text)
+    assert.deepEqual(essence(await admin.patch(path, body, key)), essence(first))
+    const { body: now } = await admin.get(path)
+    assert.equal(now.identity.id, first.body.identity.id)
+  })
+
+  test('of a DELETE is about that one request: another one finds nothing', async () => {
+    const { id } = await make.makeProject()
+    const { resource } = await make.makeEndpoint(id)
+    const path = `/projects/${id}/endpoints/${resource.id}`
+    const key = newKey()
+    assert.equal((await admin.delete(path, { reason }, key)).status, 204)
+    const again = await admin.delete(path, { reason }, key)
+    assert.ok(again.status === 204 && isReplayed(again) && again.text === '')
+    assertRefused(await admin.delete(path, { reason: 'Another' }, key), 404, 'not_found')
+    assertRefused(await admin.delete(path, { reason }, newKey()), 404, 'not_found')
   })
 
   test('of another request is refused, and nothing is done', async () => {

@@ -49,7 +49,7 @@ async function assertInert(
 }
 
 describe('a success', () => {
-  const statuses = { create: 201, edit: 200, rotate: 200, ask: 200, enqueue: 202, delete: 204 }
+  const statuses = { create: 201, edit: 200, rotate: 200, command: 200, enqueue: 202, delete: 204 }
   for (const operation of mutations) {
     test(`of ${operation.id} is ${statuses[operation.kind]}, with the version and the place of what it made`, async () => {
       const { path, body } = await scenarioOf(operation).prepare()

@@ -70,12 +70,22 @@ describe('domains.create', () => {
     assert.deepEqual((await admin.get(pathOf(body))).body, body)
   })
 
-  for (const field of ['name', 'mta_provider']) {
-    test(`needs "${field}"`, async () => {
-      const { [field]: _, ...rest } = { name: newName(), mta_provider: 'ses' } as Record<string, string>
-      assertProblem(await admin.post(`/projects/${project.id}/domains`, rest), 422, 'validation_failed')
-    })
-  }
+  test('needs "name"', async () => {
+    assertProblem(
+      await admin.post(`/projects/${project.id}/domains`, { mta_provider: 'ses' }),
+      422,
+      'validation_failed',
+    )
+  })
+
+  test('without "mta_provider" uses service where the project may, else ses', async () => {
+    for (const allow_service_mta of [true, false]) {
+      const { id } = await makeProject()
+      if (allow_service_mta) await allowServiceMta(id)
+      const { body } = await admin.post(`/projects/${id}/domains`, { name: newName() })
+      assert.equal(body.mta_provider, allow_service_mta ? 'service' : 'ses')
+    }
+  })
 
   test('may exceed max_domains when a reason is supplied, and not without one', async () => {
     const { id } = await makeProject({ plan_id: (await makePlan({ max_domains: 1 })).id })

@@ -167,7 +167,7 @@ const nine = [400, 401, 403, 404, 409, 412, 422, 429, 500]
 
 describe('the failures that are documented', () => {
   for (const operation of mutations) {
-    const honoursIfMatch = !['create', 'ask', 'enqueue'].includes(operation.kind)
+    const honoursIfMatch = !['create', 'command', 'enqueue'].includes(operation.kind)
     test(`${operation.id} has ${honoursIfMatch ? 'nine, as it honours If-Match' : 'eight'}`, async () => {
       const documented = documentedFor(operation)
       assert.deepEqual(failuresOf(documented), honoursIfMatch ? nine : eight)

@@ -110,7 +110,7 @@ describe('endpoints.rotate', () => {
     assert.deepEqual(Object.keys(answer.body), ['resource', 'secret'])
     assert.match(answer.body.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
     assert.notEqual(answer.body.secret, secret)
-    assert.equal(answer.body.resource.secret_hint, answer.body.secret.slice(-4))
+    assert.equal(answer.body.resource.secret_hint, answer.body.secret.slice(-5, -1))
     assert.deepEqual((await admin.get(pathOf(resource))).body, answer.body.resource)
   })
 

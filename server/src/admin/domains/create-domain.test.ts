@@ -92,7 +92,7 @@ describe('domains.create', () => {
         is_due: true,
       },
     ])
-    assert.deepEqual((await jobs('identities.settle')).at(-1), { identity_id: identity.id })
+    assert.deepEqual((await jobs('identities.reconcile')).at(-1), { identity_id: identity.id })
   })
 
   test('adds a domain of our own MTAs, with a DKIM key whose private half is nowhere to be read', async () => {
@@ -183,7 +183,6 @@ describe('domains.create', () => {
       { mta_provider: 'postfix' },
       { mta_provider: 'SES' },
       { mta_provider: null },
-      { mta_provider: undefined },
       { name: undefined },
       { status: 'verified' },
       { preserve_local_parts: true },
@@ -262,7 +261,7 @@ describe('domains.create', () => {
   test('tells beforehand what it does, and does nothing yet', async () => {
     const { id } = await projectFor(1)
     await allowServiceMta(id)
-    const before = await jobs('identities.settle')
+    const before = await jobs('identities.reconcile')
     const preview = await admin.post(`/projects/${id}/domains?dry_run=true`, {
       name: 'mail.example.com',
       mta_provider: 'service',
@@ -280,7 +279,7 @@ describe('domains.create', () => {
     assert.deepEqual(preview.body.warnings, [])
     assert.equal(preview.body.reason_required, false)
     assert.equal(await countDomains(id), 0)
-    assert.deepEqual(await jobs('identities.settle'), before)
+    assert.deepEqual(await jobs('identities.reconcile'), before)
   })
 
   test('answers 404 for a project that is not there', async () => {

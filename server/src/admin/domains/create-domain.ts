@@ -1,6 +1,6 @@
 import { beyond } from '../../core/control/caps/caps.ts'
 import { createDomain, domainRecord, domainView } from '../../core/control/domains/domains.ts'
-import { Domain, DomainFields } from '../../core/control/domains/wire.ts'
+import { Domain, NewDomainFields } from '../../core/control/domains/wire.ts'
 import { lockProject, planInForce } from '../../core/control/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { dkimKeysBeyond, limitWarnings } from '../limits.ts'
@@ -13,9 +13,9 @@ export const createDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Beyond `max_domains` of the plan in force, or `max_dkim_keys_per_day`, a `reason` is required, and the audit row records the exception.',
+    'Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. Beyond `max_domains` of the plan in force, or `max_dkim_keys_per_day`, a `reason` is required, and the audit row records the exception.',
   params: ProjectParams,
-  body: DomainFields,
+  body: NewDomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
   example: { name: 'mail.example.com', mta_provider: 'ses' },
   answer: Domain,
@@ -39,6 +39,7 @@ export const createDomainOperation = adminOperation({
       ],
       warnings: async () => [...limitWarnings(limitException), ...(await claimWarnings(tx, row))],
       answer: domainView(row),
+      views: { before: null, after: domainView(row) },
       version: row.version,
       location: `/v1/admin/projects/${project.id}/domains/${row.id}`,
     }

@@ -49,7 +49,7 @@ describe('domains.delete', () => {
       },
     ])
     assert.equal((await keys(domain.identity.id)).length, 1, 'what was accepted is still signed')
-    assert.deepEqual((await jobs('identities.settle')).at(-1), { identity_id: domain.identity.id })
+    assert.deepEqual((await jobs('identities.reconcile')).at(-1), { identity_id: domain.identity.id })
     await assertAudited(answer, {
       operation: 'domains.delete',
       project_id: project.id,
@@ -86,7 +86,7 @@ describe('domains.delete', () => {
       const user = await add(domain)
       const answer = await remove(domain)
       assertProblem(answer, 409, 'in_use')
-      assert.match(answer.body.message, new RegExp(`is named by ${named} ${user}\\.`))
+      assert.match(answer.body.message, new RegExp(`is used by ${named} ${user}\\.`))
       await assertNotAudited(answer)
       assertProblem(await admin.delete(`${pathOf(domain)}?dry_run=true`, {}), 409, 'in_use')
       assert.deepEqual((await admin.get(pathOf(domain))).body, domain)
@@ -152,7 +152,7 @@ describe('domains.delete', () => {
       'Its DNS records can be removed once the last mail has arrived.',
     ])
     assert.deepEqual(body.warnings, [
-      'leaving.example.com is verified: whoever sends from it now is refused from the commit on.',
+      'leaving.example.com is verified: mail from this domain is refused as soon as it is deleted.',
     ])
     assert.equal((await admin.get(pathOf(domain))).body.status, 'verified')
   })

@@ -1,4 +1,10 @@
-import { deleteDomain, domainRecord, lockDomain, queuedUnder } from '../../core/control/domains/domains.ts'
+import {
+  deleteDomain,
+  domainRecord,
+  domainView,
+  lockDomain,
+  queuedUnder,
+} from '../../core/control/domains/domains.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { countText } from '../../core/shared/counts.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
@@ -15,13 +21,13 @@ export const deleteDomainOperation = adminOperation({
   body: {},
   refusals: ['in_use'],
   example: { reason: 'The customer gave the domain up' },
-  look: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
-  looksFor: 'preview',
+  preload: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
+  preloadFor: 'preview',
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockDomain(tx, project_id, id)
   },
-  async run({ tx, domains, target: before, seen: queued }) {
+  async run({ tx, domains, target: before, preloaded: queued }) {
     await deleteDomain(tx, domains, before)
     return {
       audit: {
@@ -35,9 +41,10 @@ export const deleteDomainOperation = adminOperation({
       ],
       warnings:
         before.status === 'verified'
-          ? [`${before.name} is verified: whoever sends from it now is refused from the commit on.`]
+          ? [`${before.name} is verified: mail from this domain is refused as soon as it is deleted.`]
           : [],
       answer: null,
+      views: { before: domainView(before), after: null },
       version: null,
     }
   },

@@ -39,7 +39,7 @@ async function makeVerified(mta_provider: 'service' | 'ses' = 'service', name?: 
   )
   await database.query(`update control.dns_records set status = 'verified' where domain_id = $1`, [domain.id])
   await database.query(
-    `update control.identities set state = 'registered', registered_at = now(), settle_at = null where id = $1`,
+    `update control.identities set state = 'registered', registered_at = now(), reconcile_at = null where id = $1`,
     [domain.identity.id],
   )
   await database.query(
@@ -114,7 +114,7 @@ describe('domains.edit', () => {
           [identity.id, 'registering', true, true],
         ],
       )
-      assert.deepEqual((await jobs('identities.settle')).slice(-2), [
+      assert.deepEqual((await jobs('identities.reconcile')).slice(-2), [
         { identity_id: before.identity.id },
         { identity_id: identity.id },
       ])
@@ -292,7 +292,12 @@ describe('domains.edit as a dry run', () => {
     const keyId = await boundKey(domain)
     await queueMail(domain.project_id, domain.identity.id, 7)
     await queueMail(domain.project_id, domain.identity.id + 1000, 5)
-    const before = [await show(domain), await identities(domain.project_id), await jobs('identities.settle')]
+    const before = [
+      await show(domain),
+      await identities(domain.project_id),
+      await jobs('identities.reconcile'),
+    ]
+    const { identity, dns_records, verified_at, last_checked_at, last_check_error } = await show(domain)
     const preview = await dryRun(domain, { name: 'new.example.com' })
     assert.equal(preview.status, 200, preview.text)
     assert.deepEqual(preview.body, {
@@ -301,8 +306,13 @@ describe('domains.edit as a dry run', () => {
       changes: [
         change('name', 'old.example.com', 'new.example.com'),
         change('status', 'verified', 'pending'),
-        change('identity_id', domain.identity.id, null),
-        change('selector', domain.identity.selector, null),
+        change('identity', identity, {
+          ...{ id: null, provider: 'service', state: 'registering', selector: null, registered_at: null },
+        }),
+        change('dns_records', dns_records, null),
+        change('verified_at', verified_at, null),
+        ...(last_checked_at === null ? [] : [change('last_checked_at', last_checked_at, null)]),
+        ...(last_check_error === null ? [] : [change('last_check_error', last_check_error, null)]),
       ],
       effects: [
         'No mail is accepted from old.example.com any more.',
@@ -320,7 +330,7 @@ describe('domains.edit as a dry run', () => {
       warnings: [`API keys bound to this domain send nothing until it is verified: ${keyId}.`],
     })
     assert.deepEqual(
-      [await show(domain), await identities(domain.project_id), await jobs('identities.settle')],
+      [await show(domain), await identities(domain.project_id), await jobs('identities.reconcile')],
       before,
     )
     function change(field: string, was: unknown, will: unknown) {
@@ -367,7 +377,7 @@ describe('domains.edit as a dry run', () => {
     const domain = await makeVerified('ses', 'equal.example.com')
     const same = { name: 'Equal.example.com', mta_provider: 'ses' }
     assert.deepEqual((await dryRun(domain, same)).body.warnings, [
-      'Name and provider stay the same: this only registers anew and resets verification.',
+      'Name and provider stay the same: this only registers the domain again and resets its verification.',
     ])
     const elsewhere = await dryRun(domain, { name: 'unequal.example.com' })
     assert.deepEqual(elsewhere.body.warnings, [])

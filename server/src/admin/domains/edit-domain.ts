@@ -31,14 +31,14 @@ export const editDomainOperation = adminOperation({
   example: { name: 'mail.example.org', preserve_local_parts: true },
   answer: Domain,
   makesDkimKey: true,
-  look: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
-  looksFor: 'preview',
+  preload: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
+  preloadFor: 'preview',
   async target(tx, { project_id, id }) {
     const project = await lockProject(tx, project_id)
     const domain = await lockDomain(tx, project_id, id)
     return { project, domain, version: domain.version }
   },
-  async run({ tx, domains, caps, target: { project, domain: before }, seen: queued, body }) {
+  async run({ tx, domains, caps, target: { project, domain: before }, preloaded: queued, body }) {
     const { row: after, moves, keysToday } = await editDomain(tx, domains, project, before, body)
     const limitException = dkimKeysBeyond(caps, keysToday)
     return {
@@ -67,12 +67,15 @@ export const editDomainOperation = adminOperation({
       warnings: async () => [
         ...limitWarnings(limitException),
         ...(before.name === after.name && before.mta_provider === after.mta_provider
-          ? ['Name and provider stay the same: this only registers anew and resets verification.']
+          ? [
+              'Name and provider stay the same: this only registers the domain again and resets its verification.',
+            ]
           : []),
         ...(await boundKeyWarnings(tx, after)),
         ...(await claimWarnings(tx, after)),
       ],
       answer: domainView(after),
+      views: { before: domainView(before), after: domainView(after) },
       version: after.version,
     }
   },

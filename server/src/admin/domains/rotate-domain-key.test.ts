@@ -149,7 +149,7 @@ describe('domains.rotate', () => {
     const domain = await makeDomain(project.id, { mta_provider: 'ses' })
     const answer = await rotate(domain)
     assertProblem(answer, 422, 'validation_failed')
-    assert.match(answer.body.message, /SES keeps the DKIM keys/)
+    assert.match(answer.body.message, /SES manages the DKIM keys/)
     await assertNotAudited(answer)
     assert.deepEqual(await show(domain), domain)
   })

@@ -1,5 +1,6 @@
 import { beyond } from '../../core/control/caps/caps.ts'
-import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/control/domains/domains.ts'
+import { rotateDomainKey } from '../../core/control/domains/dkim-rotation.ts'
+import { domainRecord, domainView, lockDomain } from '../../core/control/domains/domains.ts'
 import { RotatedDomain } from '../../core/control/domains/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
@@ -52,6 +53,7 @@ export const rotateDomainKeyOperation = adminOperation({
         'Leave the present record published for a week longer: mail on its way is still checked by it.',
       ],
       answer: { resource: domainView(after) },
+      views: { before: domainView(before), after: domainView(after) },
       version: after.version,
       location: `/v1/admin/projects/${after.project_id}/domains/${after.id}`,
     }

@@ -88,7 +88,10 @@ describe('domains.verify', () => {
       await admin.post(`${pathOf(domain)}/verify?dry_run=true`, {}),
     ]) {
       assertProblem(answer, 409, 'domain_claimed')
-      assert.match(answer.body.message, new RegExp(`^Project ${holder.project_id} .*domain ${holder.id}`))
+      assert.match(
+        answer.body.message,
+        new RegExp(`is already verified in project ${holder.project_id} \\(domain ${holder.id}\\)`),
+      )
       assert.equal(await auditRowOf(database, answer), undefined)
     }
     assert.equal(await dueAt(domain), null)
@@ -111,7 +114,7 @@ describe('domains.verify', () => {
     const { body } = await admin.post(`${pathOf(domain)}/verify?dry_run=true`, {})
     assert.deepEqual([body.reason_required, body.warnings], [false, []])
     assert.deepEqual(body.effects, [
-      'Its records are looked at within seconds, and what is found is shown with the domain.',
+      'The DNS records are checked within seconds. The result is shown with the domain.',
     ])
     assert.equal(await dueAt(domain), null)
     assert.deepEqual(await jobs('domains.check'), before)

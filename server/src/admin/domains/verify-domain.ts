@@ -6,11 +6,11 @@ import { adminOperation } from '../operation.ts'
 
 export const verifyDomainOperation = adminOperation({
   id: 'domains.verify',
-  kind: 'ask',
+  kind: 'command',
   path: '/admin/projects/:project_id/domains/:id/verify',
   summary: 'Look at the DNS records of a domain now',
   description:
-    'Has the DNS records looked at now instead of at the next time that is due. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells. No version moves. Refused with `domain_claimed` while another project holds the name as verified.',
+    'Queues an immediate DNS check, which runs after the response: read the domain again some seconds later; `last_checked_at` shows when it was checked. The version does not change. Refused with `domain_claimed` while another project holds the name as verified.',
   params: ProjectItemParams,
   body: {},
   refusals: ['domain_claimed'],
@@ -30,7 +30,7 @@ export const verifyDomainOperation = adminOperation({
         projectId: after.project_id,
         change: { resource: 'domain', id: after.id, before: due(before), after: due(after) },
       },
-      effects: ['Its records are looked at within seconds, and what is found is shown with the domain.'],
+      effects: ['The DNS records are checked within seconds. The result is shown with the domain.'],
       warnings: [],
       answer: domainView(after),
       version: after.version,

@@ -34,7 +34,7 @@ describe('endpoints.create', () => {
       project_id: projectId,
       ...endpointConfiguration,
       disabled_reason: null,
-      secret_hint: secret.slice(-4),
+      secret_hint: secret.slice(-5, -1),
       secret_rotated_at: null,
       last_success_at: null,
       consecutive_failures: 0,
@@ -48,7 +48,7 @@ describe('endpoints.create', () => {
       operation: 'endpoints.create',
       project_id: projectId,
       resource: ['endpoint', id],
-      after: { ...endpointConfiguration, secret_hint: secret.slice(-4) },
+      after: { ...endpointConfiguration, secret_hint: secret.slice(-5, -1) },
     })
     await assertKeptNowhere(database, api, secret)
   })

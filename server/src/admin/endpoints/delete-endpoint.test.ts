@@ -107,7 +107,9 @@ describe('endpoints.delete', () => {
       'Its secret is destroyed, and nothing is delivered to it any more, what waits for it included.',
       'No route sends it inbound mail, so none changes its way.',
     ])
-    assert.deepEqual(inUse.warnings, ['It is in use: events that only it receives will reach nobody.'])
+    assert.deepEqual(inUse.warnings, [
+      'The endpoint is in use: events that only it receives are no longer delivered.',
+    ])
     for (const unused of [{ is_active: false }, { events: [] }]) {
       assert.deepEqual((await previewOf(unused)).warnings, [])
     }

@@ -26,7 +26,7 @@ export const deleteEndpointOperation = adminOperation({
       ],
       warnings:
         before.is_active && before.events.length > 0
-          ? ['It is in use: events that only it receives will reach nobody.']
+          ? ['The endpoint is in use: events that only it receives are no longer delivered.']
           : [],
       answer: null,
       version: null,

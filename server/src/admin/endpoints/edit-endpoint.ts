@@ -46,7 +46,7 @@ export const editEndpointOperation = adminOperation({
         ...(!before.is_active && after.is_active
           ? [
               'It receives events again from now on.',
-              'What waits for it is tried at once, and failures in a row are counted anew.',
+              'Pending deliveries are retried at once, and the count of consecutive failures restarts.',
             ]
           : []),
         ...(before.url === after.url

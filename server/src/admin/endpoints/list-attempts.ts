@@ -12,7 +12,7 @@ export const listAttemptsQuery = adminQuery({
   params: ProjectItemParams,
   query: { ...PageQuery, ...attemptFilter },
   answer: searchOf(DeliveryAttempt),
-  run: async ({ mailOf, params: { project_id, id }, query }) => ({
-    answer: await mailOf(project_id).read((tx) => listEndpointAttempts(tx, project_id, id, query)),
+  run: async ({ mailDbFor, params: { project_id, id }, query }) => ({
+    answer: await mailDbFor(project_id).read((tx) => listEndpointAttempts(tx, project_id, id, query)),
   }),
 })

@@ -18,10 +18,10 @@ export const replayEndpointOperation = adminOperation({
   example: { ...replayExample, reason: 'Their receiver lost the events of this night' },
   answer: EndpointReplay,
   hasVersion: false,
-  look: (mail, { project_id, id }, body) => preloadReplay(mail, project_id, id, body),
+  preload: (mail, { project_id, id }, body) => preloadReplay(mail, project_id, id, body),
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
-  async run({ tx, orders, target: endpoint, seen, body }) {
-    const answer = await commandReplay(tx, orders, endpoint, body, seen)
+  async run({ tx, endpointCommands, target: endpoint, preloaded, body }) {
+    const answer = await commandReplay(tx, endpointCommands, endpoint, body, preloaded)
     const { endpoint_id, ...replay } = answer
     return {
       audit: {

@@ -30,7 +30,7 @@ describe('endpoints.rotate', () => {
     assert.notEqual(secret, old)
     assert.deepEqual(resource, {
       ...before,
-      secret_hint: secret.slice(-4),
+      secret_hint: secret.slice(-5, -1),
       secret_rotated_at: resource.updated_at,
       updated_at: resource.updated_at,
     })
@@ -41,8 +41,8 @@ describe('endpoints.rotate', () => {
       project_id: projectId,
       resource: ['endpoint', before.id],
       reason,
-      before: { ...endpointConfiguration, secret_hint: old.slice(-4) },
-      after: { ...endpointConfiguration, secret_hint: secret.slice(-4) },
+      before: { ...endpointConfiguration, secret_hint: old.slice(-5, -1) },
+      after: { ...endpointConfiguration, secret_hint: secret.slice(-5, -1) },
     })
     await assertKeptNowhere(database, api, old)
     await assertKeptNowhere(database, api, secret)
@@ -79,7 +79,7 @@ describe('endpoints.rotate', () => {
       ['"21"'],
     )
     const shown = (await admin.get(`/projects/${projectId}/endpoints/${resource.id}`)).body
-    assert.equal(shown.secret_hint, living.slice(-4))
+    assert.equal(shown.secret_hint, living.slice(-5, -1))
     const etags = answers.map(({ headers }) => Number(headers.get('etag')?.slice(1, -1)))
     assert.deepEqual(
       etags.sort((a, b) => a - b),
@@ -93,12 +93,12 @@ describe('endpoints.rotate', () => {
     )
     assert.equal(rows.length, 20)
     // Each began where the one before it ended.
-    const hints = [first.slice(-4), ...rows.map(({ after }) => after.secret_hint)]
+    const hints = [first.slice(-5, -1), ...rows.map(({ after }) => after.secret_hint)]
     assert.deepEqual(
       rows.map(({ before }) => before.secret_hint),
       hints.slice(0, -1),
     )
-    assert.equal(hints.at(-1), living.slice(-4))
+    assert.equal(hints.at(-1), living.slice(-5, -1))
   })
 
   test("answers 404 for another project's endpoint as for none", async () => {

@@ -18,8 +18,8 @@ export const testEndpointOperation = adminOperation({
   answer: EndpointTest,
   hasVersion: false,
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
-  async run({ tx, orders, target: endpoint }) {
-    const answer = await commandTest(tx, orders, endpoint)
+  async run({ tx, endpointCommands, target: endpoint }) {
+    const answer = await commandTest(tx, endpointCommands, endpoint)
     return {
       audit: {
         projectId: endpoint.project_id,
@@ -30,7 +30,7 @@ export const testEndpointOperation = adminOperation({
           after: { is_test_requested: true },
         },
       },
-      effects: [`An event of the type endpoint.test is posted to ${endpoint.url}, and to nobody else.`],
+      effects: [`An event of the type endpoint.test is posted to ${endpoint.url} only.`],
       warnings: queueWarnings(endpoint, 'at once'),
       answer,
       version: null,

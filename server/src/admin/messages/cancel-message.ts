@@ -6,19 +6,18 @@ import { ProjectMessageParams } from './parameters.ts'
 
 export const cancelMessageOperation = adminOperation({
   id: 'messages.cancel',
-  kind: 'ask',
+  kind: 'command',
   path: '/admin/projects/:project_id/messages/:id/cancel',
   summary: 'Cancel a scheduled message',
   description:
     'Asks for a message that is still scheduled to be canceled. It is done after the answer: read the message again in some seconds, `status` tells. Refused with `in_use` once it is on its way. What it took of the quota is not given back.',
   params: ProjectMessageParams,
   body: {},
-  reason: 'always',
   refusals: ['in_use'],
   example: { reason: 'Sent to the wrong list' },
   answer: Message,
   hasVersion: false,
-  look: (mail, { project_id, id }) => findMessage(mail, project_id, id),
+  preload: (mail, { project_id, id }) => findMessage(mail, project_id, id),
   async target(tx, { project_id, id }, message) {
     await lockProject(tx, project_id)
     return message ?? missingMessage(project_id, id)

@@ -12,9 +12,11 @@ export const listMessageEventsQuery = adminQuery({
   params: ProjectMessageParams,
   query: {},
   answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),
-  run: async ({ mailOf, params }) => ({
+  run: async ({ mailDbFor, params }) => ({
     answer: {
-      data: await mailOf(params.project_id).read((tx) => listMessageEvents(tx, params.project_id, params.id)),
+      data: await mailDbFor(params.project_id).read((tx) =>
+        listMessageEvents(tx, params.project_id, params.id),
+      ),
     },
   }),
 })

@@ -93,13 +93,15 @@ describe('messages.list', () => {
     assert.notEqual(first.next_cursor, null)
   })
 
-  test('shows what waits in a project that is held as held, and finds it as queued', async () => {
+  test('shows what waits in a project that is held as held, and finds it as held and as queued', async () => {
     const { id } = await makeProject()
     await makeMail(id, { status: 'queued', dispatch: 'ready' })
     await admin.post(`/projects/${id}/queue/hold`, { reason: 'Asked for' })
     const [found] = await list(id, { status: 'queued' })
     assert.equal(found?.recipients[0]?.status, 'held')
-    assertProblem(await admin.get(`/projects/${id}/messages?status=held`), 400, 'invalid_parameter')
+    assert.deepEqual(idsOf(await list(id, { status: 'held' })), [found?.id])
+    await admin.post(`/projects/${id}/queue/release`, { reason: 'Asked for' })
+    assert.deepEqual(await list(id, { status: 'held' }), [])
   })
 
   test('refuses a cursor that it never gave, and parameters that it does not know', async () => {

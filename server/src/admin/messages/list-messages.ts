@@ -13,8 +13,8 @@ export const listMessagesQuery = adminQuery({
   params: ProjectParams,
   query: { ...PageQuery, ...messageFilter },
   answer: searchOf(Message),
-  run: ({ mailOf, params: { project_id }, query }) =>
-    mailOf(project_id).read(async (tx) => {
+  run: ({ mailDbFor, params: { project_id }, query }) =>
+    mailDbFor(project_id).read(async (tx) => {
       await requireProject(tx, project_id)
       return { answer: await listMessages(tx, project_id, query) }
     }),

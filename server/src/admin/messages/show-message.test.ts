@@ -32,7 +32,7 @@ const recipient: Shape = [
   ['address', 'string'],
   ['kind', 'string'],
   ['status', 'string'],
-  ['reply', 'string'],
+  ['diagnostic', 'string'],
   ['updated_at', 'timestamp'],
 ]
 
@@ -54,7 +54,7 @@ describe('messages.show', () => {
     assert.equal(status, 200)
     assert.equal(headers.get('etag'), null)
     assertShape(body, message, ['user_id'])
-    for (const one of body.recipients) assertShape(one, recipient, ['reply'])
+    for (const one of body.recipients) assertShape(one, recipient, ['diagnostic'])
     assert.deepEqual(
       body.recipients.map(({ address, kind }: { address: string; kind: string }) => [kind, address]),
       [

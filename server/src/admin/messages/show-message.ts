@@ -11,7 +11,7 @@ export const showMessageQuery = adminQuery({
   params: ProjectMessageParams,
   query: {},
   answer: Message,
-  run: async ({ mailOf, params }) => ({
-    answer: await mailOf(params.project_id).read((tx) => showMessage(tx, params.project_id, params.id)),
+  run: async ({ mailDbFor, params }) => ({
+    answer: await mailDbFor(params.project_id).read((tx) => showMessage(tx, params.project_id, params.id)),
   }),
 })

@@ -1,8 +1,8 @@
 import {
-  type HeldMail,
-  type Holdings,
-  holdingsOf,
+  type ProjectCounts,
   type ProjectRow,
+  projectCounts,
+  type QueuedMail,
 } from '../../core/control/projects/projects.ts'
 import { countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
@@ -13,11 +13,11 @@ export async function projectEffects(
   tx: ReadTx,
   before: ProjectRow,
   after: ProjectRow,
-  mail: HeldMail | undefined,
+  mail: QueuedMail | undefined,
 ): Promise<string[]> {
-  const holdings = await holdingsOf(tx, after.id)
+  const counts = await projectCounts(tx, after.id)
   return [
-    ...lockEffects(before, after, holdings, mail),
+    ...lockEffects(before, after, counts, mail),
     ...planEffects(before, after),
     ...(before.user_id === after.user_id
       ? []
@@ -31,12 +31,12 @@ export async function projectEffects(
 }
 
 export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: ProjectRow): Promise<string[]> {
-  const holdings = await holdingsOf(tx, after.id)
+  const counts = await projectCounts(tx, after.id)
   const status = after.admin_subscription_status ?? after.billing_subscription_status
   return [
-    ...overLimitWarnings(before, after, holdings),
-    ...(before.allow_service_mta && !after.allow_service_mta && holdings.service_domains > 0
-      ? [`Domains on the operator's own MTAs: ${holdings.service_domains}. They can send no new mail.`]
+    ...overLimitWarnings(before, after, counts),
+    ...(before.allow_service_mta && !after.allow_service_mta && counts.service_domains > 0
+      ? [`Domains on the operator's own MTAs: ${counts.service_domains}. They can send no new mail.`]
       : []),
     ...(before.admin_subscription_status !== after.admin_subscription_status &&
     (status === 'canceled' || status === 'paused')
@@ -51,8 +51,8 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
 function lockEffects(
   before: ProjectRow,
   after: ProjectRow,
-  { verified_domains, active_keys, is_held }: Holdings,
-  mail: HeldMail | undefined,
+  { verified_domains, active_keys, is_held }: ProjectCounts,
+  mail: QueuedMail | undefined,
 ): string[] {
   const { waiting, leaving = 0 } = mail ?? {}
   if (!before.is_locked && after.is_locked) {
@@ -84,7 +84,11 @@ function planEffects(before: ProjectRow, after: ProjectRow): string[] {
 }
 
 /** Nothing is taken away from whoever has more than a plan allows. */
-function overLimitWarnings(before: ProjectRow, after: ProjectRow, { domains, members }: Holdings): string[] {
+function overLimitWarnings(
+  before: ProjectRow,
+  after: ProjectRow,
+  { domains, members }: ProjectCounts,
+): string[] {
   if (before.plan.id === after.plan.id) return []
   const over = (count: number, limit: number, what: string) =>
     count > limit ? [`It has ${count} ${what}, of ${limit} allowed: they stay, and none is added.`] : []

@@ -32,6 +32,7 @@ export const createProjectOperation = adminOperation({
       effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" is in force at once.`],
       warnings: limitWarnings(limitException),
       answer: projectView(row),
+      views: { before: null, after: projectView(row) },
       version: row.version,
       location: `/v1/admin/projects/${row.id}`,
     }

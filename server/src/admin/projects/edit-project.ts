@@ -1,11 +1,11 @@
 import Type from 'typebox'
 import {
+  countQueuedMail,
   editProject,
-  type HeldMail,
-  heldMailOf,
   lockProject,
   projectRecord,
   projectView,
+  type QueuedMail,
 } from '../../core/control/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
@@ -14,16 +14,6 @@ import { adminOperation, unchanged } from '../operation.ts'
 import { projectEffects, projectWarnings } from './consequences.ts'
 import { ownerBeyondLimit } from './owner-limit.ts'
 import { roleChanges } from './role-changes.ts'
-
-/** Locks, scores and overrides: a change of one of these is never without a reason. */
-const reasonedFields = [
-  'is_locked',
-  'reputation_score',
-  'admin_plan_id',
-  'admin_subscription_status',
-  'allow_service_mta',
-  'user_id',
-]
 
 export const editProjectOperation = adminOperation({
   id: 'projects.edit',
@@ -37,10 +27,10 @@ export const editProjectOperation = adminOperation({
   refusals: ['reason_required', 'plan_inactive'],
   example: { is_locked: true, reason: 'Card testing seen in the sign-up form' },
   answer: Project,
-  look: (mail, { project_id }): Promise<HeldMail | undefined> => heldMailOf(mail, project_id),
-  looksFor: 'preview',
+  preload: (mail, { project_id }): Promise<QueuedMail | undefined> => countQueuedMail(mail, project_id),
+  preloadFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, target: before, seen: mail, body }) {
+  async run({ tx, caps, target: before, preloaded: mail, body }) {
     const { row: after, changed, members } = await editProject(tx, before, body)
     const limitException = await ownerBeyondLimit(tx, caps, after, members)
     return {
@@ -58,10 +48,11 @@ export const editProjectOperation = adminOperation({
               related: roleChanges(members),
               limitException,
             },
-      reasonNeededFor: changed.filter((field) => reasonedFields.includes(field)),
+      changedFields: changed,
       effects: () => projectEffects(tx, before, after, mail),
       warnings: async () => [...(await projectWarnings(tx, before, after)), ...limitWarnings(limitException)],
       answer: projectView(after),
+      views: { before: projectView(before), after: projectView(after) },
       version: after.version,
     }
   },

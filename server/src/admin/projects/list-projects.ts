@@ -3,12 +3,12 @@ import { projectView } from '../../core/control/projects/projects.ts'
 import { searchProjects } from '../../core/control/projects/search.ts'
 import { Project, type ProjectSort } from '../../core/control/projects/wire.ts'
 import {
-  foundSortedPage,
   integerKey,
   type Sorts,
   searchOf,
   sortedPageOf,
   sortedPageQuery,
+  sortedScanPage,
   textKey,
 } from '../../core/shared/pages.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
@@ -69,6 +69,6 @@ export const listProjectsQuery = adminQuery({
     } = query
     const wanted = { q, locked, planId, minScore, maxScore, overLimit, ...page }
     const found = await db.read((tx) => searchProjects(tx, wanted))
-    return { answer: foundSortedPage(found, projectView, page, sorts) }
+    return { answer: sortedScanPage(found, projectView, page, sorts) }
   },
 })

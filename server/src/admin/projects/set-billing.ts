@@ -49,6 +49,7 @@ export const setBillingOperation = adminOperation({
           ? [`With the status "${status}" in force the project cannot send.`]
           : [],
       answer: projectView(after),
+      views: { before: projectView(before), after: projectView(after) },
       version: after.version,
     }
   },

@@ -7,22 +7,21 @@ import { otherObstacles } from './consequences.ts'
 
 export const holdQueueOperation = adminOperation({
   id: 'queue.hold',
-  kind: 'ask',
+  kind: 'command',
   path: '/admin/projects/:project_id/queue/hold',
   summary: 'Hold the mail of a project',
   description:
     'Keeps what waits, and what is accepted from now on, from being handed over, until it is released; mail is accepted as before. What is held for 7 days fails. Mail that is leaving at this moment cannot be stopped. Where it is held already, nothing changes.',
   params: ProjectParams,
   body: {},
-  reason: 'always',
   example: { reason: 'Customer asked us to stop a mailing' },
   answer: ProjectQueue,
   hasVersion: false,
-  look: (mail, { project_id }) => countQueue(mail, project_id),
+  preload: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target, seen }) {
+  async run({ tx, target, preloaded }) {
     const hasChanged = await holdQueue(tx, target.id)
-    const queue = await queueView(tx, target.id, seen)
+    const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
     return {
       audit: hasChanged

@@ -7,22 +7,21 @@ import { otherObstacles } from './consequences.ts'
 
 export const releaseQueueOperation = adminOperation({
   id: 'queue.release',
-  kind: 'ask',
+  kind: 'command',
   path: '/admin/projects/:project_id/queue/release',
   summary: 'Release the mail of a project',
   description:
     'Lets the mail of a project go on that was held. A lock, or a subscription that is not in force, holds it all the same. Where it is not held, nothing changes.',
   params: ProjectParams,
   body: {},
-  reason: 'always',
   example: { reason: 'The customer has corrected the mailing' },
   answer: ProjectQueue,
   hasVersion: false,
-  look: (mail, { project_id }) => countQueue(mail, project_id),
+  preload: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target, seen }) {
+  async run({ tx, target, preloaded }) {
     const hasChanged = await releaseQueue(tx, target.id)
-    const queue = await queueView(tx, target.id, seen)
+    const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
     const become = obstacles.length === 0 ? 'go on' : 'still wait'
     return {

@@ -11,8 +11,8 @@ export const showQueueQuery = adminQuery({
   params: ProjectParams,
   query: {},
   answer: ProjectQueue,
-  run: ({ mailOf, params: { project_id } }) =>
-    mailOf(project_id).read(async (tx) => {
+  run: ({ mailDbFor, params: { project_id } }) =>
+    mailDbFor(project_id).read(async (tx) => {
       await requireProject(tx, project_id)
       return { answer: await showQueue(tx, project_id) }
     }),

@@ -160,16 +160,13 @@ describe('routing.create', () => {
   })
 
   test('says which field does not apply, and which is needed', async () => {
-    await assertRefused({ match: 'catch_all' }, /"address" must be null where "match" is "catch_all"/)
-    await assertRefused({ address: null }, /"address" must not be null where "match" is "address"/)
-    await assertRefused({ action: 'reject' }, /"forward_to" must be null where "action" is "reject"/)
+    await assertRefused({ match: 'catch_all' }, /"address" must be null when "match" is "catch_all"/)
+    await assertRefused({ address: null }, /"address" must not be null when "match" is "address"/)
+    await assertRefused({ action: 'reject' }, /"forward_to" must be null when "action" is "reject"/)
     await assertRefused({ action: 'drop', endpoint_id: 1 }, /"endpoint_id".*"drop"; "forward_to".*"drop"/)
     await assertRefused({ action: 'endpoint' }, /"endpoint_id" must not be null.*"forward_to" must be null/)
-    await assertRefused({ forward_to: null }, /"forward_to" must not be null where "action" is "forward"/)
-    await assertRefused(
-      { endpoint_id: endpoint.id },
-      /"endpoint_id" must be null where "action" is "forward"/,
-    )
+    await assertRefused({ forward_to: null }, /"forward_to" must not be null when "action" is "forward"/)
+    await assertRefused({ endpoint_id: endpoint.id }, /"endpoint_id" must be null when "action" is "forward"/)
   })
 
   test('asks for the complete configuration', async () => {
@@ -187,13 +184,13 @@ describe('routing.create', () => {
     const foreign = await create({ domain_id: theirs.id, address: 'a@theirs.example.com' })
     const absent = await create({ domain_id: 999_999_999, address: 'a@theirs.example.com' })
     assertProblem(foreign, 422, 'validation_failed')
-    assert.match(foreign.body.message, /^"domain_id" is no domain of project/)
+    assert.match(foreign.body.message, /^"domain_id" is not a domain of project/)
     assert.equal(foreign.text, absent.text)
     const sent = { action: 'endpoint', forward_to: null }
     const foreignHook = await create({ ...sent, endpoint_id: hook.id })
     const absentHook = await create({ ...sent, endpoint_id: 999_999_999 })
     assertProblem(foreignHook, 422, 'validation_failed')
-    assert.match(foreignHook.body.message, /^"endpoint_id" is no endpoint of project/)
+    assert.match(foreignHook.body.message, /^"endpoint_id" is not an endpoint of project/)
     assert.equal(foreignHook.text, absentHook.text)
   })
 
@@ -213,7 +210,7 @@ describe('routing.create', () => {
     const all = (await create(catchAll)).body
     const second = await create({ ...catchAll, forward_to: 'grace@example.net' })
     assertProblem(second, 409, 'already_exists')
-    assert.match(second.body.message, new RegExp(`catch-all already: route ${all.id}\\.`))
+    assert.match(second.body.message, new RegExp(`already has a catch-all: route ${all.id}\\.`))
     assert.equal(await countRoutes(), before + 1)
   })
 
@@ -264,12 +261,12 @@ describe('the preview of routing.create', () => {
       ],
       [
         { action: 'reject', forward_to: null },
-        `From now on mail for ${address} is refused, and the sender is told.`,
+        `From now on mail for ${address} is rejected, and the sender gets a bounce.`,
       ],
-      [{ is_active: false }, 'It is switched off and takes no mail.'],
+      [{ is_active: false }, 'The route is inactive and receives no mail.'],
       [
         { ...catchAll, action: 'drop', forward_to: null },
-        `From now on mail for every address of ${name} without a route of its own is accepted and thrown away.`,
+        `From now on mail for every address of ${name} without a route of its own is accepted and discarded.`,
       ],
     ]
     for (const [change, effect] of cases) {
@@ -281,24 +278,24 @@ describe('the preview of routing.create', () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     await makeRoute(projectId, { domain_id, match: 'address', address: `a@${name}` })
     const all = await preview({ domain_id, ...catchAll })
-    assert.equal(all.effects[1], 'Address routes win: there is 1.')
+    assert.equal(all.effects[1], 'Address routes take precedence: there is 1.')
     const made = await makeRoute(projectId, { domain_id })
     const one = await preview({ domain_id, address: `b@${name}` })
-    assert.equal(one.effects[1], `The catch-all (route ${made.id}) does not see mail for b@${name}.`)
+    assert.equal(one.effects[1], `The catch-all (route ${made.id}) does not receive mail for b@${name}.`)
   })
 
   test('warns where no mail can arrive: the domain is not verified, or has no MX', async () => {
     const pending = await makeDomain(projectId)
     const about = ({ id, name }: { id: number; name: string }) => ({ domain_id: id, address: `a@${name}` })
     const unconfirmed =
-      'A link to confirm is mailed to ada@example.net. Until it confirms, nothing is forwarded, and senders are asked to try again later.'
+      'A confirmation link is mailed to ada@example.net. Until it confirms, nothing is forwarded, and senders get a temporary failure.'
     assert.deepEqual((await preview(about(pending))).warnings, [
-      `Domain ${pending.name} is not verified: mail for it is taken only if no other project claims or has held the name, and none is forwarded.`,
+      `Domain ${pending.name} is not verified: its mail is accepted only if no other project claims or has held the name, and nothing is forwarded.`,
       unconfirmed,
     ])
     const verified = await makeDomain(projectId, { status: 'verified' })
     assert.deepEqual((await preview(about(verified))).warnings, [
-      `No MX record of ${verified.name} was seen that leads here, so its mail goes elsewhere.`,
+      `No MX record of ${verified.name} points here, so its mail is delivered elsewhere.`,
       unconfirmed,
     ])
     const record = (status: string) =>
@@ -324,16 +321,16 @@ describe('the preview of routing.create', () => {
         warnings.join('\n'),
       )
     }
-    await has(toEndpoint, new RegExp(`^Endpoint ${asleep.id} is switched off: it receives none`))
-    await has({ action: 'drop', forward_to: null }, /thrown away.*no sender is told/)
+    await has(toEndpoint, new RegExp(`^Endpoint ${asleep.id} is inactive: it receives none`))
+    await has({ action: 'drop', forward_to: null }, /discarded: senders are not notified/)
 
     const { id: domain_id, name } = await makeDomain(projectId)
-    await has({ forward_to: `x@${name}` }, new RegExp(`No route of this project takes mail for x@${name}`))
+    await has({ forward_to: `x@${name}` }, new RegExp(`No route of this project accepts mail for x@${name}`))
     const back = { action: 'forward', forward_to: 'y@shop.example.com' } as const
     const route = await makeRoute(projectId, { domain_id, ...back })
     await has(
       { forward_to: `X@${name}` },
-      new RegExp(`^Route ${route.id} forwards mail for X@${name} in turn`),
+      new RegExp(`^Route ${route.id} forwards mail for X@${name} on to `),
     )
   })
 })

@@ -1,12 +1,12 @@
 import { projectBeyond } from '../../core/control/caps/caps.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
-import { routeEffects, routeWarnings } from '../../core/control/routes/consequences.ts'
 import { createRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/control/routes/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { limitWarnings } from '../limits.ts'
 import { adminOperation } from '../operation.ts'
+import { routeEffects, routeWarnings } from './consequences.ts'
 
 export const createRouteOperation = adminOperation({
   id: 'routing.create',

@@ -65,16 +65,16 @@ describe('routing.delete', () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     const address = `a@${name}`
     const { id } = await makeRoute(projectId, { domain_id, match: 'address', address })
-    assert.deepEqual(await effectsOf(id), [`No route takes mail for ${address} any more: it is refused.`])
+    assert.deepEqual(await effectsOf(id), [`No route accepts mail for ${address} any more: it is rejected.`])
     const all = await makeRoute(projectId, { domain_id, action: 'drop', is_active: false })
-    assert.deepEqual(await effectsOf(id), [`No route takes mail for ${address} any more: it is refused.`])
+    assert.deepEqual(await effectsOf(id), [`No route accepts mail for ${address} any more: it is rejected.`])
     const on = { ...routeConfiguration, domain_id, action: 'drop', is_active: true }
     assert.equal((await admin.patch(pathOf(all.id), on)).status, 200)
     assert.deepEqual(await effectsOf(id), [
-      `Mail for ${address} falls to the catch-all (route ${all.id}): it is accepted and thrown away.`,
+      `Mail for ${address} falls to the catch-all (route ${all.id}): it is accepted and discarded.`,
     ])
     assert.deepEqual(await effectsOf(all.id), [
-      `No route takes mail for the other addresses of ${name} any more: it is refused.`,
+      `No route accepts mail for the other addresses of ${name} any more: it is rejected.`,
     ])
     const asleep = await makeRoute(projectId, { is_active: false })
     assert.deepEqual(await effectsOf(asleep.id), ['It was switched off, so no mail changes its way.'])

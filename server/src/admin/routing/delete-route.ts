@@ -1,8 +1,8 @@
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { routeEffects } from '../../core/control/routes/consequences.ts'
 import { deleteRoute, lockRoute, routeConfig } from '../../core/control/routes/routes.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
+import { routeEffects } from './consequences.ts'
 
 export const deleteRouteOperation = adminOperation({
   id: 'routing.delete',

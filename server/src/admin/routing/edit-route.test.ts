@@ -228,17 +228,17 @@ describe('the preview of routing.edit', () => {
     const moved = { ...before, address: `b@${name}` }
     assert.deepEqual((await preview(route.id, moved)).effects, [
       `From now on mail for b@${name} is forwarded to ada@example.net.`,
-      `No route takes mail for a@${name} any more: it is refused.`,
+      `No route accepts mail for a@${name} any more: it is rejected.`,
     ])
     const all = await makeRoute(projectId, { domain_id, action: 'endpoint', endpoint_id: endpoint.id })
     const falls = `Mail for a@${name} falls to the catch-all (route ${all.id}): it goes to endpoint ${endpoint.id} (Events).`
     assert.deepEqual((await preview(route.id, moved)).effects, [
       `From now on mail for b@${name} is forwarded to ada@example.net.`,
-      `The catch-all (route ${all.id}) does not see mail for b@${name}.`,
+      `The catch-all (route ${all.id}) does not receive mail for b@${name}.`,
       falls,
     ])
     assert.deepEqual((await preview(route.id, { ...before, is_active: false })).effects, [
-      'It is switched off and takes no mail.',
+      'The route is inactive and receives no mail.',
       falls,
     ])
   })
@@ -248,7 +248,7 @@ describe('the preview of routing.edit', () => {
     const before = { ...configuration(), domain_id, address: `a@${name}`, is_active: false }
     const route = await makeRoute(projectId, before)
     assert.deepEqual((await preview(route.id, { ...before, address: `b@${name}` })).effects, [
-      'It is switched off and takes no mail.',
+      'The route is inactive and receives no mail.',
     ])
     assert.deepEqual((await preview(route.id, { ...before, is_active: true })).effects, [
       `From now on mail for a@${name} is forwarded to ada@example.net.`,

@@ -1,10 +1,10 @@
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
-import { routeEffects, routeWarnings } from '../../core/control/routes/consequences.ts'
 import { editRoute, lockRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { Route, RouteFields, routeExamples } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
+import { routeEffects, routeWarnings } from './consequences.ts'
 
 export const editRouteOperation = adminOperation({
   id: 'routing.edit',

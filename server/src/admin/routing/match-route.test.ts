@@ -33,7 +33,7 @@ describe('routing.match', () => {
       outcome: 'endpoint',
       route,
       domain: { id: shop.domain.id, name: shop.domain.name, status: 'verified' },
-      explanation: `By route ${route.id} it goes to endpoint ${shop.endpoint.id}.`,
+      explanation: `Route ${route.id} delivers it to endpoint ${shop.endpoint.id}.`,
     })
     const { secret } = await makeApiKey(shop.id, { scopes: ['routing:read'], allowed_ips: [] })
     const program = new Client(api.url, secret, '/v1')

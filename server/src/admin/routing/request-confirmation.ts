@@ -7,7 +7,7 @@ import { adminOperation } from '../operation.ts'
 
 export const requestConfirmationOperation = adminOperation({
   id: 'routing.request-confirmation',
-  kind: 'ask',
+  kind: 'command',
   path: '/admin/projects/:project_id/routing/:id/request-confirmation',
   summary: 'Ask the target of a forward again to confirm',
   description:

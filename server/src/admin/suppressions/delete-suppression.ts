@@ -23,11 +23,10 @@ export const deleteSuppressionOperation = adminOperation({
     { additionalProperties: false },
   ),
   body: {},
-  reason: 'always',
   example: { reason: 'The recipient asked for the mail in ticket 4711' },
   answer: Suppression,
   hasVersion: false,
-  look: (mail, { project_id, address }) => seekSuppression(mail, project_id, address),
+  preload: (mail, { project_id, address }) => seekSuppression(mail, project_id, address),
   async target(tx, { project_id }, suppression) {
     await lockProject(tx, project_id)
     return suppression ?? missingSuppression()

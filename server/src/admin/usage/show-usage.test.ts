@@ -54,7 +54,7 @@ describe('usage.show', () => {
       [other.id, 3, 11],
     ] as const) {
       await database.query(
-        `insert into mail.daily (project_id, day, sent, delivered, bounced)
+        `insert into mail.daily_counters (project_id, day, sent, delivered, bounced)
          values ($1, $2::date, 5000000001, 3, $3)`,
         [projectId, daysAgo(days), bounced],
       )

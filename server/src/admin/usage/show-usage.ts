@@ -11,8 +11,8 @@ export const showUsageQuery = adminQuery({
   params: ProjectParams,
   query: {},
   answer: Usage,
-  async run({ db, mailOf, caps, params: { project_id } }) {
-    const mail = await mailOf(project_id).read((tx) => findMailUsage(tx, project_id, caps))
+  async run({ db, mailDbFor, caps, params: { project_id } }) {
+    const mail = await mailDbFor(project_id).read((tx) => findMailUsage(tx, project_id, caps))
     return { answer: await db.read((tx) => showUsage(tx, project_id, caps, mail)) }
   },
 })

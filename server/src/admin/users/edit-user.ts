@@ -25,7 +25,6 @@ export const editUserOperation = adminOperation({
     is_active: Type.Optional(Type.Boolean()),
     end_sessions: Type.Optional(Type.Boolean({ description: 'Sign the user out everywhere.' })),
   },
-  reason: 'always',
   refusals: ['last_administrator'],
   example: { is_active: false, reason: 'Left the company' },
   answer: User,

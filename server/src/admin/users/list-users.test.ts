@@ -107,8 +107,8 @@ describe('users.list', () => {
     const everybody = await readAllPages(admin, '/users', { limit: '200' })
     for (const q of ['tellable', 'bulk', 'person', 'zz', 'e', '%']) {
       for (const bounds of [
-        { firstLook: 3, furtherLook: 3, fewInTable: 0, scanMs: 0, searchMs: 25 },
-        { firstLook: 3, furtherLook: 3, fewInTable: 1000, scanMs: 0, searchMs: 10_000 },
+        { firstScan: 3, nextScan: 3, fewInTable: 0, scanMs: 0, searchMs: 25 },
+        { firstScan: 3, nextScan: 3, fewInTable: 1000, scanMs: 0, searchMs: 10_000 },
       ]) {
         const search = { q, isActive: true, limit: 5 }
         const { ids } = await searchToEnd(

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { searchUsers, userView } from '../../core/control/users/users.ts'
 import { User } from '../../core/control/users/wire.ts'
-import { foundPage, PageQuery, pageOf, searchOf } from '../../core/shared/pages.ts'
+import { PageQuery, pageOf, scanPage, searchOf } from '../../core/shared/pages.ts'
 import { oneOf } from '../../core/shared/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
@@ -33,6 +33,6 @@ export const listUsersQuery = adminQuery({
     const { limit, lastId } = pageOf(query)
     const wanted = { q: query.q, role: query.role, isActive: query.is_active, limit, beforeId: lastId }
     const found = await db.read((tx) => searchUsers(tx, wanted))
-    return { answer: foundPage(found, userView) }
+    return { answer: scanPage(found, userView) }
   },
 })

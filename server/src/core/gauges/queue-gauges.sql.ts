@@ -3,17 +3,17 @@ import type { ReadTx } from '../../platform/db/db.ts'
 import { isNotHeld, maySendNow } from '../control/projects/may-send.ts'
 import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
-/** Beyond that a count says nothing more that matters: what is behind is told by its age. */
-const countedAtMost = 10_000
-/** As many as a worker's own look at the queue, which happens four times a second. */
-const lanesAtMost = 10_000
+/** Larger counts carry no more information: the age of the oldest row shows how far behind the worker is. */
+const countLimit = 10_000
+/** As many as a worker reads itself, four times a second. */
+const laneLimit = 10_000
 
-/** The statements below wait for nobody, and nobody for them. */
-export async function limitTime(tx: ReadTx, ms: number): Promise<void> {
+/** Limits the duration of the statements below, which take no locks. */
+export async function setStatementTimeout(tx: ReadTx, ms: number): Promise<void> {
   await sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(tx)
 }
 
-export interface MailStanding {
+export interface MailGauges {
   ready: number
   leased: number
   deferred: number
@@ -21,7 +21,7 @@ export interface MailStanding {
   awaiting: number
   overdue_seconds: number | null
   lease_seconds: number | null
-  proven_lag_seconds: number | null
+  healthy_lag_seconds: number | null
   failing_lag_seconds: number | null
   parked: number
   wakes: number
@@ -30,16 +30,16 @@ export interface MailStanding {
 }
 
 const counted = (rows: ReturnType<typeof sql>) =>
-  sql`(select count(*)::int from (${rows} limit ${sql.lit(countedAtMost)}) as few)`
+  sql`(select count(*)::int from (${rows} limit ${sql.lit(countLimit)}) as few)`
 
-const since = (moment: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${moment})::float8`
+const since = (time: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${time})::float8`
 
-/** Each part enters an index, and reads the first row of it or a bounded number. */
-export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promise<MailStanding> {
+/** Each subquery reads the first row of an index, or a bounded number. */
+export async function readMailGauges(tx: ReadTx, leaseSeconds: number): Promise<MailGauges> {
   const waiting = sql`from mail.dispatch where state in ('deferred', 'scheduled')`
-  const queues = (standing: ReturnType<typeof sql>) =>
-    sql`(select ${since(sql`min(due_at)`)} from mail.endpoint_queues where ${standing} and due_at <= postern.now())`
-  const { rows } = await sql<MailStanding>`
+  const queues = (health: ReturnType<typeof sql>) =>
+    sql`(select ${since(sql`min(due_at)`)} from mail.endpoint_queues where ${health} and due_at <= postern.now())`
+  const { rows } = await sql<MailGauges>`
     select ${counted(sql`select from mail.dispatch where state = 'ready'`)} as ready,
            ${counted(sql`select from mail.dispatch where state = 'leased'`)} as leased,
            ${counted(sql`select from mail.dispatch where state = 'awaiting'`)} as awaiting,
@@ -47,14 +47,14 @@ export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promis
            (select ${since(sql`min(due_at)`)} ${waiting} and due_at <= postern.now()) as overdue_seconds,
            (select ${since(sql`min(leased_until)`)} + ${leaseSeconds} from mail.dispatch where state = 'leased')
              as lease_seconds,
-           ${queues(sql`is_proven`)} as proven_lag_seconds,
-           ${queues(sql`not is_proven`)} as failing_lag_seconds,
-           ${counted(sql`select from mail.endpoint_queues where not is_proven and due_at > postern.now()`)} as parked,
+           ${queues(sql`is_healthy`)} as healthy_lag_seconds,
+           ${queues(sql`not is_healthy`)} as failing_lag_seconds,
+           ${counted(sql`select from mail.endpoint_queues where not is_healthy and due_at > postern.now()`)} as parked,
            ${counted(sql`select from mail.fan_outs`)} + ${counted(sql`select from mail.wakes`)} as wakes,
            (select ${since(sql`min(due_at)`)} from mail.attempt_results where due_at <= postern.now()) as results_seconds,
            (select ${since(sql`created_at`)} from mail.outbox order by id limit 1) as outbox_seconds
       from (select count(*)::int, count(*) filter (where state = 'scheduled')::int as scheduled
-              from (select state ${waiting} order by due_at limit ${sql.lit(countedAtMost)}) as few) as waiting`.execute(
+              from (select state ${waiting} order by due_at limit ${sql.lit(countLimit)}) as few) as waiting`.execute(
     tx,
   )
   const [row] = rows
@@ -62,28 +62,28 @@ export async function findMailStanding(tx: ReadTx, leaseSeconds: number): Promis
   return row
 }
 
-/** Since when mail has been ready that may be sent, by provider. The index is entered once for each lane. */
-export async function findOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
+/** The age of the oldest ready mail that may be sent, by provider. One index probe for each lane. */
+export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
   const { rows } = await sql<{ provider: string; seconds: number }>`
     with recursive ${readyLanes}
     select lane.provider, ${since(sql`min(lane.due_at)`)} as seconds
-      from (select * from lane limit ${sql.lit(lanesAtMost)}) as lane
+      from (select * from lane limit ${sql.lit(laneLimit)}) as lane
       join control.projects as projects on projects.id = lane.project_id
      where ${maySendNow} and ${isNotHeld}
      group by lane.provider`.execute(tx)
   return rows
 }
 
-export interface ControlStanding {
+export interface ControlGauges {
   uncovered_seconds: number | null
   outbox_seconds: number | null
 }
 
 /**
- * A row that was dated before the last checkpoint and committed after it is not seen here; the next row of its kind is.
+ * An audit row dated before the last checkpoint but committed after it is not counted; the next row is.
  */
-export async function findControlStanding(tx: ReadTx): Promise<ControlStanding> {
-  const { rows } = await sql<ControlStanding>`
+export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
+  const { rows } = await sql<ControlGauges>`
     select (select ${since(sql`at`)} from control.audit
              where at > coalesce((select at from control.audit_checkpoints order by id desc limit 1), '-infinity')
              order by at, id limit 1) as uncovered_seconds,

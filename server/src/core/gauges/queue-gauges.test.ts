@@ -22,7 +22,7 @@ async function shown(name: string): Promise<number | undefined> {
 }
 
 /** However slow the machine is: no statement runs out of time, and nothing is read a second time. */
-const patient = { everyMs: 10 * patienceMs, statementMs: patienceMs, patienceMs: 2 * patienceMs }
+const patient = { everyMs: 10 * patienceMs, statementMs: patienceMs, maxWaitMs: 2 * patienceMs }
 
 /** The age of what was dated so many seconds back, after `since` by the database's clock. */
 async function isAge(name: string, seconds: number, since: string): Promise<void> {
@@ -35,8 +35,8 @@ async function isAge(name: string, seconds: number, since: string): Promise<void
   assert.ok(value >= seconds && value <= most, `${name} is ${value}, and not from ${seconds} to ${most}`)
 }
 
-describe('how things stand', () => {
-  test('is shown by age and number', async () => {
+describe('queue gauges', () => {
+  test('show ages and counts', async () => {
     const sender = await makeSender()
     const held = await makeSender()
     const [clock] = await database.query<{ now: string }>('select postern.now()::text as now')
@@ -73,9 +73,9 @@ describe('how things stand', () => {
       [oldest, sender.id],
     )
 
-    await new QueueGauges(deps, patient).show()
+    await new QueueGauges(deps, patient).refresh()
     assert.deepEqual(
-      api.logLines.filter((line) => line.includes('stand in the database')),
+      api.logLines.filter((line) => line.includes('queue metrics unavailable')),
       [],
     )
     await isAge('postern_queue_oldest_ready_seconds{provider="service"}', 600, since)
@@ -86,16 +86,16 @@ describe('how things stand', () => {
     assert.equal(await shown('postern_queue_mails{state="scheduled"}'), 1)
     await isAge('postern_lease_oldest_seconds', 120, since)
     await isAge('postern_queue_overdue_seconds', 300, since)
-    await isAge('postern_webhook_lag_seconds{standing="proven"}', 180, since)
-    await isAge('postern_webhook_lag_seconds{standing="failing"}', 240, since)
+    await isAge('postern_webhook_lag_seconds{health="healthy"}', 180, since)
+    await isAge('postern_webhook_lag_seconds{health="failing"}', 240, since)
     assert.equal(await shown('postern_webhook_endpoints_parked'), 1)
     await isAge('postern_results_overdue_seconds', 360, since)
-    await isAge('postern_outbox_lag_seconds{told="mail"}', 120, since)
+    await isAge('postern_outbox_lag_seconds{target="mail"}', 120, since)
     assert.ok(((await shown('postern_audit_uncovered_seconds')) ?? 0) > 0)
-    assert.equal(await shown('postern_standing_known'), 1)
+    assert.equal(await shown('postern_queue_metrics_up'), 1)
   })
 
-  test('is looked at once in ten seconds, however often it is asked for', async () => {
+  test('are read once in ten seconds, however often they are scraped', async () => {
     let reads = 0
     const counting = new Proxy(cells.all[0].mail, {
       get(target, name: keyof Db) {
@@ -104,28 +104,28 @@ describe('how things stand', () => {
       },
     })
     const standing = new QueueGauges({ ...deps, mailDb: counting }, patient)
-    await Promise.all(Array.from({ length: 20 }, () => standing.show()))
-    await standing.show()
+    await Promise.all(Array.from({ length: 20 }, () => standing.refresh()))
+    await standing.refresh()
     assert.equal(reads, 1)
     const later = new QueueGauges({ ...deps, mailDb: counting }, { ...patient, everyMs: 0 })
-    await later.show()
-    await later.show()
+    await later.refresh()
+    await later.refresh()
     assert.equal(reads, 3, 'and again when that time is over')
   })
 
-  test('is not shown as it was when it cannot be known, and is told once', async () => {
+  test('are cleared when they cannot be read, which is logged once', async () => {
     const away = new Proxy(cells.all[0].mail, {
       get: () => () => Promise.reject(new Error('the database is away')),
     })
     const standing = new QueueGauges({ ...deps, mailDb: away }, { ...patient, everyMs: 0 })
     const before = api.logLines.length
-    await standing.show()
-    await standing.show()
-    assert.equal(await shown('postern_standing_known'), 0)
+    await standing.refresh()
+    await standing.refresh()
+    assert.equal(await shown('postern_queue_metrics_up'), 0)
     assert.equal(await shown('postern_queue_mails{state="ready"}'), undefined)
     assert.equal(await shown('postern_audit_uncovered_seconds'), undefined)
     assert.equal(api.logLines.slice(before).length, 1)
-    await new QueueGauges(deps, patient).show()
+    await new QueueGauges(deps, patient).refresh()
     assert.equal(await shown('postern_queue_mails{state="ready"}'), 3)
   })
 })

@@ -17,7 +17,7 @@ const admin = new Client(api.url, await api.tokenOf(email))
 const deps = { db: api.context.db.admin, mailDb: api.context.cells.all[0].mail }
 stage.startWorker()
 
-test('an endpoint is tested, switched off by its own word, switched on again, and has its events replayed', async () => {
+test('an endpoint is tested, disabled by a 410, enabled again, and has its events replayed', async () => {
   const projectId = await stage.makeProject()
   const endpoint = await stage.makeEndpoint(projectId)
   const item = `/projects/${projectId}/endpoints/${endpoint.id}`
@@ -34,7 +34,7 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
   assert.equal((await admin.get(`${item}/attempts?outcome=delivered`)).body.data.length, 1)
 
   receiver.answer({ status: 410 }, endpoint.path)
-  const [lost = ''] = await stage.tell(projectId)
+  const [lost = ''] = await stage.publishEvents(projectId)
   await arrived(2)
   await stage.untilQuiet(endpoint)
   await relayToControl(deps)
@@ -65,7 +65,7 @@ test('an endpoint is tested, switched off by its own word, switched on again, an
   await arrived(4)
 
   await receiver.down()
-  await stage.tell(projectId, 5)
+  await stage.publishEvents(projectId, 5)
   await stage.untilQuiet(endpoint)
   assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
   await relayToMail(deps)

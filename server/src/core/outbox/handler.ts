@@ -3,16 +3,16 @@ import type { MailRow } from './outbox.sql.ts'
 
 export type { MailRow }
 
-/** What is due without anybody having written a row has no id. */
+/** The id is null for work that is due without a row in the outbox. */
 export type OutboxRow = Omit<MailRow, 'id'> & { id: number | null }
 
 /**
- * What is done about the rows of one topic of mail.outbox: reads, in a transaction of the mail plane, what they speak
- * of, and gives back what writes it in one of control's.
+ * Handles the rows of one topic of mail.outbox: reads the current state in a transaction of the mail side, and returns a
+ * function that writes it in a transaction of control.
  */
 export type OutboxHandler = (tx: ReadTx, rows: readonly OutboxRow[]) => Promise<Write>
 
-/** `done`: the ids of the rows that need not be looked at again. */
-export type Write = (tx: Tx) => Promise<{ told: number; done: number[] }>
+/** `relayed`: how many changes were written. `done`: the ids of the rows to delete. */
+export type Write = (tx: Tx) => Promise<{ relayed: number; done: number[] }>
 
 export const idsOf = (rows: readonly OutboxRow[]): number[] => rows.flatMap(({ id }) => id ?? [])

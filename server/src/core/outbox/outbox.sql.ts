@@ -14,7 +14,7 @@ export interface ControlRow {
   payload: unknown
 }
 
-/** In their order, those behind an id, of a cell's own shards. */
+/** Rows of a cell's shards after an id, in order. */
 export async function selectRows(
   tx: ReadTx,
   topics: readonly string[],
@@ -29,8 +29,8 @@ export async function selectRows(
 }
 
 /**
- * Whether it is this transaction's to apply. Not when another has, or is about to and commits; nor when the row is gone,
- * which whoever read it a while ago need not know: then it was applied, and that may be forgotten already.
+ * True: this transaction is to apply the row. False: another transaction has applied it, or the row was deleted since it was
+ * read, that is, applied and possibly purged from mail.control_applied.
  */
 export async function takeRow(tx: Tx, id: number): Promise<boolean> {
   const { rows } = await sql`
@@ -59,7 +59,7 @@ export interface MailRow {
   project_id: number
   topic: string
   payload: unknown
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a timestamp has microseconds and a Date does not. */
   created_at: string
 }
 
@@ -74,8 +74,8 @@ export async function insertMailRow(
     values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
 }
 
-/** One reads at a time, so that who reads later has the later time. False when another does; freed by the commit. */
-export async function tryReading(tx: ReadTx): Promise<boolean> {
+/** One reader at a time, so that a later read has a later time. False: another transaction reads. Released by the commit. */
+export async function tryReadLock(tx: ReadTx): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('mail.outbox', 0)) as locked`.execute(tx)
   return rows[0]?.locked ?? false

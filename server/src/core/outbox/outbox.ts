@@ -2,26 +2,26 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { EventType } from '../shared/events.ts'
 import { insert, insertMailRow } from './outbox.sql.ts'
 
-/**
- * What control has to tell mail: a row of control.outbox, written in the transaction that makes it true, and applied
- * within about a second by a worker (relay-to-mail.ts), once and in the order of the rows.
- */
+// The transactional outboxes between the control side and the mail side. A message is a row, inserted in the transaction
+// that makes the change. A worker relays it within about a second: relay-to-mail.ts and relay-to-control.ts.
+
+/** The messages from control to mail (control.outbox), by topic. Each is applied exactly once, in the order of the rows. */
 export interface OutboxMessages {
-  /** Something that endpoints are told about. */
+  /** An event for endpoints. */
   event: { type: Extract<EventType, `${'domain' | 'endpoint' | 'project'}.${string}`>; data: object }
-  /** An event for this endpoint alone. */
+  /** A test event for this endpoint only. */
   'endpoint.test': { endpoint_id: number }
-  /** What it was told once, or was to be, is delivered again. */
+  /** Events are delivered again. */
   'endpoint.replay': { endpoint_id: number } & ({ event_id: string } | ReplayedRange)
-  /** Switched on: what waits for it is tried at once, and failures are counted anew. */
+  /** The endpoint was enabled: its failures are cleared and its deliveries are due now. */
   'endpoint.enabled': { endpoint_id: number }
-  /** Nothing waits for it any more. */
+  /** The endpoint was deleted: its deliveries are deleted. */
   'endpoint.deleted': { endpoint_id: number }
-  /** An administrator deleted it: mail to the address is accepted again. The others say which one was meant. */
+  /** An administrator deleted a suppression. `reason` and `created_at` identify the one that was meant. */
   'suppression.deleted': { address: string; reason: string; created_at: string }
 }
 
-/** Times as in JSON. */
+/** RFC 3339 timestamps. */
 interface ReplayedRange {
   from: string
   to: string
@@ -30,12 +30,12 @@ interface ReplayedRange {
 
 export type Topic = keyof OutboxMessages
 
-export const publishToMail = <Told extends Topic>(
+export const publishToMail = <T extends Topic>(
   tx: Tx,
   projectId: number,
-  topic: Told,
-  payload: OutboxMessages[Told],
+  topic: T,
+  payload: OutboxMessages[T],
 ): Promise<void> => insert(tx, projectId, topic, payload)
 
-/** The other way: a row of mail.outbox, written in the transaction that makes it true. */
+/** Inserts a row of mail.outbox. */
 export const publishToControl = insertMailRow

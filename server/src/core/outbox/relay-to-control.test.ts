@@ -38,15 +38,15 @@ const statsOf = async (id: number) =>
     )
   )[0]
 
-describe('telling control what was counted', () => {
-  test('gives a project its figures and its score, and moves no version', async () => {
+describe('relaying the counts of mail to control', () => {
+  test('updates the statistics and the score of a project, and not its version', async () => {
     const { id } = await makeProject()
     const before = await show(id)
     await count(id, { sent: 1000 })
-    assert.equal((await relayToControl(deps)).told, 0, 'mail that goes well is nothing to tell')
+    assert.equal((await relayToControl(deps)).relayed, 0, 'mail that goes well is nothing to tell')
     await count(id, { bounced: 60 })
     await count(id, { failed: 3, complained: 1 })
-    assert.equal((await relayToControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).relayed, 1)
     assert.deepEqual(await show(id), {
       ...{ bounced: 60, failed: 3, complained: 1, reputation_score: 50 },
       etag: before.etag,
@@ -63,13 +63,13 @@ describe('telling control what was counted', () => {
     assert.equal((await show(id)).reputation_score, 20)
   })
 
-  test('of a project that is no more ends, too', async () => {
+  test('of a deleted project ends', async () => {
     await count(999_999, { bounced: 1 })
     await relayToControl(deps)
     assert.equal(await waiting(), 0)
   })
 
-  test('does not wait for an administrator who holds the project, and is done afterwards', async () => {
+  test('does not wait for a lock on the project, and is done afterwards', async () => {
     const [held, free] = [(await makeProject()).id, (await makeProject()).id]
     await count(held, { bounced: 5 })
     await count(free, { bounced: 7 })
@@ -80,16 +80,16 @@ describe('telling control what was counted', () => {
         .where('id', '=', held)
         .forNoKeyUpdate()
         .executeTakeFirst()
-      assert.equal((await relayToControl(deps)).told, 1)
+      assert.equal((await relayToControl(deps)).relayed, 1)
       assert.equal((await show(free)).bounced, 7)
     })
     assert.equal(await waiting(), 1)
-    assert.equal((await relayToControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).relayed, 1)
     assert.equal((await show(held)).bounced, 5)
     assert.equal(await waiting(), 0)
   })
 
-  test('does not put an older reading in the place of a newer one, and keeps what asked for it', async () => {
+  test('does not replace a newer reading by an older one, and keeps the row', async () => {
     const { id } = await makeProject()
     await count(id, { bounced: 1 })
     await relayToControl(deps)
@@ -100,7 +100,7 @@ describe('telling control what was counted', () => {
         where project_id = $1`,
       [id],
     )
-    assert.equal((await relayToControl(deps)).told, 0)
+    assert.equal((await relayToControl(deps)).relayed, 0)
     assert.equal((await show(id)).bounced, 9)
     assert.equal(await waiting(), 1)
     await database.query(`update control.project_stats set counted_at = '-infinity' where project_id = $1`, [
@@ -117,7 +117,7 @@ describe('telling control what was counted', () => {
       for (const moment of ['before', 'after'] as const) {
         await count(id, { bounced: 1 })
         bounced++
-        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /died/)
+        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /crashed/)
         await relayToControl(deps)
         assert.equal((await show(id)).bounced, bounced, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
@@ -125,7 +125,7 @@ describe('telling control what was counted', () => {
     }
   })
 
-  test('by many at once, while mail is counted and projects are edited, ends with the sums and no deadlock', async () => {
+  test('concurrently with counts and edits of projects ends with the right sums and no deadlock', async () => {
     const projects = await Promise.all(Array.from({ length: 6 }, () => makeProject()))
     const pools = openDatabase(database, { poolSize: 8 })
     const busy = { db: pools.as('admin'), mailDb: pools.as('mail') }
@@ -163,13 +163,13 @@ describe('a score', () => {
     return { db: moved.as('admin'), mailDb: moved.as('mail') }
   }
 
-  test('recovers by mail that goes well and by time, without a new word', async () => {
+  test('recovers with delivered mail and with time, without a new message', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 1000, bounced: 60 })
     await relayToControl(deps)
     assert.deepEqual(await statsOf(id), { recount: 'soon', listed: 50 })
     await count(id, { sent: 1000 })
-    assert.equal((await relayToControl(deps)).told, 0, 'the minute is not over')
+    assert.equal((await relayToControl(deps)).relayed, 0, 'the minute is not over')
     await relayToControl(await moveClock('2 minutes'))
     assert.deepEqual(await statsOf(id), { recount: 'soon', listed: 88 })
     await relayToControl(await moveClock('8 days'))
@@ -183,7 +183,7 @@ describe('a score', () => {
     await moveClock('')
   })
 
-  test('falls with the mail that makes a judgement possible', async () => {
+  test('falls once there is enough mail', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 30, bounced: 10 })
     await relayToControl(deps)

@@ -41,8 +41,8 @@ const lock = (id: number, is_locked: boolean) =>
 const tell = (id: number) =>
   db.transaction((tx) => publishToMail(tx, id, 'event', { type: 'project.locked', data: { id } }))
 
-describe('what control tells mail', () => {
-  test('is an event for those who subscribe to it, without a word of why or by whom', async () => {
+describe('a message from control to mail', () => {
+  test('is an event for its subscribers, without the reason and the actor', async () => {
     const { id } = await makeProject()
     const { resource: one } = await makeEndpoint(id, { events: ['project.locked', 'project.unlocked'] })
     await makeEndpoint(id, { events: ['message.bounced'] })
@@ -64,14 +64,14 @@ describe('what control tells mail', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('is nothing when the change was only previewed, or refused', async () => {
+  test('is not sent for a previewed or refused change', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}?dry_run=true`, { is_locked: true, reason: 'To see' })
     await admin.patch(`/projects/${id}`, { is_locked: true })
     assert.equal(await waiting(), 0)
   })
 
-  test('is a test for one endpoint, which nobody else has', async () => {
+  test('is a test for one endpoint only', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     await makeEndpoint(id)
@@ -81,24 +81,24 @@ describe('what control tells mail', () => {
     assert.deepEqual((await eventsOf(id))[0]?.data, { endpoint_id: resource.id })
   })
 
-  test('is a test for an endpoint that rests, which is then tried at once', async () => {
+  test('is a test that ends the backoff of its endpoint', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     await makeQueue(id, resource.id, { failures: 3 })
     await database.query(
-      `update mail.endpoint_queues set rests_until = postern.now() + interval '5 hours' where endpoint_id = $1`,
+      `update mail.endpoint_queues set backoff_until = postern.now() + interval '5 hours' where endpoint_id = $1`,
       [resource.id],
     )
     await admin.post(`/projects/${id}/endpoints/${resource.id}/test`)
     await relayToMail(deps)
     const [queue] = await database.query<{ rests: boolean; failures: number }>(
-      'select rests_until is not null as rests, failures from mail.endpoint_queues where endpoint_id = $1',
+      'select backoff_until is not null as rests, failures from mail.endpoint_queues where endpoint_id = $1',
       [resource.id],
     )
     assert.deepEqual(queue, { rests: false, failures: 3 })
   })
 
-  test('is an event to deliver once more, or a stretch of time', async () => {
+  test('is a replay of an event or of a time range', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     const path = `/projects/${id}/endpoints/${resource.id}/replay`
@@ -118,7 +118,7 @@ describe('what control tells mail', () => {
     assert.deepEqual(replay, { is_range: true, only_undelivered: false })
   })
 
-  test('is that an endpoint was switched on again, and so tries anew', async () => {
+  test('is that an endpoint was enabled, which clears its failures', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { is_active: false })
     await makeQueue(id, resource.id, { failures: 9 })
@@ -141,7 +141,7 @@ describe('what control tells mail', () => {
     assert.equal(wakes.length, 1)
   })
 
-  test('is that an endpoint is gone: its queue goes, or is woken to drop what waits in it', async () => {
+  test('is that an endpoint was deleted: its queue is deleted, or made due to delete its deliveries', async () => {
     const { id } = await makeProject()
     const left = (endpointId: number) =>
       database.query<{ queues: number; wakes: number }>(
@@ -177,7 +177,7 @@ describe('the outbox of control', () => {
       for (const moment of ['before', 'after'] as const) {
         await tell(id)
         told++
-        await assert.rejects(relayToMail(crashAt(deps, step, moment)), /died|failed/)
+        await assert.rejects(relayToMail(crashAt(deps, step, moment)), /crashed|failed/)
         await relayToMail(deps)
         assert.equal((await eventsOf(id)).length, told, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
@@ -185,7 +185,7 @@ describe('the outbox of control', () => {
     }
   })
 
-  test('is applied exactly once and in its order by many workers at a time', async () => {
+  test('is applied exactly once and in order by many concurrent workers', async () => {
     const projects = await Promise.all(Array.from({ length: 4 }, () => makeProject()))
     const pools = openDatabase(database, { poolSize: 8 })
     const busy = { db: pools.as('admin'), mailDb: pools.as('mail') }
@@ -211,7 +211,7 @@ describe('the outbox of control', () => {
     }
   })
 
-  test('passes no row over that appears behind others', async () => {
+  test('skips no row that appears behind others', async () => {
     const [early, late] = [await makeProject(), await makeProject()]
     await db.transaction(async (tx) => {
       await publishToMail(tx, early.id, 'event', { type: 'project.locked', data: {} })
@@ -222,7 +222,7 @@ describe('the outbox of control', () => {
     assert.deepEqual([(await eventsOf(early.id)).length, (await eventsOf(late.id)).length], [1, 1])
   })
 
-  test('keeps nobody waiting for a row that cannot be applied', async () => {
+  test('is not blocked by a row that cannot be applied', async () => {
     const { id } = await makeProject()
     // More than are read at once.
     await database.query(
@@ -237,14 +237,14 @@ describe('the outbox of control', () => {
     await database.query('delete from control.outbox')
   })
 
-  test('leaves alone what a later release has to tell', async () => {
+  test('ignores topics of a later release', async () => {
     await database.query(`insert into control.outbox (topic, payload) values ('of.tomorrow', '{}')`)
     assert.equal((await relayToMail(deps)).applied, 0)
     assert.equal(await waiting(), 1)
     await database.query('delete from control.outbox')
   })
 
-  test('is not applied by somebody who read it long ago, when all is done and forgotten', async () => {
+  test('is not applied again by a worker that read it long ago', async () => {
     const { id } = await makeProject()
     await tell(id)
     const slow: typeof deps = {
@@ -264,7 +264,7 @@ describe('the outbox of control', () => {
     assert.equal((await eventsOf(id)).length, 1)
   })
 
-  test('is remembered for a day, and for as long as its row is there', async () => {
+  test('keeps applied ids for a day, and for as long as the row exists', async () => {
     const { id } = await makeProject()
     const applied = async () => (await database.query('select from mail.control_applied')).length
     await database.query('delete from mail.control_applied')

@@ -15,31 +15,31 @@ import {
 } from './outbox.sql.ts'
 import type { OutboxMessages, Topic } from './outbox.ts'
 
-/**
- * What control has told (outbox.ts), applied in the mail plane.
- *
- * No transaction writes both schemas. A row is applied in one of the mail plane's, which also notes its id, and is
- * deleted in one of control's; whoever dies in between leaves it to the next, who finds the note and only deletes it.
- * Rows are read where they are applied: what a row speaks of was committed before it, so in a cell's copy of control it
- * has come before it, too. A row that was deleted is there for a moment longer, and its note with it.
- * Every row is looked at in every round: ids are drawn before their transactions commit, so a row may appear behind
- * others that have long been applied.
- */
+// Applies the messages of control (outbox.ts) to the mail side.
+//
+// No transaction writes both schemas. A row is applied in a transaction of the mail side, which also inserts its id into
+// mail.control_applied, and is deleted in one of control. After a crash in between, the next call finds the id and only
+// deletes the row.
+// Rows are read from the cell's replica of control: what a row refers to was committed before the row, so the replica has it
+// too. A deleted row stays there for a moment longer; its id in mail.control_applied outlives it.
+// Every call reads all rows: ids are assigned before their transactions commit, so a row may appear behind rows that were
+// applied long ago.
+
 export interface OutboxDeps {
-  /** The administrative role's. */
+  /** Has the administrative role. */
   db: Db
   mailDb: Db
-  /** Of this cell; undefined: all. */
+  /** The shards of this cell; undefined: all. */
   shards?: readonly number[] | undefined
 }
 
-type Appliers = {
-  [Told in Topic]: (tx: Tx, projectId: number, payload: OutboxMessages[Told]) => Promise<unknown>
+type Handlers = {
+  [T in Topic]: (tx: Tx, projectId: number, payload: OutboxMessages[T]) => Promise<unknown>
 }
 
 const ofNoMessage = { messageId: null, recipientNo: null }
 
-const appliers: Appliers = {
+const handlers: Handlers = {
   event: (tx, projectId, { type, data }) => writeEvents(tx, [{ projectId, type, ...ofNoMessage, data }]),
   async 'endpoint.test'(tx, projectId, { endpoint_id: endpointId }) {
     const data = { endpoint_id: endpointId }
@@ -56,8 +56,8 @@ const appliers: Appliers = {
         }),
   async 'endpoint.enabled'(tx, projectId, { endpoint_id }) {
     await wakeQueue(tx, projectId, endpoint_id)
-    // Its failures are none any more, which control shows.
-    await insertMailRow(tx, projectId, 'endpoint.told', { endpoint_id })
+    // Control shows the number of failures, which is 0 now.
+    await insertMailRow(tx, projectId, 'endpoint.stats_changed', { endpoint_id })
   },
   'endpoint.deleted': (tx, projectId, { endpoint_id }) => dropQueue(tx, projectId, endpoint_id),
   'suppression.deleted': removeSeenSuppression,
@@ -65,12 +65,12 @@ const appliers: Appliers = {
 
 const pageRows = 100
 
-/** One round: to the end of what lies there, or until told to stop. */
+/** Applies all rows, or stops when the signal is aborted. */
 export async function relayToMail(
   { db, mailDb, shards }: OutboxDeps,
   signal?: AbortSignal,
 ): Promise<{ applied: number; isMore: boolean }> {
-  const topics = Object.keys(appliers)
+  const topics = Object.keys(handlers)
   let failure: unknown
   let done = 0
   for (let afterId = 0; !signal?.aborted; ) {
@@ -81,7 +81,7 @@ export async function relayToMail(
         await mailDb.transaction((tx) => applyOnce(tx, row))
         applied.push(row.id)
       } catch (error) {
-        // A database that is away is away for all; what is wrong with one row keeps no other waiting.
+        // An unavailable database fails all rows; an error in one row does not delay the others.
         if (error instanceof PosternError && error.code === 'unavailable') throw error
         failure ??= new Error(`row ${row.id} of control.outbox (${row.topic}) failed`, { cause: error })
       }
@@ -97,8 +97,8 @@ export async function relayToMail(
 }
 
 async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow): Promise<void> {
-  if (await takeRow(tx, id)) await appliers[topic as Topic](tx, project_id, payload as never)
+  if (await takeRow(tx, id)) await handlers[topic as Topic](tx, project_id, payload as never)
 }
 
-/** Of rows that are gone, a day later: nobody can be about to apply one of those. */
+/** Deletes the ids of rows that were deleted a day ago, which no transaction can still apply. */
 export const purgeApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
-import { hasTrigram, partOf } from './bounded-scan.ts'
+import { containsPattern, hasTrigram } from './bounded-scan.ts'
 
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
@@ -18,7 +18,7 @@ interface Scan {
 /** How many rows the index of trigrams gives for a part that no name has: all of them, if it has no trigram. */
 async function given(tx: ReadTx, q: string): Promise<number> {
   const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Scan }] }>`
-    explain (analyze, format json) select from control.projects where lower(name) like ${partOf(q)}`.execute(
+    explain (analyze, format json) select from control.projects where lower(name) like ${containsPattern(q)}`.execute(
     tx,
   )
   const index = rows[0]?.['QUERY PLAN'][0].Plan.Plans?.[0]

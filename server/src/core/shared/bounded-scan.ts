@@ -1,88 +1,89 @@
+/**
+ * Bounded scans: lists with many combinable filters whose response time does not depend on the number of rows.
+ *
+ * No index serves every combination of filters, and PostgreSQL would read all rows when a combination matches none. So a
+ * list scans a bounded number of rows, in its order, in an index. If the bound is reached before the page is full, the
+ * list returns the position where it stopped, and the next page continues there: a page may be short or empty without
+ * being the last. See docs/decisions/0009.
+ */
+
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 
-/**
- * Lists that can be narrowed in many ways at once, and answer in the same time however many rows there are.
- *
- * There is no index for every combination of filters, and PostgreSQL, left to itself, walks through all rows when a
- * combination fits none. So a list *looks* at a bounded number of rows, in its order, in an index. When that bound is
- * reached before the page is full, the list says where it stopped, and the next page goes on from there: a page may
- * be short, or empty, and yet not be the last. docs/decisions/0009 tells the rest.
- */
 export interface ScanPosition {
-  /** What the list is sorted by; null where that is the id alone. */
+  /** The sort key; null if the list is sorted by id alone. */
   key: string | number | null
   id: number
 }
 
 export interface ScanResult<Row> {
   rows: Row[]
-  /** The last place looked at: there may be more behind it. Null at the end of the list. */
+  /** The last position scanned: there may be more rows after it. Null at the end of the list. */
   next: ScanPosition | null
 }
 
-/** A list gives up looking after this time: far enough below the 100 ms that a page may take. */
+/** A list stops scanning after this time: far enough below the 100 ms that a page may take. */
 export const scanMs = 30
 
 /**
- * Looks on from where a first look stopped, a bounded number of rows at a time, until the page is full, the list at its
- * end or the time is up (`deadline` is one of performance.now()). On a slow or busy machine pages are shorter, not later.
+ * Continues where a first scan stopped, a bounded number of rows at a time, until the page is full, the list ends or the
+ * deadline (of performance.now()) passes. On a slow or busy machine pages are shorter, not later.
  */
 export async function continueScan<Row>(
   first: ScanResult<Row>,
   limit: number,
   deadline: number,
-  look: (after: ScanPosition, limit: number) => Promise<ScanResult<Row>>,
+  scan: (after: ScanPosition, limit: number) => Promise<ScanResult<Row>>,
 ): Promise<ScanResult<Row>> {
   let { rows, next } = first
   while (next !== null && rows.length < limit && performance.now() < deadline) {
-    const more = await look(next, limit - rows.length)
+    const more = await scan(next, limit - rows.length)
     rows = [...rows, ...more.rows]
     next = more.next
   }
   return { rows, next }
 }
 
-/** Of up to one row more than fits, which tells that there is another page; `stop` is where the bound was reached. */
+/** From up to one row more than fits, which shows that there is another page; `stop` is where the bound was reached. */
 export function scanResultOf<Row>(
   rows: Row[],
   limit: number,
-  placeOf: (row: Row) => ScanPosition,
+  positionOf: (row: Row) => ScanPosition,
   stop: ScanPosition | null,
 ): ScanResult<Row> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  return { rows: shown, next: rows.length > limit && last !== undefined ? placeOf(last) : stop }
+  return { rows: shown, next: rows.length > limit && last !== undefined ? positionOf(last) : stop }
 }
 
-export interface Walk {
-  /** Beside `passes`, which is made here. */
+export interface BoundedScan {
+  /** Besides `passes`, which is added here. */
   columns: RawBuilder<unknown>
   from: RawBuilder<unknown>
-  /** What is joined, a row to a row, for `passes` alone. */
-  beside?: RawBuilder<unknown>
-  /** What one stretch of one index holds. */
+  /** Joined one to one, for `passes` only. */
+  joins?: RawBuilder<unknown>
+  /** One range of one index. */
   within: RawBuilder<boolean>
   order: RawBuilder<unknown>
-  /** Whatever else a row must be. */
+  /** The remaining filters. */
   passes: RawBuilder<boolean>
-  /** How many rows are looked at. */
+  /** How many rows are scanned. */
   bound: number
   limit: number
 }
 
 /**
- * Two parts of a WITH: `found`, up to one row more than fits, and `stop`, the last row looked at if the bound was
- * reached before that. One statement, so that both see the same rows. Counting on to the bound costs a tenth of
- * looking, and happens only when the page is not full; a row_number() beside each row made looking four times as long.
+ * Two parts of a WITH: `found`, up to one row more than fits, and `stop`, the last row scanned if the bound was reached
+ * before that. One statement, so that both see the same rows. Counting up to the bound costs a tenth of a scan, and
+ * happens only if the page is not full; a row_number() per row made the scan four times slower.
  */
-export const walk = (walked: Walk): RawBuilder<unknown> => {
-  const { columns, from, beside = sql``, within, order, passes, bound, limit } = walked
+export const boundedScan = (scan: BoundedScan): RawBuilder<unknown> => {
+  const { columns, from, joins = sql``, within, order, passes, bound, limit } = scan
   return sql`
   found as materialized (
     select * from (
-      select ${columns}, ${passes} as passes from ${from} ${beside} where ${within} order by ${order}
-       limit ${sql.lit(bound)}) as looked
+      select ${columns}, ${passes} as passes from ${from} ${joins} where ${within} order by ${order}
+       limit ${sql.lit(bound)}) as scanned
      where passes limit ${sql.lit(limit + 1)}
   ), stop as (
     select ${columns} from ${from} where ${within} and (select count(*) from found) <= ${sql.lit(limit)}
@@ -93,18 +94,20 @@ export const walk = (walked: Walk): RawBuilder<unknown> => {
 export const allOf = (conditions: RawBuilder<boolean>[]): RawBuilder<boolean> =>
   conditions.length === 0 ? sql<boolean>`true` : sql<boolean>`(${sql.join(conditions, sql` and `)})`
 
-/** For LIKE, on text in small letters: a part of it, every character meaning itself. */
-export const partOf = (q: string): RawBuilder<string> => sql<string>`lower(${`%${literally(q)}%`}::text)`
+/** A LIKE pattern for text in lower case that contains `q`, with every character taken escapeLike. */
+export const containsPattern = (q: string): RawBuilder<string> =>
+  sql<string>`lower(${`%${escapeLike(q)}%`}::text)`
 
-/** The same: how it begins. */
-export const startOf = (q: string): RawBuilder<string> => sql<string>`lower(${`${literally(q)}%`}::text)`
+/** A LIKE pattern for text in lower case that starts with `q`. */
+export const prefixPattern = (q: string): RawBuilder<string> =>
+  sql<string>`lower(${`${escapeLike(q)}%`}::text)`
 
-const literally = (q: string): string => q.replace(/[\\%_]/g, '\\$&')
+const escapeLike = (q: string): string => q.replace(/[\\%_]/g, '\\$&')
 
 /**
- * Whether a trigram index can look for it. pg_trgm takes letters and digits, and the edge of a word for a blank: three in a
- * row, two at the end of a word or one at its beginning. Asked for anything else it reads the whole index, and no time-out
- * stops it: `---` among 1,000,000 names took two seconds.
+ * Whether a trigram index can find it. pg_trgm indexes letters and digits, with a blank at the edges of a word: three in a
+ * row, two at the end of a word or one at its start. For anything else it reads the whole index, and no timeout stops it:
+ * `---` among 1,000,000 names took two seconds.
  */
 export const hasTrigram = (q: string | undefined): q is string =>
   q !== undefined && /[\p{L}\d]{2}.|[^\p{L}\d][\p{L}\d]/su.test(q)
@@ -114,28 +117,28 @@ export const hasTrigram = (q: string | undefined): q is string =>
 export const searchMs = 25
 
 /**
- * For the rest of the transaction. A list that looks further than a first time will stop at its bound or at the end of
- * a stretch; PostgreSQL, by what it expects to find, might rather read a whole table and sort it.
+ * For the rest of the transaction. A scan after the first one stops at its bound or at the end of an index range;
+ * PostgreSQL's estimates might rather choose to read a whole table and sort it.
  */
-export async function stayOnIndexes(tx: ReadTx): Promise<void> {
+export async function disableSeqScan(tx: ReadTx): Promise<void> {
   await sql.raw('set local enable_seqscan = off').execute(tx)
 }
 
-/** What `work` found by a trigram index; undefined when that took too long, and the list goes on looking row by row. */
+/** What `work` found by a trigram index; undefined if it took too long, and the list continues row by row. */
 export async function withScanTimeout<T>(
   tx: ReadTx,
   ms: number,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  await sql.raw(`savepoint withScanTimeout; set local statement_timeout = ${Math.ceil(ms)}`).execute(tx)
+  await sql.raw(`savepoint scan_timeout; set local statement_timeout = ${Math.ceil(ms)}`).execute(tx)
   try {
     return await work()
   } catch (error) {
     if ((error as { code?: unknown }).code === queryCanceled) return undefined
     throw error
   } finally {
-    // Sets the time-out back, too.
-    await sql.raw('rollback to savepoint withScanTimeout').execute(tx)
+    // Also resets the timeout.
+    await sql.raw('rollback to savepoint scan_timeout').execute(tx)
   }
 }
 

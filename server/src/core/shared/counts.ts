@@ -1,10 +1,6 @@
-/** Counting stops there: beyond some thousands nobody needs to know exactly. */
+/** Counting stops there: larger numbers need not be exact. */
 export const countCap = 10_000
 
-/** Undefined: nobody could tell. */
+/** Undefined: the count could not be read. */
 export const countText = (count: number | undefined): string =>
-  count === undefined
-    ? 'not known at this moment'
-    : count > countCap
-      ? `more than ${countCap}`
-      : String(count)
+  count === undefined ? 'unknown at the moment' : count > countCap ? `more than ${countCap}` : String(count)

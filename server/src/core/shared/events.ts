@@ -1,6 +1,6 @@
 import { PosternError } from '../../platform/errors.ts'
 
-/** Everything that Postern tells an endpoint about. Names are noun first, and never change their meaning. */
+/** Every event type that an endpoint can subscribe to. Names are noun first, and never change their meaning. */
 export const eventTypes = [
   'message.accepted',
   'message.sent',
@@ -20,13 +20,13 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number]
 
-/** In the order of the catalogue and each once, so that the same choice is always the same list. */
+/** In the order of the catalogue, without duplicates, so that the same selection is always the same list. */
 export function chosenEvents(names: readonly string[]): EventType[] {
   const unknown = names.find((name) => !eventTypes.some((type) => type === name))
   if (unknown !== undefined) {
     throw new PosternError(
       'validation_failed',
-      `"events" holds "${unknown.slice(0, 100)}", which is not an event. Choose from: ${eventTypes.join(', ')}.`,
+      `"events" contains "${unknown.slice(0, 100)}", which is not an event type. Choose from: ${eventTypes.join(', ')}.`,
     )
   }
   return eventTypes.filter((type) => names.includes(type))

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { foundSortedPage, integerKey, pageOf, type Sorts, sortedPageOf, textKey } from './pages.ts'
+import { integerKey, pageOf, type Sorts, sortedPageOf, sortedScanPage, textKey } from './pages.ts'
 
 type Sort = '-id' | 'id' | 'name' | 'score'
 const sorts: Sorts<Sort> = { '-id': null, id: null, name: textKey, score: integerKey(100) }
 
 const cursorAt = (id: number, key: string | number | null, sort: Sort): string => {
   const page = { limit: 50, sort, after: undefined }
-  const { next_cursor } = foundSortedPage({ rows: [], next: { id, key } }, String, page, sorts)
+  const { next_cursor } = sortedScanPage({ rows: [], next: { id, key } }, String, page, sorts)
   return next_cursor ?? assert.fail('no cursor')
 }
 const encoded = (text: string) => Buffer.from(text).toString('base64url')

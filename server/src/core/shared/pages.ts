@@ -1,15 +1,16 @@
+/**
+ * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. Keyset pagination: the cursor is the position of the
+ * last row returned, so that every page costs the same. It is `after:<id>`, or `after:<id>:<sort>:<key>` in a list with
+ * another than its default order, the key being that row's sort key.
+ */
+
 import Type, { type TSchema } from 'typebox'
 import { PosternError } from '../../platform/errors.ts'
 import type { ScanPosition, ScanResult } from './bounded-scan.ts'
 
-/**
- * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. The cursor is the place of the last row seen, so
- * that a page costs the same however far down it is: `after:<id>`, and in a list that was asked for another order than
- * its usual one `after:<id>:<sort>:<key>`, the key being what that row was sorted by.
- */
 export const PageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 unless told otherwise.' })),
-  cursor: Type.Optional(Type.String({ maxLength: 200, description: '`next_cursor` of the page before.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 200, description: '`next_cursor` of the previous page.' })),
 }
 
 const next = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -19,12 +20,12 @@ const listWith = <Item extends TSchema, Next extends TSchema>(item: Item, next_c
 
 export const listOf = <Item extends TSchema>(item: Item) => listWith(item, next('Null on the last page.'))
 
-/** Of a list that looks at a bounded number of rows for a page. */
+/** Of a list that scans a bounded number of rows for a page. */
 export const searchOf = <Item extends TSchema>(item: Item) =>
   listWith(
     item,
     next(
-      'Null on the last page, and there alone: a page may be short, or empty, where what is asked for is rare. Go on until this is null.',
+      'Null on the last page only. A page may be short or empty when matches are rare; continue until this is null.',
     ),
   )
 
@@ -32,18 +33,18 @@ const defaultLimit = 50
 
 interface Page {
   limit: number
-  /** Of the last row of the page before; undefined on the first. */
+  /** Of the last row of the previous page; undefined on the first. */
   lastId: number | undefined
 }
 
 export function pageOf({ limit = defaultLimit, cursor }: { limit?: number; cursor?: string }): Page {
   if (cursor === undefined) return { limit, lastId: undefined }
   const { id, sort } = cursorParts(cursor)
-  if (sort !== undefined) throw foreignCursor()
+  if (sort !== undefined) throw invalidCursor()
   return { limit, lastId: id }
 }
 
-/** One row more than fits tells whether there is another page. */
+/** Fetches one row more than fits, to know whether there is another page. */
 export async function listed<Row extends { id: number }, Item>(
   { limit }: Page,
   fetch: (limit: number) => Promise<Row[]>,
@@ -60,7 +61,7 @@ export interface Range {
   beforeId: number
 }
 
-/** A list by id, newest first, of which `fetch` gives so many before an id. */
+/** A list by id, newest first; `fetch` returns rows before an id. */
 export function newestFirst<Row extends { id: number }, Item>(
   query: { limit?: number; cursor?: string },
   fetch: (range: Range) => Promise<Row[]>,
@@ -71,7 +72,7 @@ export function newestFirst<Row extends { id: number }, Item>(
   return listed(page, (limit) => fetch({ limit, beforeId }), view)
 }
 
-/** The orders of a list, the usual one first, which must be by id; and how the key in a cursor is read, if there is one. */
+/** The orders of a list, the default one first, which must be by id; and how to parse the key in a cursor, if any. */
 export type Sorts<Sort extends string> = Record<Sort, ReadKey | null>
 type ReadKey = (text: string) => ScanPosition['key'] | undefined
 
@@ -88,7 +89,7 @@ export const sortedPageQuery = <Sort extends string>(sorts: Sorts<Sort>, descrip
     Type.String({
       // A name of a hundred characters, of up to four bytes each.
       maxLength: 1000,
-      description: '`next_cursor` of the page before, which had the same `sort`.',
+      description: '`next_cursor` of the previous page, which must have the same `sort`.',
     }),
   ),
   sort: Type.Optional(Type.Enum(Object.keys(sorts) as Sort[], { type: 'string', description })),
@@ -105,26 +106,26 @@ export function sortedPageOf<Sort extends string>(
   { limit = defaultLimit, cursor, sort }: { limit?: number; cursor?: string; sort?: Sort },
   sorts: Sorts<Sort>,
 ): SortedPage<Sort> {
-  const usual = usualOf(sorts)
-  const wanted = sort ?? usual
+  const defaultSort = defaultSortOf(sorts)
+  const wanted = sort ?? defaultSort
   if (cursor === undefined) return { limit, sort: wanted, after: undefined }
   const parts = cursorParts(cursor)
-  const given = (parts.sort ?? usual) as Sort
-  if (parts.sort === usual || !Object.hasOwn(sorts, given)) throw foreignCursor()
+  const given = (parts.sort ?? defaultSort) as Sort
+  if (parts.sort === defaultSort || !Object.hasOwn(sorts, given)) throw invalidCursor()
   const readKey = sorts[given] ?? ((text) => (text === '' ? null : undefined))
   const key = readKey(parts.key ?? '')
-  if (key === undefined) throw foreignCursor()
+  if (key === undefined) throw invalidCursor()
   if (given !== wanted) {
     throw new PosternError(
       'invalid_parameter',
-      `"cursor" is of a list sorted by "${given}". Send that as "sort" again, or begin without a cursor.`,
+      `"cursor" belongs to a list sorted by "${given}". Send the same "sort", or start without a cursor.`,
     )
   }
   return { limit, sort: wanted, after: { id: parts.id, key } }
 }
 
-/** What a search found, as a page; `sort` where it is not the list's usual one. */
-export const foundPage = <Row, Item>(
+/** The result of a scan as a page; `sort` if it is not the list's default. */
+export const scanPage = <Row, Item>(
   { rows, next }: ScanResult<Row>,
   view: (row: Row) => Item,
   sort?: string,
@@ -133,14 +134,14 @@ export const foundPage = <Row, Item>(
   next_cursor: next && cursorOf(next, sort),
 })
 
-export const foundSortedPage = <Row, Item, Sort extends string>(
+export const sortedScanPage = <Row, Item, Sort extends string>(
   found: ScanResult<Row>,
   view: (row: Row) => Item,
   { sort }: SortedPage<Sort>,
   sorts: Sorts<Sort>,
-) => foundPage(found, view, sort === usualOf(sorts) ? undefined : sort)
+) => scanPage(found, view, sort === defaultSortOf(sorts) ? undefined : sort)
 
-const usualOf = <Sort extends string>(sorts: Sorts<Sort>): Sort => Object.keys(sorts)[0] as Sort
+const defaultSortOf = <Sort extends string>(sorts: Sorts<Sort>): Sort => Object.keys(sorts)[0] as Sort
 
 const cursorOf = ({ id, key }: ScanPosition, sort?: string): string =>
   Buffer.from(sort === undefined ? `after:${id}` : `after:${id}:${sort}:${key ?? ''}`).toString('base64url')
@@ -155,14 +156,14 @@ function cursorParts(cursor: string): CursorParts {
   const text = Buffer.from(cursor, 'base64url').toString()
   const [, digits = '', sort, key] = /^after:(0|[1-9]\d{0,15})(?::(-?[a-z_]+):(.*))?$/s.exec(text) ?? []
   const id = Number(digits)
-  // Decoding forgives much; what we gave out has one spelling.
+  // base64url decoding is lenient; a cursor of ours has one encoding.
   if (digits === '' || !Number.isSafeInteger(id) || Buffer.from(text).toString('base64url') !== cursor) {
-    throw foreignCursor()
+    throw invalidCursor()
   }
   return { id, sort, key }
 }
 
-/** Of a list whose rows have a text for a name, by which it is sorted: a UUID, an address. */
+/** Of a list sorted by a text key: a UUID, an address. */
 export function namedPageOf(
   { limit = defaultLimit, cursor }: { limit?: number; cursor?: string },
   form: RegExp,
@@ -170,7 +171,7 @@ export function namedPageOf(
   if (cursor === undefined) return { limit, last: undefined }
   const text = Buffer.from(cursor, 'base64url').toString()
   const last = text.startsWith('after:') ? text.slice('after:'.length) : ''
-  if (!form.test(last) || Buffer.from(text).toString('base64url') !== cursor) throw foreignCursor()
+  if (!form.test(last) || Buffer.from(text).toString('base64url') !== cursor) throw invalidCursor()
   return { limit, last }
 }
 
@@ -179,5 +180,5 @@ export const namedPage = <Item>(data: Item[], next: string | null) => ({
   next_cursor: next === null ? null : Buffer.from(`after:${next}`).toString('base64url'),
 })
 
-const foreignCursor = (): PosternError =>
-  new PosternError('invalid_parameter', '"cursor" is not one that this list gave out.')
+const invalidCursor = (): PosternError =>
+  new PosternError('invalid_parameter', '"cursor" is not a cursor of this list.')

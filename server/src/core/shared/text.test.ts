@@ -26,8 +26,8 @@ test('a name that is empty, too long or more than one line is refused with the f
   for (const control of ['a\nb', 'a\0b', 'a\u{7f}b', 'a\u{85}b', 'a\u{1b}[31m', 'a\u{2028}b']) {
     assert.match(refused(control), /^"title" contains control characters/)
   }
-  assert.match(refused('a\u{202e}b'), /^"title" contains characters that turn the direction/)
-  assert.match(refused('a\u{d800}'), /^"title" contains half of a surrogate pair/)
+  assert.match(refused('a\u{202e}b'), /^"title" contains characters that change the text direction/)
+  assert.match(refused('a\u{d800}'), /^"title" contains an unpaired surrogate/)
 })
 
 test('a reason may be five times as long as a name', () => {

@@ -13,8 +13,8 @@ export function oneLine(text: string, field: string, maxCharacters: number): str
     throw refuse('contains control characters such as line breaks. Remove them.')
   // They make a text read differently from what it says: https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing
   if (/[\u202a-\u202e\u2066-\u2069]/u.test(line))
-    throw refuse('contains characters that turn the direction of text. Remove them.')
-  if (!line.isWellFormed()) throw refuse('contains half of a surrogate pair.')
+    throw refuse('contains characters that change the text direction. Remove them.')
+  if (!line.isWellFormed()) throw refuse('contains an unpaired surrogate.')
   return line
 }
 

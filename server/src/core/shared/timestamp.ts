@@ -14,6 +14,6 @@ export function timestampOf(text: string, field: string): Date {
   if (isReal) return moment
   throw new PosternError(
     'validation_failed',
-    `"${field}" is no time we know. Write it with its offset, such as 2027-01-01T00:00:00Z.`,
+    `"${field}" is not a valid RFC 3339 timestamp. Include an offset, such as 2027-01-01T00:00:00Z.`,
   )
 }

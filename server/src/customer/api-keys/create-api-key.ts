@@ -1,5 +1,10 @@
 import { apiKeyConfig, apiKeyView, createApiKey } from '../../core/control/api-keys/api-keys.ts'
-import { ApiKeyWithSecret, apiKeyExamples, NewApiKeyFields } from '../../core/control/api-keys/wire.ts'
+import {
+  ApiKeyWithSecret,
+  apiKeyExamples,
+  NewApiKeyFields,
+  newApiKeyDefaults,
+} from '../../core/control/api-keys/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { userOf } from '../caller.ts'
 import { requireProjectCap } from '../limits.ts'
@@ -11,16 +16,15 @@ export const createApiKeyOperation = customerOperation({
   path: '/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Makes a credential for programs of the project. The answer holds the secret, this once only: nothing but its SHA-256 and the readable `prefix` is kept. The complete configuration is given, and `mode`, which never changes; only `is_active` may be left out, and is then true. There is no scope for members or for keys. Refused with `limit_exceeded` beyond `max_api_keys` (`usage.show`).',
+    'Creates a credential for programs. The secret is returned only in this response; the service stores its SHA-256 and the readable `prefix`. Only `name` is required. By default `mode` is `live`, `scopes` is `messages:send` alone, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` never changes. No scope covers members or API keys. Refused with `limit_exceeded` beyond `max_api_keys` (`usage.show`).',
   params: NoParams,
   body: NewApiKeyFields,
-  isCompleteConfiguration: true,
   refusals: ['limit_exceeded'],
   example: apiKeyExamples.create,
   answer: ApiKeyWithSecret,
   revealsSecret: true,
-  async run({ tx, project, caller, deps, body: { mode, ...config } }) {
-    const wanted = { ...config, is_active: config.is_active ?? true }
+  async run({ tx, project, caller, deps, body }) {
+    const { mode, ...wanted } = { ...newApiKeyDefaults, ...body }
     const { row, secret } = await createApiKey(tx, project.id, mode, wanted, {
       type: 'user',
       id: userOf(caller).id,

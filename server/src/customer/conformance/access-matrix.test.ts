@@ -32,11 +32,11 @@ import { neededScopes } from '../scopes.ts'
  * Who may call what on the customers' side: every route that the running API has, by everybody who might knock, about
  * everything that they might ask for, as the tables of roles and scopes say.
  */
-const issuers = { outside: await startIssuer(), stranger: await startIssuer() }
+const issuers = { external: await startIssuer(), stranger: await startIssuer() }
 const database = await testDatabase()
 const [api, routes] = await watchRoutes(() =>
   startApi(database, {
-    POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.outside.configuration]),
+    POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.external.configuration]),
     POSTERN_CUSTOMER_PLAN_ID: '1',
   }),
 )
@@ -46,7 +46,7 @@ const plan = await make.makePlan()
 const { project } = await people.ownProject({ plan_id: plan.id })
 const { project: otherProject } = await people.ownProject({ plan_id: plan.id })
 const scene = await makeForgedTokenContext(api, database, await api.makeAdmin(), issuers)
-const cast = await customerActors({ people, database, scene, project, otherProject })
+const cast = await customerActors({ people, database, context: scene, project, otherProject })
 await make.allowServiceMta(project.id)
 await make.allowServiceMta(otherProject.id)
 

@@ -205,7 +205,7 @@ describe('the activity of a project', () => {
       const act = (await acts[operation.id]?.()) ?? assert.fail()
       const before = await watchRows(database, { except: ['control.api_key_stats'] })
       // What is done on the mail side leaves its row there, to be relayed.
-      const table = operation.shape === 'own' ? 'mail.outbox' : 'control.project_activity'
+      const table = operation.shape === 'custom' ? 'mail.outbox' : 'control.project_activity'
       await database.query(`create function public.refuse() returns trigger language plpgsql as
         $$ begin raise exception 'no activity can be written'; end $$;
         create trigger fault before insert on ${table} for each row execute function public.refuse()`)

@@ -109,7 +109,7 @@ const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
   async 'routing.create'() {
     const refused = await bound.post(`${at}/routing`, routeOn(other))
     assertProblem(refused, 422, 'validation_failed')
-    assert.match(refused.body.message, /"domain_id" is no domain of project/)
+    assert.match(refused.body.message, /"domain_id" is not a domain of project/)
     assert.equal((await bound.post(`${at}/routing`, routeOn(own))).status, 201)
   },
   async 'routing.edit'() {

@@ -252,7 +252,7 @@ describe('a cap', () => {
       assertProblem(refused, 422, 'limit_exceeded')
       assert.match(
         refused.body.message,
-        new RegExp(`allows ${most} \\(${name}\\), and this would be number ${most + 1}`),
+        new RegExp(`allows ${most} \\(${name}\\); this would be number ${most + 1}`),
       )
       assert.deepEqual(await rowCounts(), before)
       if (!byAdmin) return

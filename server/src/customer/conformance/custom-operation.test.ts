@@ -39,7 +39,6 @@ const send = customOperation({
   leavesNoActivity: 'For the test.',
   success: { status: 202, means: 'Accepted.' },
   answer: Type.Unknown(),
-  takesIdempotencyKey: true,
   async handle({ caller, projectId, body, idempotencyKey, requestId, ip }) {
     return asResponse(202, { kind: caller.kind, projectId, ...body, idempotencyKey, requestId, ip })
   },
@@ -69,11 +68,11 @@ async function startPlane(): Promise<string> {
     acceptance: new Acceptance(cells.all[0].mail, ['service'], ampleByteLimits),
     domains,
     endpoints,
-    orders,
+    endpointCommands: orders,
     caps: config,
     planId: undefined,
   }
-  const unlimited = async () => {}
+  const unlimited = async () => ({ limit: 1, remaining: 0, resetSeconds: 1 })
   app.register(
     (plane, _options, done) => {
       authenticateRequests(plane, {

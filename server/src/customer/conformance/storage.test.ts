@@ -77,7 +77,7 @@ describe('the quota of bytes', () => {
     assert.ok(after > bytesPerDay / 2 && after < bytesPerDay, String(after))
     const refused = await client.post('/messages', half)
     assert.deepEqual([refused.status, refused.body.error], [429, 'quota_exceeded'])
-    assert.match(refused.body.message, /200000 bytes a day \(max_bytes_per_day\)/)
+    assert.match(refused.body.message, /200000 bytes per day \(max_bytes_per_day\)/)
     assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
     assert.equal(await used('max_bytes_per_day'), after)
     assert.equal(await rowsOf('messages', id), 1)

@@ -1,5 +1,5 @@
 import { createDomain, domainRecord, domainView } from '../../core/control/domains/domains.ts'
-import { Domain, DomainFields } from '../../core/control/domains/wire.ts'
+import { Domain, NewDomainFields } from '../../core/control/domains/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { requireDkimKeys, requireRoom } from '../limits.ts'
 import { customerOperation } from '../operation.ts'
@@ -10,9 +10,9 @@ export const createDomainOperation = customerOperation({
   path: '/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. It can send once its DNS records are published and seen; the DKIM records of Amazon SES appear once that has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force, and beyond `max_dkim_keys_per_day`.',
+    'Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force, and beyond `max_dkim_keys_per_day`.',
   params: NoParams,
-  body: DomainFields,
+  body: NewDomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
   example: { name: 'mail.example.com', mta_provider: 'ses' },
   answer: Domain,

@@ -22,7 +22,7 @@ describe('domains.create by a customer', () => {
     assert.equal(answer.body.name, 'shop.example.com')
     assert.deepEqual((await admin.get(`${path}/${id}`)).body, answer.body)
     const jobs = await database.query(
-      `select from jobs.job where name = 'identities.settle' and data->>'identity_id' = $1`,
+      `select from jobs.job where name = 'identities.reconcile' and data->>'identity_id' = $1`,
       [String(identity.id)],
     )
     assert.equal(jobs.length, 1)

@@ -1,4 +1,5 @@
-import { domainRecord, domainView, lockDomain, rotateDomainKey } from '../../core/control/domains/domains.ts'
+import { rotateDomainKey } from '../../core/control/domains/dkim-rotation.ts'
+import { domainRecord, domainView, lockDomain } from '../../core/control/domains/domains.ts'
 import { RotatedDomain } from '../../core/control/domains/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { requireCap, requireDkimKeys } from '../limits.ts'

@@ -5,11 +5,11 @@ import { customerOperation } from '../operation.ts'
 
 export const verifyDomainOperation = customerOperation({
   id: 'domains.verify',
-  kind: 'ask',
+  kind: 'command',
   path: '/projects/:project_id/domains/:id/verify',
   summary: 'Look at the DNS records of a domain now',
   description:
-    'Has the DNS records looked at now instead of at the next time that is due. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells when it was and `last_check_error` what it missed. No version moves.',
+    'Queues an immediate DNS check. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells when it was and `last_check_error` what it missed. No version moves.',
   params: ItemParams,
   body: {},
   example: {},

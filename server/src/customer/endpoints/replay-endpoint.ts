@@ -15,10 +15,10 @@ export const replayEndpointOperation = customerOperation({
   body: ReplayFields,
   example: replayExample,
   answer: EndpointReplay,
-  look: (mail, { projectId, params, body }) => preloadReplay(mail, projectId, params.id, body),
+  preload: (mail, { projectId, params, body }) => preloadReplay(mail, projectId, params.id, body),
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
-  run: async ({ tx, deps, target, seen, body }) => ({
-    answer: await commandReplay(tx, deps.orders, target, body, seen),
+  run: async ({ tx, deps, target, preloaded, body }) => ({
+    answer: await commandReplay(tx, deps.endpointCommands, target, body, preloaded),
     activity: { resource: 'endpoint', id: target.id, before: null, after: body },
     version: null,
   }),

@@ -17,7 +17,7 @@ export const testEndpointOperation = customerOperation({
   answer: EndpointTest,
   target: ({ tx, project, params }) => lockEndpoint(tx, project.id, params.id),
   run: async ({ tx, deps, target }) => ({
-    answer: await commandTest(tx, deps.orders, target),
+    answer: await commandTest(tx, deps.endpointCommands, target),
     activity: { resource: 'endpoint', id: target.id, before: null, after: null },
     version: null,
   }),

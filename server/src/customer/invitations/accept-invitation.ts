@@ -7,11 +7,11 @@ import { userOperation } from '../operation.ts'
 
 export const acceptInvitationOperation = userOperation({
   id: 'invitations.accept',
-  kind: 'ask',
+  kind: 'command',
   path: '/invitations/accept',
   summary: 'Accept an invitation',
   description:
-    'Makes you a member of the project that the invitation is to, in the role it was given. By `token`: that of the invitation mail, whatever address it went to. By `id`: an invitation of `invitations.list`, which went to the address of your account. An invitation can be accepted once and expires after 14 days. A person without an account uses `auth.join`.',
+    'Makes you a member of the project that the invitation is to, in the role it was given. By `token`: that of the invitation mail, whatever address it went to. By `id`: an invitation of `invitations.list`, which went to the address of your account. An invitation can be accepted once and expires after 14 days. A person without an account uses `auth.register-invited`.',
   body: {
     token: Type.Optional(Type.String({ maxLength: 100, description: 'As it stands in the mail.' })),
     id: Type.Optional(

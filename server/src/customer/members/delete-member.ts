@@ -22,7 +22,7 @@ export const deleteMemberOperation = customerOperation({
     if (!isSelf && !(caller.kind === 'member' && isManager(caller.role))) {
       throw new PosternError(
         'insufficient_role',
-        'This takes the role owner or admin in the project. Without it you can leave, but remove nobody else.',
+        'This requires the role owner or admin in the project. Other members can only remove themselves.',
       )
     }
     await deleteMember(tx, before)

@@ -9,7 +9,7 @@ export const editMemberOperation = customerOperation({
   path: '/projects/:project_id/members/:id',
   summary: "Change a member's role",
   description:
-    "The owner's role cannot be changed (`last_owner`): an administrator transfers the project. Nobody can be made an owner here, so that nobody rises above whoever raises them.",
+    "The owner's role cannot be changed (`last_owner`): an administrator transfers the project. A member cannot be made an owner here.",
   params: ItemParams,
   body: { role: AssignableRole },
   refusals: ['last_owner'],

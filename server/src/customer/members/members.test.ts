@@ -71,7 +71,10 @@ describe('members.create by a customer', () => {
         .asCustomer()
         .forProject(project.id)
         .transaction((tx) => statement.execute(tx))
-    await assert.rejects(as(sql`select * from control.account_at(${owner.user.email})`), /permission denied/)
+    await assert.rejects(
+      as(sql`select * from control.find_account(${owner.user.email})`),
+      /permission denied/,
+    )
     await assert.rejects(
       as(sql`insert into control.members (project_id, user_id, email, role, joined_at)
              values (${project.id}, 1, 'a@example.org', 'viewer', now())`),

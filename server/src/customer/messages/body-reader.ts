@@ -4,7 +4,7 @@ import type { Draft, ReadDraft } from '../../core/mail/messages/draft.ts'
 import { type ErrorCode, PosternError } from '../../platform/errors.ts'
 import { type BodyCheck, CheckedBody } from '../../platform/http/checked-body.ts'
 import { hasManyValues, hasTooManyToParse, manyValues } from '../../platform/http/many-values.ts'
-import { hasUnstorableText, unstorableBody } from '../../platform/http/storable.ts'
+import { unstorableText } from '../../platform/http/storable.ts'
 import { parseStrictJson } from '../../platform/http/strict-json.ts'
 import { validationMessage } from '../../platform/http/validation-messages.ts'
 import { ajvOptions, buildValidator } from '../../platform/http/validators.ts'
@@ -189,7 +189,8 @@ function readBody({ operation, bytes, isRepeatable }: LargeBody): Word {
     throw error
   }
   if (hasManyValues(body)) return refused('values', manyValues())
-  if (hasUnstorableText(body)) return refused('text', unstorableBody())
+  const unstorable = unstorableText(body)
+  if (unstorable) return refused('text', unstorable)
   const fault = faultOf(schemas[operation], body)
   if (fault !== undefined) return refused('schema', new PosternError('validation_failed', fault))
   const { mails, requestHash } = mailsOf(operation, body as object, { isRepeatable, faultOf })

@@ -59,8 +59,8 @@ describe('POST /v1/messages', () => {
         from: `hello@${at.domain.name}`,
         subject: 'Your order',
         recipients: [
-          { address: 'someone@example.net', kind: 'to', status: 'queued', reply: null },
-          { address: 'b@example.net', kind: 'cc', status: 'queued', reply: null },
+          { address: 'someone@example.net', kind: 'to', status: 'queued', diagnostic: null },
+          { address: 'b@example.net', kind: 'cc', status: 'queued', diagnostic: null },
         ],
         tags: ['order'],
         metadata: { order: '7' },

@@ -30,7 +30,6 @@ export const sendBatchOperation = customOperation({
     { data: Type.Array(Type.Union([Accepted, Problem])) },
     { title: 'BatchAnswer', additionalProperties: false },
   ),
-  takesIdempotencyKey: true,
   async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
     const isRepeatable = idempotencyKey !== undefined
     const { mails, requestHash } = mailsOf('messages.send-batch', body, { isRepeatable, faultOf })

@@ -35,7 +35,6 @@ export const sendMessageOperation = customOperation({
   leavesNoActivity: 'Sending is the hot path; each mail has its own records.',
   success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
   answer: Accepted,
-  takesIdempotencyKey: true,
   async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
     const isRepeatable = idempotencyKey !== undefined
     const { mails, requestHash } = mailsOf('messages.send', body, { isRepeatable, faultOf })

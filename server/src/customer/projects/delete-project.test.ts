@@ -68,7 +68,7 @@ describe('projects.delete by a customer', () => {
     await database.query('delete from mail.dispatch where project_id = $1', [project.id])
     await refused(/identities/)
     await database.query(
-      `update control.identities set state = 'retired', settle_at = null where project_id = $1`,
+      `update control.identities set state = 'retired', reconcile_at = null where project_id = $1`,
       [project.id],
     )
     assert.equal((await owner.delete(path)).status, 204)

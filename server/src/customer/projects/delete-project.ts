@@ -13,9 +13,9 @@ export const deleteProjectOperation = customerOperation({
   body: {},
   refusals: ['in_use', 'project_locked'],
   example: {},
-  look: (mail, { projectId }) => hasMailWaiting(mail, projectId),
-  async run({ tx, project, seen }) {
-    await deleteProject(tx, project, { hasMail: seen })
+  preload: (mail, { projectId }) => hasMailWaiting(mail, projectId),
+  async run({ tx, project, preloaded }) {
+    await deleteProject(tx, project, { hasMail: preloaded })
     const activity = { resource: 'project', id: project.id, before: { name: project.name }, after: null }
     return { answer: null, activity, version: null }
   },

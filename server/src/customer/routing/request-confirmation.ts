@@ -6,7 +6,7 @@ import { customerOperation } from '../operation.ts'
 
 export const requestConfirmationOperation = customerOperation({
   id: 'routing.request-confirmation',
-  kind: 'ask',
+  kind: 'command',
   path: '/projects/:project_id/routing/:id/request-confirmation',
   summary: 'Ask the target of a forward again to confirm',
   description:

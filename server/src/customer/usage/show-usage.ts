@@ -12,8 +12,8 @@ export const showUsageQuery = customerQuery({
   params: NoParams,
   query: {},
   answer: Usage,
-  look: (mail, projectId, { caps }): Promise<MailUsage> => findMailUsage(mail, projectId, caps),
-  run: async ({ tx, projectId, seen, deps: { caps } }) => ({
-    answer: await showUsage(tx, projectId, caps, seen),
+  preload: (mail, projectId, { caps }): Promise<MailUsage> => findMailUsage(mail, projectId, caps),
+  run: async ({ tx, projectId, preloaded, deps: { caps } }) => ({
+    answer: await showUsage(tx, projectId, caps, preloaded),
   }),
 })

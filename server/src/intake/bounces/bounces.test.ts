@@ -21,7 +21,7 @@ const deps: BounceDeps = {
   cells: openCells(database, { poolSize: 6 }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
-  examiners: testAnalysisThreads(),
+  analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
   suppressOn: new Set(['5.1.1']),
@@ -88,7 +88,7 @@ describe('a report', () => {
     })
   }
 
-  test('that was overtaken by a later one changes nothing', async () => {
+  test('that is older than the current status changes nothing', async () => {
     const mail = await makeMail(newProject())
     await report(mail, 'postfix-relayed')
     await report(mail, 'postfix-delayed')
@@ -99,7 +99,7 @@ describe('a report', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('that comes before the worker is done ends its work', async () => {
+  test('that arrives before the worker has finished completes the delivery', async () => {
     const mail = await makeMail(newProject(), { status: 'queued', dispatch: 'leased' })
     await report(mail, 'postfix-relayed')
     const { status, dispatch, events } = await stateOf(mail)
@@ -110,7 +110,7 @@ describe('a report', () => {
     )
   })
 
-  test('100 times at once is one', async () => {
+  test('that arrives 100 times concurrently is applied once', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     const many = nodemailer.createTransport({
@@ -127,7 +127,7 @@ describe('a report', () => {
     assert.equal((await stateOf(mail)).events.length, 1)
   })
 
-  test('about several recipients is about the one that the return path names', async () => {
+  test('about several recipients applies to the one that the return path identifies', async () => {
     const mail = await makeMail(newProject(), { address: 'one@example.net' })
     const { returnPath, raw } = reportAbout(keys, mail, 'postfix-unknown-user')
     const other = raw.replace(
@@ -139,15 +139,15 @@ describe('a report', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('about mail that nobody knows is taken and forgotten, with a line in the log', async () => {
+  test('about an unknown message is accepted, ignored and logged', async () => {
     const mail = await makeMail(newProject())
     const stranger = { ...mail, messageId: mail.messageId.replace(/.{4}$/, '0000') }
     assert.match(await report(stranger, 'postfix-unknown-user'), /^250/)
     assert.equal((await stateOf(mail)).status, 'sent')
-    assert.match(logLines.join(''), /a report about mail that nobody knows was ignored/)
+    assert.match(logLines.join(''), /report ignored, unknown message/)
   })
 
-  test('is none: automatic replies and other mail to a return path are taken and forgotten', async () => {
+  test('is required: automatic replies and other mail to a return path are accepted and ignored', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     assert.match(await report(mail, 'vacation'), /^250/)
@@ -164,12 +164,12 @@ describe('a report', () => {
     const { status, events } = await stateOf(mail)
     assert.deepEqual([status, events], ['sent', []])
     assert.deepEqual(await countsOf(project), {})
-    assert.match(logLines.join(''), /mail that is no report was ignored/)
+    assert.match(logLines.join(''), /mail ignored, not a report/)
   })
 })
 
 describe('a complaint', () => {
-  test('suppresses the address, whichever trace of the mail it keeps', async () => {
+  test('suppresses the address, whichever field identifies the mail', async () => {
     const project = newProject()
     const traces = ['Original-Mail-From', 'Return-Path', 'X-Postern-Ref']
     for (const kept of traces) {
@@ -188,7 +188,7 @@ describe('a complaint', () => {
     )
   })
 
-  test('that comes to the return path is one, too', async () => {
+  test('that arrives at the return path counts as well', async () => {
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportAbout(keys, mail, 'complaint', {
       'return-path': 'a@b.example',
@@ -198,7 +198,7 @@ describe('a complaint', () => {
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('is none when it says that mail is not spam, or names no mail of ours', async () => {
+  test('is ignored when its type is not-spam, or it identifies no mail of ours', async () => {
     const mail = await makeMail(newProject())
     await complain(mail, { type: 'not-spam' })
     await complain(mail, { type: 'auth-failure' })
@@ -255,7 +255,7 @@ describe('an address', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('that does not exist, asked for too often, costs the connection', async () => {
+  test('that is unknown closes the connection when tried too often', async () => {
     const fresh = await startBounces(deps)
     const guesser = nodemailer.createTransport({ host: '127.0.0.1', port: fresh.port, pool: true })
     const guess = (n: number) =>

@@ -28,7 +28,7 @@ const deps: BounceDeps = {
   cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
-  examiners: testAnalysisThreads(),
+  analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
   suppressOn: new Set(['5.1.1']),
@@ -69,8 +69,8 @@ async function send(
 let projects = 4000
 const newProject = () => ++projects
 
-describe('a database that is away', () => {
-  test('is answered with 451, and the report is applied when it comes again', async () => {
+describe('an unavailable database', () => {
+  test('causes 451, and the report is applied on retry', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     const url = new URL(database.url)
@@ -78,12 +78,12 @@ describe('a database that is away', () => {
     const away = await start({ cells: openCells({ ...database, url: url.href }) })
     assert.match(await send(away, reportOf(mail)), /^451 4\.3\.0/)
     assert.equal((await stateOf(mail)).status, 'sent')
-    assert.match(logLines.join(''), /a report could not be written down; it will come again/)
+    assert.match(logLines.join(''), /report not stored, database unavailable; the sender retries/)
     assert.match(await send(listener, reportOf(mail)), /^250/)
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('before the commit leaves nothing, and after it, with the answer lost, leaves one event', async () => {
+  test('before the commit leaves nothing; after it, with the response lost, leaves one event', async () => {
     for (const moment of ['onStatement', 'onDone'] as const) {
       const project = newProject()
       const mail = await makeMail(project)
@@ -96,19 +96,19 @@ describe('a database that is away', () => {
     }
   })
 
-  test('in a way that nobody thought of is 451, too, and an error in the log', async () => {
+  test('with an unexpected error causes 451 and an error in the log', async () => {
     const mail = await makeMail(newProject())
     await database.query('alter table mail.outbox rename to outbox_away')
     assert.match(await send(listener, reportOf(mail)), /^451/)
     await database.query('alter table mail.outbox_away rename to outbox')
-    assert.match(logLines.join(''), /"level":"error".*a report could not be applied/)
+    assert.match(logLines.join(''), /"level":"error".*report not processed/)
     assert.match(await send(listener, reportOf(mail)), /^250/)
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 })
 
-describe('whoever speaks to the intake', () => {
-  test('brings no more than 1 MiB, said beforehand or not', async () => {
+describe('a client of the intake', () => {
+  test('sends at most 1 MiB, with or without SIZE', async () => {
     const mail = await makeMail(newProject())
     const report = reportOf(mail)
     const huge = { ...report, raw: report.raw + 'x'.repeat(70).concat('\r\n').repeat(20_000) }
@@ -123,7 +123,7 @@ describe('whoever speaks to the intake', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('is cut off when it does not end at all', async () => {
+  test('is disconnected when its mail data does not end', async () => {
     const client = await SmtpClient.open(listener.port)
     await client.begin(reportOf(await makeMail(newProject())).returnPath)
     const line = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(100))
@@ -136,7 +136,7 @@ describe('whoever speaks to the intake', () => {
     assert.ok(client.isOver && written < 50 * 1024 * 1024, `${written} bytes`)
   })
 
-  test('and goes away in the middle of a report has not said anything', async () => {
+  test('that disconnects in the middle of a report has no effect', async () => {
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportOf(mail)
     const client = await SmtpClient.open(listener.port)
@@ -147,7 +147,7 @@ describe('whoever speaks to the intake', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('brings one report at a time', async () => {
+  test('sends one report per transaction', async () => {
     const [one, other] = [reportOf(await makeMail(1)), reportOf(await makeMail(1))]
     const client = await SmtpClient.open(listener.port)
     await client.say('EHLO a.example')
@@ -157,7 +157,7 @@ describe('whoever speaks to the intake', () => {
     client.close()
   })
 
-  test('holds a quarter of the memory there is, and leaves the others theirs', async () => {
+  test('uses at most a quarter of the buffer budget', async () => {
     const slow = await Promise.all(
       Array.from({ length: 16 }, async () => {
         const client = await SmtpClient.open(listener.port)
@@ -175,18 +175,18 @@ describe('whoever speaks to the intake', () => {
     await eventually('its memory is free again', async () => /^250/.test(await send(listener, report)))
   })
 
-  test('has fifty connections at most, and does not keep others out for ever', async () => {
+  test('has at most fifty connections, each for a limited time', async () => {
     const crowded = await start()
     const clients = await Promise.all(Array.from({ length: 100 }, () => SmtpClient.open(crowded.port)))
     const late = await SmtpClient.open(crowded.port)
-    assert.equal(await late.say('EHLO a.example'), undefined, 'it was shown out')
+    assert.equal(await late.say('EHLO a.example'), undefined, 'the connection was closed')
     for (const client of clients) client.close()
     const report = reportOf(await makeMail(newProject()))
     await eventually('others are let in', async () => /^250/.test(await send(crowded, report)))
     await crowded.stop(1000)
   })
 
-  test('may do so under TLS where there is a certificate, and cannot where there is none', async () => {
+  test('can use STARTTLS only where a certificate is configured', async () => {
     const { cert, key } = makeCertificate()
     const secure = await start({ tls: { cert, key } })
     const mail = await makeMail(newProject())
@@ -201,8 +201,8 @@ describe('whoever speaks to the intake', () => {
   })
 })
 
-describe('an intake that is told to stop', () => {
-  test('lets who is in the middle of a report finish it, shows out the others and lets nobody in', async () => {
+describe('an intake that shuts down', () => {
+  test('finishes reports in transfer, closes other sessions and accepts no connections', async () => {
     const ending = await start()
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportOf(mail)
@@ -219,7 +219,7 @@ describe('an intake that is told to stop', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('does not wait longer than it may', async () => {
+  test('does not wait longer than the grace period', async () => {
     const ending = await start()
     const client = await SmtpClient.open(ending.port)
     await client.begin(reportOf(await makeMail(newProject())).returnPath)

@@ -77,9 +77,9 @@ describe('a report', () => {
     assert.equal(parsedHere.mock.callCount(), here)
   })
 
-  test('of a network that has used up its processor time is put off, and another network is heard', async () => {
-    const examiners = testAnalysisThreads({ limits: { cpuMsPerNetwork: 0.001 } })
-    const send = await bouncesWith({ examiners, relays: noNetworks })
+  test('of a network that has used up its processor time is deferred, and that of another network is accepted', async () => {
+    const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerNetwork: 0.001 } })
+    const send = await bouncesWith({ analysisThreads, relays: noNetworks })
     const replies: string[] = []
     for (const from of ['127.0.0.1', '127.0.0.1', '127.0.0.2']) {
       const { returnPath, raw } = reportOf(await makeMail(++projects), 'postfix-unknown-user')
@@ -88,9 +88,9 @@ describe('a report', () => {
     assert.deepEqual(replies, ['250 2.0.0', '451 4.7.1', '250 2.0.0'])
   })
 
-  test('to an addressee that has used up its processor time is put off, and others are heard', async () => {
-    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
-    const send = await bouncesWith({ examiners, relays: noNetworks })
+  test('to an addressee that has used up its processor time is deferred, and others are accepted', async () => {
+    const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+    const send = await bouncesWith({ analysisThreads, relays: noNetworks })
     const [full, other] = [await makeMail(++projects), await makeMail(++projects)]
     const replies: string[] = []
     for (const mail of [full, full, other]) {
@@ -100,11 +100,11 @@ describe('a report', () => {
     assert.deepEqual(replies, ['250 2.0.0', '451 4.7.1', '250 2.0.0'])
   })
 
-  test('to an addressee that somebody has flooded is taken from a network that has sent little', async () => {
+  test('to a flooded addressee is accepted from a network that has sent little', async () => {
     // Little flows back between two reports.
     const limits = { cpuMsPerNetwork: 100, cpuMsPerAddressee: 0.001, quietCpuMs: 0.001 }
-    const examiners = testAnalysisThreads({ limits })
-    const send = await bouncesWith({ examiners, relays: noNetworks })
+    const analysisThreads = testAnalysisThreads({ limits })
+    const send = await bouncesWith({ analysisThreads, relays: noNetworks })
     const mail = await makeMail(++projects)
     const replies: string[] = []
     for (const [name, from] of [
@@ -138,14 +138,14 @@ describe('a complaint', () => {
     assert.equal(await jobs('report'), before)
   })
 
-  test('with a valid DKIM signature of the domain in From is taken', async () => {
+  test('with a valid DKIM signature of the domain in From is accepted', async () => {
     const send = await bouncesWith()
     const { mail, signed } = await complaint()
     assert.match(await send(fbl, signed), /^250/)
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('that was changed after it was signed, or is signed by somebody else, is refused', async () => {
+  test('that was changed after signing, or is signed by another domain, is refused', async () => {
     const send = await bouncesWith()
     const { mail, raw, signed } = await complaint()
     assert.match(await send(fbl, String(signed).replace('abuse', 'fraud')), /^550 5\.7\.1/)
@@ -154,7 +154,7 @@ describe('a complaint', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('of a configured domain or network is taken, whatever its From says', async () => {
+  test('of a configured domain or network is accepted with any From', async () => {
     const byDomain = await bouncesWith({ reporters: { networks: noNetworks, domains: ['example.net'] } })
     const one = await complaint()
     const other = one.raw.replace(/^From: .*$/m, 'From: <reports@provider.example>')
@@ -174,23 +174,25 @@ describe('a complaint', () => {
     assert.equal((await stateOf(two.mail)).status, 'complained')
   })
 
-  test('of a configured network is taken while strangers use up the processor time for complaints', async () => {
-    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+  test('of a configured network is accepted while other networks use up the processor time for complaints', async () => {
+    const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const reporters = { networks: networksOf(['127.0.0.3']), domains: [] }
-    const send = await bouncesWith({ examiners, reporters, relays: noNetworks })
+    const send = await bouncesWith({ analysisThreads, reporters, relays: noNetworks })
     const { mail, raw } = await complaint()
-    await examiners.readReport(Buffer.from(raw), { network: '192.0.2.1', addressee: 'complaints' })
+    await analysisThreads.readReport(Buffer.from(raw), { network: '192.0.2.1', addressee: 'complaints' })
     assert.match(await send(fbl, raw), /^451 4\.7\.1/)
     assert.match(await send(fbl, raw, '127.0.0.3'), /^250/)
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('whose signature cannot be looked up now is put off', async () => {
-    const send = await bouncesWith({ examiners: testAnalysisThreads({ limits: { judgedWithinMs: 2000 } }) })
+  test('whose DKIM key lookup fails is deferred', async () => {
+    const send = await bouncesWith({
+      analysisThreads: testAnalysisThreads({ limits: { authTimeoutMs: 2000 } }),
+    })
     assert.match(await send(fbl, (await complaint()).signed), /^451 4\.7\.5/)
   })
 
-  test('comes 300 times a minute from one network', async () => {
+  test('is accepted 300 times a minute from one network', async () => {
     const listener = await startBounces({
       ...bounceDeps(api.context, undefined),
       ...{ port: 0, relays: noNetworks },
@@ -272,17 +274,17 @@ describe('a mail to fifty addresses of a project', () => {
     for (const letter of due.slice(0, 3)) {
       const { event } = letter
       assert.ok(event)
-      const body = await letters.withBody({ ...letter, event }, 'proven', async (bytes) => String(bytes))
+      const body = await letters.withBody({ ...letter, event }, 'healthy', async (bytes) => String(bytes))
       const { data } = events.find(({ id }) => id === event.id) ?? {}
       assert.deepEqual(JSON.parse(body).data, { ...data, project_id: shop.id })
     }
   })
 
-  test('of a network or to a project without processor time is put off, and others are taken', async () => {
+  test('of a network or to a project without processor time is deferred, and others are accepted', async () => {
     const [full, other] = [await makeReceiver(), await makeReceiver()]
     for (const one of [full, other]) await one.route(null, one.toEndpoint)
-    const examiners = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
-    const limited = await openInbound(api, database, { examiners, relays: noNetworks })
+    const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
+    const limited = await openInbound(api, database, { analysisThreads, relays: noNetworks })
     await full.route('dropped', { action: 'drop' })
     const bring = async (to: string) =>
       (await submit(await limited.open(), 'From: a@example.com\r\n\r\nx', { to: [to] })).slice(0, 9)

@@ -2,14 +2,14 @@ import type { BlockList } from 'node:net'
 import type { Signers } from '../../formats/authentication.ts'
 import { isIn } from '../smtp/relay-networks.ts'
 
-/** Who may send complaints, besides those whose DKIM signature is aligned with From. */
+/** Who may send complaints, in addition to senders whose DKIM signature is aligned with From. */
 export interface Reporters {
   networks: BlockList
-  /** In lower case. They may sign for others, and so may their subdomains. */
+  /** In lower case. Their signatures, and those of their subdomains, count for any From. */
   domains: readonly string[]
 }
 
-/** Whether a complaint comes from somebody known: by their address, or by a valid signature. */
+/** Whether a complaint comes from an accepted reporter, by network address or by valid signature. */
 export function isReporter(
   { networks, domains }: Reporters,
   known: { address: string } | { signers: Signers },

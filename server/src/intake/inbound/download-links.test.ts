@@ -45,7 +45,7 @@ async function received(raw: string): Promise<Data> {
 const fetched = (url: string) => fetch(new URL(new URL(url).pathname, api.url))
 
 describe('attachments', () => {
-  test('of 256 KiB together are in the event, and of more behind links that no browser opens', async () => {
+  test('of up to 256 KiB together are in the event, larger ones behind links that browsers do not render', async () => {
     const half = Buffer.alloc(128 * 1024, 'x')
     const small = await received(
       someMail({ fields: mixed, body: [attached(half), attached(half), '--b--'].join('\r\n') }),
@@ -76,7 +76,7 @@ describe('attachments', () => {
     assert.match(answer.headers.get('content-security-policy') ?? '', /^sandbox;/)
   })
 
-  test('that are not there any more, or never were, are 404', async () => {
+  test('that were purged, or never existed, are 404', async () => {
     const data = await received(someMail())
     const keys = linkKeysOf(api.context.config.masterKeys)
     const [row] = await database.query<{ id: string; shard: number }>(
@@ -100,7 +100,7 @@ describe('attachments', () => {
 })
 
 describe('a mail', () => {
-  test('is behind its link as it came, to the octet', async () => {
+  test('is downloaded byte for byte', async () => {
     const raw = someMail({ body: 'caf\xe9 \x01\r\n..\r\n' })
     const { raw_url } = await received(raw)
     const answer = await fetched(raw_url)
@@ -111,7 +111,7 @@ describe('a mail', () => {
     )
   })
 
-  test('that is fetched and not read keeps its place until whoever fetches it is gone', async () => {
+  test('that is not read by its client keeps its slot until the client disconnects', async () => {
     const { raw_url } = await received(someMail({ body: `${'x'.repeat(998)}\r\n`.repeat(20_000) }))
     const url = new URL(new URL(raw_url).pathname, api.url)
     const begin = () =>
@@ -136,7 +136,7 @@ describe('a mail', () => {
     })
   })
 
-  test('of one project, fetched from many networks and not read, leaves slots to another project', async () => {
+  test('of one project, downloaded from many networks and not read, leaves slots to another project', async () => {
     const behind = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
     const body = `${'x'.repeat(998)}\r\n`.repeat(20_000)
     const [mine, theirs] = [await received(someMail({ body })), await received(someMail())]
@@ -159,7 +159,7 @@ describe('a mail', () => {
     await next.arrayBuffer()
   })
 
-  test('has its text cut at 512 KiB, and says so', async () => {
+  test('has its text truncated at 512 KiB, with text_truncated set', async () => {
     const { text, text_truncated } = await received(
       someMail({ body: `${'ö'.repeat(30)}\r\n`.repeat(10_000) }),
     )

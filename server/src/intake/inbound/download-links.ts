@@ -13,41 +13,41 @@ import { KeyedSemaphore } from '../../platform/scheduling/keyed-semaphore.ts'
 import { ConnectionLimit } from '../smtp/connection-limit.ts'
 
 /**
- * What links in events lead to: mail that came in, and attachments of it. The link is all that is asked for.
+ * Downloads behind the links in events: inbound mail and its attachments. The link itself is the only credential.
  *
- * It was written by strangers, so no browser is to make anything of it: it is saved and not shown, its type is nobody's
- * word but ours, and what would open it all the same has no rights there.
+ * The content is untrusted, so browsers must not render it: it is sent as an attachment, with a content type that we choose
+ * and a sandboxing content security policy.
  */
 export interface InboundLinkDeps extends PartDeps {
   addressLimit: RateLimit
 }
 
-/** Each is in memory as a whole, up to 25 MiB, until it was read to its end. */
-const atOnce = 8
-/** A project that reads slowly, or not at all, leaves the other slots to others. Its further requests wait. */
+/** Each download is in memory as a whole, up to 25 MiB, until it has been sent. */
+const maxDownloads = 8
+/** A project whose client reads slowly, or not at all, leaves the other slots free. Its further requests wait. */
 const atOncePerProject = 2
 const waitingPerProject = 20
 const atOncePerNetwork = 2
 /** 85 KiB/s for the largest. */
-const readWithinMs = 5 * 60_000
+const downloadTimeoutMs = 5 * 60_000
 
 export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: InboundLinkDeps): void {
-  const crowd = new ConnectionLimit(atOncePerNetwork)
+  const connectionLimit = new ConnectionLimit(atOncePerNetwork)
   const shares = new KeyedSemaphore<number>({ atOnce: atOncePerProject, waitingAtMost: waitingPerProject })
-  let underWay = 0
+  let running = 0
 
-  /** Reads it when its project has a slot, which is kept until `closed` is aborted. */
-  const inTurn = (linked: OwnedLink, closed: AbortSignal): Promise<Part | undefined> =>
+  /** Reads the content when the project has a free slot, which is kept until `closed` is aborted. */
+  const readInSlot = (linked: OwnedLink, closed: AbortSignal): Promise<Part | undefined> =>
     new Promise((resolve, reject) => {
       const read = async (): Promise<void> => {
         if (closed.aborted) return resolve(undefined)
-        if (underWay >= atOnce) throw tooMany()
-        underWay++
+        if (running >= maxDownloads) throw tooMany()
+        running++
         try {
           resolve(await readPart(deps, linked))
           if (!closed.aborted) await once(closed, 'abort')
         } finally {
-          underWay--
+          running--
         }
       }
       shares.run(linked.projectId, read).catch(reject)
@@ -55,23 +55,23 @@ export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: Inb
 
   app.get<{ Params: { token: string } }>(
     '/v1/inbound/:token',
-    // Not in the OpenAPI document: nobody makes such an address up.
+    // Not in the OpenAPI document: clients follow these links and never construct them.
     { schema: { hide: true } },
     async ({ params, ip }, reply) => {
       await addressLimit(networkOf(ip))
-      const leave = crowd.enter(ip)
-      if (!leave) throw tooMany()
-      const late = setTimeout(() => reply.raw.destroy(), readWithinMs).unref()
-      // Read to its end, or given up: what was sent is in memory until then.
+      const release = connectionLimit.acquire(ip)
+      if (!release) throw tooMany()
+      const timer = setTimeout(() => reply.raw.destroy(), downloadTimeoutMs).unref()
+      // Sent completely, or aborted: the content is in memory until then.
       const closed = new AbortController()
       reply.raw.once('close', () => {
-        clearTimeout(late)
-        leave()
+        clearTimeout(timer)
+        release()
         closed.abort()
       })
       const linked = await findLinked(deps, params.token)
-      const part = linked && (await inTurn(linked, closed.signal))
-      if (!part) throw new PosternError('not_found', 'There is no such link, or it is over.')
+      const part = linked && (await readInSlot(linked, closed.signal))
+      if (!part) throw new PosternError('not_found', 'This link does not exist or has expired.')
       return reply
         .header('content-disposition', `attachment; filename="${part.filename}"`)
         .header('content-security-policy', "sandbox; default-src 'none'; frame-ancestors 'none'")

@@ -23,8 +23,8 @@ await shop.route(null, shop.toEndpoint)
 
 const count = async () => (await inboundOf(shop.id)).length
 
-describe('a database that goes away', () => {
-  test('before the commit leaves nothing; after it, with the answer lost, the mail comes twice', async () => {
+describe('an unavailable database', () => {
+  test('before the commit leaves nothing; after it, with the response lost, the mail is received twice', async () => {
     const target = await makeReceiver()
     await target.route(null, target.toEndpoint)
     const there = async () => (await inboundOf(target.id)).length
@@ -47,7 +47,7 @@ describe('a database that goes away', () => {
     }
   })
 
-  test('is 451 at RCPT', async () => {
+  test('causes 451 at RCPT', async () => {
     const url = new URL(database.url)
     url.port = '1'
     const away = await openInbound(api, database, {
@@ -58,7 +58,7 @@ describe('a database that goes away', () => {
 })
 
 describe('a project beyond its quota of inbound bytes', () => {
-  test('takes no more mail for now, keeps nothing of it, and others take theirs', async () => {
+  test('gets no more mail, stores nothing of it, and other projects receive theirs', async () => {
     const limited = await openInbound(api, database, {
       byteLimits: { ...ampleByteLimits, max_inbound_bytes_per_day: 100_000 },
     })
@@ -127,7 +127,7 @@ describe('the end of a mail', () => {
     }
   }
 
-  test('is CR LF . CR LF, and what follows is a mail of its own', async () => {
+  test('is CR LF . CR LF, and a separate mail follows', async () => {
     const client = await open()
     await bring(client, `${someMail()}\r\n.\r\n${hidden}Hello\r\n.\r\n`, 'at once')
     for (const expected of [/^250/, /^250/, /^354/, /^250/]) {

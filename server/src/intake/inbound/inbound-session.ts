@@ -4,7 +4,7 @@ import {
   NotReceivable,
   type ReceiveDeps,
   type ReceiveResult,
-  RoutesMoved,
+  RoutesChanged,
   receiveMail,
 } from '../../core/mail/inbound/receive.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from '../../core/mail/inbound/routing.ts'
@@ -20,9 +20,16 @@ import {
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { metrics } from '../../platform/telemetry/metrics.ts'
 import { ConnectionLimit } from '../smtp/connection-limit.ts'
-import { Budget, withBufferedMail } from '../smtp/mail-buffer.ts'
-import { type RelayNetworks, whoseOf } from '../smtp/relay-networks.ts'
-import { Refusal } from '../smtp/replies.ts'
+import { BufferBudget, bufferFull, withBufferedMail } from '../smtp/mail-buffer.ts'
+import { type RelayNetworks, senderKeyOf } from '../smtp/relay-networks.ts'
+import {
+  badRecipient,
+  processingLimit,
+  Refusal,
+  temporaryFailure,
+  tooManyMessages,
+  tooManyUnknown,
+} from '../smtp/replies.ts'
 
 export interface InboundSessionDeps extends ReceiveDeps {
   log: Logger
@@ -31,65 +38,63 @@ export interface InboundSessionDeps extends ReceiveDeps {
 }
 
 const limits = {
-  // Postfix opens 20 to one place (default_destination_concurrency_limit), and there may be a few behind one address.
+  // Postfix opens 20 per destination (default_destination_concurrency_limit), and several may share one address.
   clientsPerNetwork: 50,
   mailsPerMinute: 600,
-  // Of mails whose envelope sender SPF has confirmed: whoever only claims to be of a domain takes nothing from it.
+  // Of mails whose envelope sender passes SPF: a forged sender uses up nothing of the domain's allowance.
   mailsPerMinuteOfSender: 1200,
-  // Far above what a mistake makes; whoever guesses addresses is stopped.
+  // Far above what a misconfiguration causes; stops clients that guess addresses.
   unknownPerMinute: 100,
   mailsPerSession: 1000,
-  // Of mails that come in or wait for their commit. For a moment each is in memory about four times. A network has a
+  // Of mails being received or waiting for their commit. Each is briefly in memory about four times. A network may use a
   // quarter of it, which is more than the largest mail.
-  heldBytes: 128 * 1024 * 1024,
+  bufferBytes: 128 * 1024 * 1024,
 }
 
-const notNow = (): Refusal => new Refusal(451, '4.3.0 Not now; come again')
-const tooCostly = (): Refusal => new Refusal(451, '4.7.1 Processing time limit reached, try again later')
-const tooMuch = (): Refusal => new Refusal(452, '4.3.1 Too much mail at once; come again')
+const unknown = '5.1.1 Recipient address rejected: User unknown'
+const notActiveYet = '4.3.0 Recipient address not active yet, try again later'
+const unavailable = '4.3.0 Recipient address temporarily unavailable, try again later'
 
-/**
- * What is said to RCPT; null: taken. A stranger learns whether an address takes mail, and not whose it is or why not.
- */
-const answers: Record<RoutingOutcome, [code: number, text: string] | null> = {
+/** Replies to RCPT; null: accepted. A client learns whether an address accepts mail, not whose it is or why it does not. */
+const rcptReplies: Record<RoutingOutcome, [code: number, text: string] | null> = {
   endpoint: null,
   forward: null,
   drop: null,
-  reject: [550, '5.7.1 This address takes no mail'],
-  no_route: [550, '5.1.1 There is no such address here'],
-  no_domain: [550, '5.1.1 There is no such address here'],
-  held_elsewhere: [550, '5.1.1 There is no such address here'],
-  contested: [450, '4.3.0 This address takes no mail yet; come again'],
-  project_locked: [450, '4.3.0 This address takes no mail now; come again'],
-  endpoint_inactive: [450, '4.3.0 This address takes no mail now; come again'],
-  domain_not_verified: [450, '4.3.0 This address takes no mail yet; come again'],
-  provider_forwards_nothing: [450, '4.3.0 This address takes no mail now; come again'],
-  forward_not_confirmed: [450, '4.3.0 Recipient address not active yet, try again later'],
+  reject: [550, '5.7.1 Recipient address rejected by policy'],
+  no_route: [550, unknown],
+  no_domain: [550, unknown],
+  held_elsewhere: [550, unknown],
+  contested: [450, notActiveYet],
+  project_locked: [450, unavailable],
+  endpoint_inactive: [450, unavailable],
+  domain_not_verified: [450, notActiveYet],
+  provider_forwards_nothing: [450, unavailable],
+  forward_not_confirmed: [450, notActiveYet],
 }
 
-const faults: Record<TraceFault, [code: number, text: string]> = {
-  loop: [554, '5.4.6 The mail goes in a circle'],
-  nul: [554, '5.6.0 The mail has a NUL in it'],
-  header: [552, '5.3.4 The header is too large'],
+const dataReplies: Record<TraceFault, [code: number, text: string]> = {
+  loop: [554, '5.4.6 Routing loop detected'],
+  nul: [554, '5.6.0 Message contains a NUL character'],
+  header: [552, '5.3.4 Message header size exceeds fixed limit'],
 }
 
-/** What is said to each command of whoever brings mail, and what is done. */
+/** What each command of the inbound MX does. */
 export class InboundSession {
-  readonly crowd: ConnectionLimit
+  readonly connectionLimit: ConnectionLimit
   readonly #deps: InboundSessionDeps
   readonly #limits: typeof limits
-  readonly #budget: Budget
+  readonly #budget: BufferBudget
   readonly #mails: RateLimit
   readonly #unknown: RateLimit
   readonly #senders
-  /** Whose mail the transaction is: the first recipient's. */
+  /** The project of each SMTP transaction: that of its first recipient. */
   readonly #projects = new WeakMap<SMTPServerSession, number>()
 
   constructor(deps: InboundSessionDeps) {
     this.#deps = deps
     this.#limits = { ...limits, ...deps.limits }
-    this.crowd = new ConnectionLimit(this.#limits.clientsPerNetwork)
-    this.#budget = new Budget(this.#limits.heldBytes)
+    this.connectionLimit = new ConnectionLimit(this.#limits.clientsPerNetwork)
+    this.#budget = new BufferBudget(this.#limits.bufferBytes)
     this.#mails = createRateLimit(this.#limits.mailsPerMinute, 'this network')
     this.#unknown = createRateLimit(this.#limits.unknownPerMinute, 'this network')
     this.#senders = createFailureLimit(this.#limits.mailsPerMinuteOfSender)
@@ -99,37 +104,40 @@ export class InboundSession {
   async begin({ address, args }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
     const network = networkOf(session.remoteAddress)
     if (session.transaction > this.#limits.mailsPerSession) {
-      throw new Refusal(421, '4.7.0 That is enough for one connection; open another')
+      throw tooManyMessages()
     }
-    if (this.#deps.examiners.isSpent(whoseOf(this.#deps.relays, session.remoteAddress))) throw tooCostly()
-    if (!this.#budget.makeRoom(args ? Number(args['SIZE'] ?? 0) : 0, network)) throw tooMuch()
+    if (this.#deps.analysisThreads.isSpent(senderKeyOf(this.#deps.relays, session.remoteAddress)))
+      throw processingLimit()
+    if (!this.#budget.makeRoom(args ? Number(args['SIZE'] ?? 0) : 0, network)) throw bufferFull()
     const isOver = await this.#mails(network).then(
       () => false,
       () => true,
     )
-    // Reports have no sender, and are all of them somebody else's.
+    // Reports have the null sender, which belongs to no one domain.
     if (isOver || (address !== '' && (await this.#senders.isReached(domainOf(address))))) {
-      throw new Refusal(451, '4.7.1 Too much mail in a short time; come again')
+      throw new Refusal(451, '4.7.1 Message rate limit exceeded, try again later')
     }
   }
 
   /** RCPT. */
-  async expect({ address }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
+  async checkRecipient({ address }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
     const read = readInternationalAddress(address)
-    if ('fault' in read) throw new Refusal(553, `5.1.3 The address ${read.fault}`)
+    if ('fault' in read) throw badRecipient(read.fault)
     const routing = await this.#routingOf(read)
-    const answer = answers[routing.outcome]
-    if (answer?.[0] === 550) await this.#countUnknown(session)
-    if (answer) {
+    const reply = rcptReplies[routing.outcome]
+    if (reply?.[0] === 550) await this.#countUnknown(session)
+    if (reply) {
       metrics.inbound.add({ outcome: 'refused' })
       if (routing.outcome === 'forward_not_confirmed') metrics.forwards.add({ outcome: 'unconfirmed' })
-      throw new Refusal(...answer)
+      throw new Refusal(...reply)
     }
     const addressee = addresseeOf(routing.domain?.projectId ?? 0)
-    if (this.#deps.examiners.isSpent(whoseOf(this.#deps.relays, session.remoteAddress, addressee))) {
-      throw tooCostly()
+    if (
+      this.#deps.analysisThreads.isSpent(senderKeyOf(this.#deps.relays, session.remoteAddress, addressee))
+    ) {
+      throw processingLimit()
     }
-    this.#keepToOneProject(session, routing)
+    this.#requireSameProject(session, routing)
   }
 
   async #routingOf(address: Address): Promise<Routing> {
@@ -137,84 +145,86 @@ export class InboundSession {
       const [routing] = await this.#deps.routes.readOne((tx) => routingsOf(tx, [address]))
       if (routing) return routing
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'an address could not be looked up')
+      this.#deps.log.warn({ err: error }, 'recipient address lookup failed')
     }
-    throw notNow()
+    throw temporaryFailure()
   }
 
   async #countUnknown({ remoteAddress }: SMTPServerSession): Promise<void> {
     try {
       await this.#unknown(networkOf(remoteAddress))
     } catch {
-      throw new Refusal(421, '4.7.0 Too many addresses that do not exist')
+      throw tooManyUnknown()
     }
   }
 
   /**
-   * What becomes of a mail is told to whoever brings it by one reply for all recipients, and one project's full quota is
-   * no reason to refuse it to another: they come one after the other (RFC 5321 §4.5.3.1.10).
+   * DATA has one reply for all recipients, and the full quota of one project must not refuse the mail for another. So the
+   * client sends to one project per transaction (RFC 5321 §4.5.3.1.10).
    */
-  #keepToOneProject(session: SMTPServerSession, { domain }: Routing): void {
+  #requireSameProject(session: SMTPServerSession, { domain }: Routing): void {
     const projectId = domain?.projectId ?? 0
     const isFirst = session.envelope.rcptTo.length === 0
     if (!isFirst && this.#projects.get(session) !== projectId) {
-      throw new Refusal(452, '4.5.3 Bring it to this address by itself')
+      throw new Refusal(452, '4.5.3 Too many recipients, send to this recipient in a separate transaction')
     }
     this.#projects.set(session, projectId)
   }
 
-  /** DATA, to its end. What it is called, once it is committed; undefined for one that is too large. */
-  async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
-    const holders = [networkOf(session.remoteAddress), addresseeOf(this.#projects.get(session) ?? 0)]
-    return withBufferedMail(stream, { budget: this.#budget, holders, isShared: true }, async (raw) => {
-      const { id } = await this.#takeIn(raw, session)
+  /** DATA, to its end. Resolves to the id once the mail is committed; to undefined when it is too large. */
+  async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
+    const owners = [networkOf(session.remoteAddress), addresseeOf(this.#projects.get(session) ?? 0)]
+    return withBufferedMail(stream, { budget: this.#budget, owners, isShared: true }, async (raw) => {
+      const { id } = await this.#receive(raw, session)
       return id
     })
   }
 
-  async #takeIn(raw: Buffer, session: SMTPServerSession): Promise<ReceiveResult> {
+  async #receive(raw: Buffer, session: SMTPServerSession): Promise<ReceiveResult> {
     const { envelope, remoteAddress, hostNameAppearsAs, secure } = session
     const to = recipientsOf(session)
     const from = envelope.mailFrom ? envelope.mailFrom.address : ''
     try {
-      const taken = await receiveMail(this.#deps, {
+      const received = await receiveMail(this.#deps, {
         ...{ raw, from, to, isUtf8: envelope.smtpUtf8 === true },
         client: { ip: remoteAddress, helo: hostNameAppearsAs || 'unknown', isTls: secure },
-        whose: whoseOf(this.#deps.relays, remoteAddress, addresseeOf(this.#projects.get(session) ?? 0)),
+        senderKey: senderKeyOf(
+          this.#deps.relays,
+          remoteAddress,
+          addresseeOf(this.#projects.get(session) ?? 0),
+        ),
       })
-      const { id, projectId, actions, authentication } = taken
+      const { id, projectId, actions, authentication } = received
       for (const outcome of actions) metrics.inbound.add({ outcome })
-      this.#deps.log.info({ project_id: projectId, inbound_id: id, actions }, 'mail came in')
+      this.#deps.log.info({ project_id: projectId, inbound_id: id, actions }, 'inbound mail received')
       if (from !== '' && authentication.spf.result === 'pass') await this.#senders.count(domainOf(from))
-      return taken
+      return received
     } catch (error) {
       throw this.#refusalOf(error)
     }
   }
 
-  /** Why a project sends nothing on is not a stranger's to know: all of it may be mended, so the mail may come again. */
+  /** The client does not learn why a project cannot forward: every cause can be corrected, so the reply is temporary. */
   #refusalOf(error: unknown): Refusal {
     const { log } = this.#deps
-    if (error instanceof NotReceivable) return new Refusal(...faults[error.fault])
+    if (error instanceof NotReceivable) return new Refusal(...dataReplies[error.fault])
     metrics.inbound.add({ outcome: 'failed' })
-    if (error instanceof RoutesMoved) return notNow()
+    if (error instanceof RoutesChanged) return temporaryFailure()
     // RFC 7372 §3.2.
     if (error instanceof NotForwarded) {
-      return error.isLasting
+      return error.isPermanent
         ? new Refusal(550, '5.7.26 Message fails DMARC for the domain in From')
         : new Refusal(451, '4.7.0 Sender authentication temporarily unavailable, try again later')
     }
     if (!(error instanceof PosternError)) {
-      log.error({ err: error }, 'mail that came in could not be taken')
-      return notNow()
+      log.error({ err: error }, 'inbound mail not processed')
+      return temporaryFailure()
     }
-    if (error.code === 'rate_limited') return tooCostly()
+    if (error.code === 'rate_limited') return processingLimit()
     if (error.code === 'quota_exceeded')
-      return new Refusal(452, '4.2.2 This address takes no more mail for now')
-    log.warn({ err: error }, 'mail that came in was not taken; it may come again')
-    return error.code === 'unavailable'
-      ? notNow()
-      : new Refusal(450, '4.3.0 This address takes no mail now; come again')
+      return new Refusal(452, '4.2.2 Recipient over quota, try again later')
+    log.warn({ err: error }, 'inbound mail deferred; the sender retries')
+    return error.code === 'unavailable' ? temporaryFailure() : new Refusal(450, unavailable)
   }
 }
 
@@ -222,12 +232,12 @@ const addresseeOf = (projectId: number): string => `project ${projectId}`
 
 const domainOf = (sender: string): string => sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
 
-/** Each once. They were read at RCPT. */
+/** Without duplicates. Their syntax was checked at RCPT. */
 function recipientsOf({ envelope }: SMTPServerSession): Address[] {
   const byKey = new Map<string, Address>()
   for (const { address } of envelope.rcptTo) {
     const read = readInternationalAddress(address)
-    if ('fault' in read) throw new Error('a recipient that was not looked at')
+    if ('fault' in read) throw new Error('a recipient was not checked at RCPT')
     const key = addressText(read).toLowerCase()
     if (!byKey.has(key)) byKey.set(key, read)
   }

@@ -18,7 +18,7 @@ const { open, inboundOf, eventsOf } = await openInbound(api, database)
 const reason = 'Asked for by the customer'
 
 describe('an address', () => {
-  test('is taken by its own route before the catch-all, whatever its case, and with a tag', async () => {
+  test('is matched by its own route before the catch-all, in any case, and with a subaddress', async () => {
     const shop = await makeReceiver()
     const own = await shop.route('support', { action: 'drop' })
     const tagged = await shop.route('support+vip', shop.toEndpoint)
@@ -39,7 +39,7 @@ describe('an address', () => {
     )
   })
 
-  test('of nobody is refused at RCPT, and so is one that a route rejects', async () => {
+  test('that is unknown is refused at RCPT, and so is one that a route rejects', async () => {
     const shop = await makeReceiver()
     await shop.route('nobody', { action: 'reject' })
     await shop.route('off', { action: 'drop', is_active: false })
@@ -56,7 +56,7 @@ describe('an address', () => {
     )
   })
 
-  test('of a locked project, or of an endpoint that is switched off, is to come again', async () => {
+  test('of a locked project, or of an inactive endpoint, is deferred', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     const reply = async () => (await rcptReplies(await open(), [shop.at('x')]))[0]?.slice(0, 9)
@@ -72,7 +72,7 @@ describe('an address', () => {
     assert.equal(await reply(), '450 4.3.0')
   })
 
-  test('moves with its domain at the commit of the edit', async () => {
+  test('follows its domain at the commit of the edit', async () => {
     const shop = await makeReceiver()
     await shop.route('support', shop.toEndpoint)
     const client = await open()
@@ -87,7 +87,7 @@ describe('an address', () => {
     assert.deepEqual(await codes(), ['550', '250'], 'in the same connection, before DNS shows the records')
   })
 
-  test('that moves away between RCPT and the end of the mail is not taken', async () => {
+  test('whose route changes between RCPT and the end of the data is deferred', async () => {
     const shop = await makeReceiver()
     const route = await shop.route('support', shop.toEndpoint)
     const client = await open()
@@ -98,7 +98,7 @@ describe('an address', () => {
     assert.deepEqual(await inboundOf(shop.id), [])
   })
 
-  test('of a name that several claim is nobody’s until one has proved it', async () => {
+  test('of a name that several projects claim is deferred until one has verified it', async () => {
     const name = 'contested.example.org'
     const first = await makeReceiver({ name, status: 'pending' })
     await first.route(null, { action: 'drop' })
@@ -115,10 +115,10 @@ describe('an address', () => {
     }
     const gone = await admin.delete(`${second.path}/domains/${second.domain.id}`, { reason })
     assert.equal(gone.status, 204, gone.text)
-    assert.equal(await reply(), '450 4.3.0', 'whoever had it may still have its MX point here')
+    assert.equal(await reply(), '450 4.3.0', 'the MX of the previous holder may still point here')
   })
 
-  test('below a name that another project has proved is nobody’s without a proof', async () => {
+  test('below a name that another project has verified is deferred until it is verified', async () => {
     const parent = await makeReceiver()
     const name = `deep.sub.${parent.domain.name}`
     const squatter = await makeReceiver({ name, status: 'pending' })
@@ -129,10 +129,10 @@ describe('an address', () => {
     assert.equal(await reply(name), '250 2.1.5')
     await database.query(`update control.domains set status = 'pending' where id = $1`, [parent.domain.id])
     await database.query(`update control.domains set status = 'pending' where id = $1`, [squatter.domain.id])
-    assert.equal(await reply(name), '250 2.1.5', 'nobody has proved either')
+    assert.equal(await reply(name), '250 2.1.5', 'neither is verified')
   })
 
-  test('of another project comes by itself', async () => {
+  test('of another project needs a separate transaction', async () => {
     const [one, other] = [await makeReceiver(), await makeReceiver()]
     await one.route(null, { action: 'drop' })
     await other.route(null, { action: 'drop' })
@@ -149,7 +149,7 @@ describe('an address', () => {
 })
 
 describe('a mail', () => {
-  test('to an endpoint is an event on its way there, with everything in it', async () => {
+  test('to an endpoint becomes an event with the complete content', async () => {
     const shop = await makeReceiver()
     await shop.route('support', shop.toEndpoint)
     const raw = [
@@ -183,7 +183,7 @@ describe('a mail', () => {
       '--b--',
     ].join('\r\n')
     const reply = await submit(await open(), raw, { from: 'ada@example.com', to: [shop.at('support')] })
-    const [, id] = /^250 2\.0\.0 Ok: taken as ([0-9a-f-]{36})$/.exec(reply) ?? []
+    const [, id] = /^250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})$/.exec(reply) ?? []
     const [row = assert.fail()] = await inboundOf(shop.id)
     assert.equal(row.id, id)
     assert.deepEqual(
@@ -226,7 +226,7 @@ describe('a mail', () => {
     assert.match(String(raw_url), /^http:\/\/localhost:8080\/v1\/inbound\/[\w-]{54}$/)
   })
 
-  test('to several addresses is there once for each, with one body', async () => {
+  test('to several addresses has one row for each, with one body', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     await shop.route('void', { action: 'drop' })
@@ -248,7 +248,7 @@ describe('a mail', () => {
     )
   })
 
-  test('that is dropped is written down and goes nowhere', async () => {
+  test('that is dropped is recorded and not delivered', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     assert.match(await submit(await open(), someMail(), { to: [shop.at('x')] }), /^250/)
@@ -259,7 +259,7 @@ describe('a mail', () => {
     assert.deepEqual(await eventsOf(shop.id), [])
   })
 
-  test('that goes in a circle, has a NUL or an endless header is refused for good', async () => {
+  test('in a routing loop, with a NUL or with an oversized header is permanently refused', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const received = (count: number) =>
@@ -280,7 +280,7 @@ describe('a mail', () => {
     assert.equal(await reply(someMail({ fields: [`X: y${' '.repeat(999)}y`] })), '552 5.3.4')
   })
 
-  test('that nobody can read is given to the endpoint all the same, with a link to it', async () => {
+  test('that cannot be parsed is delivered to the endpoint with a link to it', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     const levels = Array.from(
@@ -297,7 +297,7 @@ describe('a mail', () => {
     assert.match(String(event.data['raw_url']), /\/v1\/inbound\//)
   })
 
-  test('of 25 MiB is taken, and one octet more is not', async () => {
+  test('of 25 MiB is accepted, and one octet more is refused', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const client = await open()
@@ -314,8 +314,8 @@ describe('a mail', () => {
   })
 })
 
-describe('who brings mail', () => {
-  test('is judged by SPF, DKIM, DMARC and ARC, and taken whatever they say', async () => {
+describe('an inbound client', () => {
+  test('is authenticated by SPF, DKIM, DMARC and ARC, and accepted with any result', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     await dns.setZone('.', [
@@ -348,7 +348,7 @@ describe('who brings mail', () => {
     await dns.setZone('.', [])
   })
 
-  test('too often, or from too many connections, is to come again', async () => {
+  test('that sends too often, or opens too many connections, is deferred', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const narrow = await openInbound(api, database, {
@@ -369,7 +369,7 @@ describe('who brings mail', () => {
     })
   })
 
-  test('and guesses addresses is shown out', async () => {
+  test('that guesses addresses is disconnected', async () => {
     const shop = await makeReceiver()
     const narrow = await openInbound(api, database, { limits: { unknownPerMinute: 2 } })
     const client = await narrow.open()
@@ -382,7 +382,7 @@ describe('who brings mail', () => {
     )
   })
 
-  test('has STARTTLS and no AUTH', async () => {
+  test('is offered STARTTLS and no AUTH', async () => {
     const client = await open()
     const offered = (await client.say('EHLO client.example')) ?? ''
     assert.match(offered, /STARTTLS/)

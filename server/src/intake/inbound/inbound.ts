@@ -7,15 +7,15 @@ import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
 import { InboundSession, type InboundSessionDeps } from './inbound-session.ts'
 
 /**
- * The MX of customers' domains: takes mail in for the addresses that their routes take, and for no others. 250 is said
- * when it has committed, so that whatever goes wrong before, whoever brought the mail still has it, and comes again.
+ * The MX of customers' domains: accepts mail for the addresses that their routes accept, and for no others. 250 is sent
+ * after the transaction has committed. After any earlier failure the client still has the mail, and retries.
  *
- * Not offered: AUTH, because this is no place to send from; CHUNKING, so that there is one end of data.
+ * Not offered: AUTH, because mail is not submitted here; CHUNKING, so that DATA is the only way to send mail data.
  */
 export interface InboundDeps extends InboundSessionDeps {
   host: string
   port: number
-  /** STARTTLS is offered with it. */
+  /** Enables STARTTLS. */
   tls: Certificate | undefined
 }
 
@@ -23,15 +23,15 @@ const maxClients = 500
 // RFC 5321 §4.5.3.2.7.
 const idleMs = 5 * 60_000
 const lifetimeMs = 30 * 60_000
-// More than a mail with too many recipients is refused; those who guess are counted by network.
+// More than one mail with too many recipients causes; unknown recipients are counted per network.
 const maxErrors = 200
 
 export function startInbound(deps: InboundDeps): Promise<Listener> {
-  const desk = new InboundSession(deps)
-  return listen(new StrictSmtpServer(optionsOf(deps, desk)), deps)
+  const inbound = new InboundSession(deps)
+  return listen(new StrictSmtpServer(optionsOf(deps, inbound)), deps)
 }
 
-const optionsOf = ({ name, tls }: InboundDeps, desk: InboundSession) =>
+const optionsOf = ({ name, tls }: InboundDeps, inbound: InboundSession) =>
   ({
     listener: 'inbound',
     name,
@@ -43,23 +43,23 @@ const optionsOf = ({ name, tls }: InboundDeps, desk: InboundSession) =>
     maxRecipients,
     maxClients,
     socketTimeout: idleMs,
-    crowd: desk.crowd,
+    connectionLimit: inbound.connectionLimit,
     lifetimeMs,
     maxErrors,
     disableReverseLookup: true,
     onMailFrom: (address, session, callback) =>
-      void desk.begin(address, session).then(
+      void inbound.begin(address, session).then(
         () => callback(),
         (error) => callback(refusalOf(error)),
       ),
     onRcptTo: (address, session, callback) =>
-      void desk.expect(address, session).then(
+      void inbound.checkRecipient(address, session).then(
         () => callback(),
         (error) => callback(refusalOf(error)),
       ),
     onData: (stream, session, callback) =>
-      void desk.take(stream, session).then(
-        (id) => callback(null, `2.0.0 Ok: taken as ${id}`),
+      void inbound.receive(stream, session).then(
+        (id) => callback(null, `2.0.0 Ok: queued as ${id}`),
         (error) => callback(refusalOf(error)),
       ),
   }) satisfies SMTPServerOptions & Strictness

@@ -1,3 +1,5 @@
+// The TLS certificate of the SMTP listeners, and its automatic reload.
+
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Logger } from '../../platform/telemetry/log.ts'
@@ -13,9 +15,9 @@ export interface CertificateFiles {
   key: string
 }
 
-const lookEveryMs = 60_000
+const checkEveryMs = 60_000
 
-/** Throws when they cannot be read, or do not belong together. */
+/** Throws when the files cannot be read, or the key does not match the certificate. */
 export async function readCertificate(files: CertificateFiles): Promise<Certificate> {
   const [cert, key] = await Promise.all([readFile(files.certificate), readFile(files.key)])
   createSecureContext({ cert, key })
@@ -23,32 +25,32 @@ export async function readCertificate(files: CertificateFiles): Promise<Certific
 }
 
 /**
- * Looks once a minute whether the files were renewed. Whoever is connected keeps what they have. Files that are half
- * written, or of two different renewals, are left for the next look. Returns how to end it.
+ * Checks once a minute whether the files were renewed. Open connections keep their certificate. Files that are half
+ * written, or belong to two different renewals, are left for the next check. Returns the function that stops it.
  */
-export function followCertificate(
+export function watchCertificate(
   files: CertificateFiles,
   first: Certificate,
-  { log, onRenewed, everyMs = lookEveryMs }: FollowDeps,
+  { log, onRenewed, everyMs = checkEveryMs }: WatchDeps,
 ): () => void {
   let last = first
-  const look = async () => {
+  const check = async () => {
     try {
-      const now = await readCertificate(files)
-      if (now.cert.equals(last.cert) && now.key.equals(last.key)) return
-      last = now
-      onRenewed(now)
-      log.info({ file: files.certificate }, 'the certificate was renewed')
+      const current = await readCertificate(files)
+      if (current.cert.equals(last.cert) && current.key.equals(last.key)) return
+      last = current
+      onRenewed(current)
+      log.info({ file: files.certificate }, 'TLS certificate reloaded')
     } catch (error) {
-      log.warn({ err: error, file: files.certificate }, 'the certificate cannot be used; the last one is')
+      log.warn({ err: error, file: files.certificate }, 'TLS certificate unusable, keeping the previous one')
     }
   }
-  const timer = setInterval(() => void look(), everyMs)
+  const timer = setInterval(() => void check(), everyMs)
   timer.unref()
   return () => clearInterval(timer)
 }
 
-interface FollowDeps {
+interface WatchDeps {
   log: Logger
   onRenewed(certificate: Certificate): void
   everyMs?: number

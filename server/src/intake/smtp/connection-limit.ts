@@ -1,31 +1,31 @@
 import { networkOf } from '../../platform/http/rate-limit.ts'
 
-/** Who is inside, by network: one that has many machines, or many connections, leaves room for others. */
+/** Limits concurrent connections per network, so that one network with many hosts or connections leaves room for others. */
 export class ConnectionLimit {
-  readonly #mostPerNetwork: number
-  readonly #inside = new Map<string, number>()
+  readonly #maxPerNetwork: number
+  readonly #counts = new Map<string, number>()
 
-  constructor(mostPerNetwork: number) {
-    this.#mostPerNetwork = mostPerNetwork
+  constructor(maxPerNetwork: number) {
+    this.#maxPerNetwork = maxPerNetwork
   }
 
-  /** How to leave, which may be said twice; undefined where there are too many already. */
-  enter(address: string): (() => void) | undefined {
+  /** Returns the function that releases the connection, which may be called twice; undefined when the limit is reached. */
+  acquire(address: string): (() => void) | undefined {
     const network = networkOf(address)
-    const others = this.insideOf(network)
-    if (others >= this.#mostPerNetwork) return undefined
-    this.#inside.set(network, others + 1)
-    let isInside = true
+    const open = this.count(network)
+    if (open >= this.#maxPerNetwork) return undefined
+    this.#counts.set(network, open + 1)
+    let isReleased = false
     return () => {
-      if (!isInside) return
-      isInside = false
-      const left = this.insideOf(network) - 1
-      if (left > 0) this.#inside.set(network, left)
-      else this.#inside.delete(network)
+      if (isReleased) return
+      isReleased = true
+      const left = this.count(network) - 1
+      if (left > 0) this.#counts.set(network, left)
+      else this.#counts.delete(network)
     }
   }
 
-  insideOf(network: string): number {
-    return this.#inside.get(network) ?? 0
+  count(network: string): number {
+    return this.#counts.get(network) ?? 0
   }
 }

@@ -1,15 +1,17 @@
+// Start and orderly shutdown of an SMTP listener.
+
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../platform/telemetry/log.ts'
 import type { Certificate } from './certificate.ts'
 import type { StrictSmtpServer } from './strict-server.ts'
 
-/** What every listener of the intake has: a port, and an orderly end. */
+/** A running SMTP listener of the intake. */
 export interface Listener {
   port: number
-  /** From now on, for whoever connects. */
+  /** Replaces the certificate for new connections. */
   renew(certificate: Certificate): void
-  /** Nobody new is let in; who is in the middle of a mail may finish it. */
+  /** Accepts no new connections; a client in the middle of a mail may finish it. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -19,12 +21,12 @@ export async function listen(
   server: StrictSmtpServer,
   { host, port, log }: { host: string; port: number; log: Logger },
 ): Promise<Listener> {
-  // Of one connection, which is over: somebody hung up, or spoke no TLS.
-  server.on('error', (error) => log.debug({ err: error }, 'a connection failed'))
+  // An error of one connection, which is closed: the client disconnected, or did not speak TLS.
+  server.on('error', (error) => log.debug({ err: error }, 'SMTP connection failed'))
   const listening = server.listen(port, host)
   await once(listening, 'listening')
   const address = listening.address()
-  if (address === null || typeof address === 'string') throw new Error('it listens at no port')
+  if (address === null || typeof address === 'string') throw new Error('the SMTP listener has no TCP port')
   return {
     port: address.port,
     renew: (certificate) => server.updateSecureContext({ ...certificate }),
@@ -32,14 +34,14 @@ export async function listen(
   }
 }
 
-/** `server.close` alone would wait for everybody to leave by themselves, for half a minute. */
+/** `server.close` alone would wait half a minute for clients to disconnect. */
 async function stop(server: StrictSmtpServer, graceMs: number): Promise<void> {
   const sockets = [...server.connections].map(({ _socket }) => _socket)
   const closed = new Promise<void>((resolve) => server.close(resolve))
   const end = Date.now() + graceMs
   while (sockets.some(({ destroyed }) => !destroyed) && Date.now() < end) {
     for (const connection of server.connections) {
-      if (!connection._dataStream) connection.send(421, '4.3.2 Closing')
+      if (!connection._dataStream) connection.send(421, '4.3.2 Service shutting down, closing connection')
     }
     await sleep(stopPauseMs)
   }

@@ -1,87 +1,87 @@
 import type { SMTPServerDataStream } from 'smtp-server'
 import { Refusal } from './replies.ts'
 
-// One part in so many: a single holder never shuts the door for the others.
-const parts = 4
+// Each owner may use one quarter of the budget, so a single owner never blocks the others.
+const ownersAtFullShare = 4
 
-// Most mails have come by then. Who stops in the middle of one keeps its memory no longer than others can do without it.
-const patienceMs = 10_000
+// Most mails have arrived by then. A client that stalls keeps its memory only until others need it.
+const evictAfterMs = 10_000
 
-/** A mail that is still coming in. */
-interface Coming {
-  /** The first is who brings it. */
-  readonly holders: readonly string[]
-  /** Gives back what it holds; the mail will be refused. */
+/** A mail that is being received. */
+interface IncomingMail {
+  /** The first is the sending network or project. */
+  readonly owners: readonly string[]
+  /** Releases its memory; the mail will be refused. */
   evict(): void
 }
 
 /**
- * The octets of mails that all sessions together hold in memory. A holder is a network or an addressee's project, and none
- * holds more than a quarter of them.
+ * Limits the octets of mail that all sessions together buffer in memory. An owner is a network or the project of a
+ * recipient, and none uses more than a quarter of the budget.
  *
- * Anybody can fill the share of an addressee, and a few networks together can fill all of it. So a mail that has been coming
- * in for ten seconds is evicted, the oldest first, when another network has no room because of it.
+ * Any client can fill the share of a recipient, and a few networks together can fill all of it. So a mail that has been
+ * arriving for ten seconds is evicted, the oldest first, when another network has no room because of it.
  */
-export class Budget {
+export class BufferBudget {
   readonly #share: number
   #free: number
-  readonly #held = new Map<string, number>()
-  /** Since when, the oldest first. */
-  readonly #coming = new Map<Coming, number>()
+  readonly #buffered = new Map<string, number>()
+  /** With the time each began, the oldest first. */
+  readonly #incoming = new Map<IncomingMail, number>()
   readonly #now: () => number
 
   constructor(octets: number, now: () => number = () => performance.now()) {
     this.#free = octets
-    this.#share = octets / parts
+    this.#share = octets / ownersAtFullShare
     this.#now = now
   }
 
-  begin(mail: Coming): void {
-    this.#coming.set(mail, this.#now())
+  begin(mail: IncomingMail): void {
+    this.#incoming.set(mail, this.#now())
   }
 
-  /** It has come, or comes no more. */
-  end(mail: Coming): void {
-    this.#coming.delete(mail)
+  /** The mail is complete or aborted, and is no longer evicted. */
+  end(mail: IncomingMail): void {
+    this.#incoming.delete(mail)
   }
 
-  /** Whether there is room, or was made by evicting. */
-  makeRoom(octets: number, ...holders: readonly string[]): boolean {
-    const [bringer = ''] = holders
-    for (const [mail, since] of this.#coming) {
-      if (this.has(octets, ...holders) || !this.#hasShare(octets, bringer)) break
-      if (this.#now() - since < patienceMs) break
-      const full = holders.filter((holder) => !this.#hasShare(octets, holder))
-      const isInTheWay = full.every((holder) => mail.holders.includes(holder))
-      if (mail.holders[0] !== bringer && isInTheWay) mail.evict()
+  /** Whether there is room, if necessary after evicting other mails. */
+  makeRoom(octets: number, ...owners: readonly string[]): boolean {
+    const [sender = ''] = owners
+    for (const [mail, since] of this.#incoming) {
+      if (this.hasRoom(octets, ...owners) || !this.#hasShare(octets, sender)) break
+      if (this.#now() - since < evictAfterMs) break
+      const full = owners.filter((owner) => !this.#hasShare(octets, owner))
+      const freesRoom = full.every((owner) => mail.owners.includes(owner))
+      if (mail.owners[0] !== sender && freesRoom) mail.evict()
     }
-    return this.has(octets, ...holders)
+    return this.hasRoom(octets, ...owners)
   }
 
-  has(octets: number, ...holders: readonly string[]): boolean {
-    return octets <= this.#free && holders.every((holder) => this.#hasShare(octets, holder))
+  hasRoom(octets: number, ...owners: readonly string[]): boolean {
+    return octets <= this.#free && owners.every((owner) => this.#hasShare(octets, owner))
   }
 
-  #hasShare(octets: number, holder: string): boolean {
-    return octets <= this.#share - (this.#held.get(holder) ?? 0)
+  #hasShare(octets: number, owner: string): boolean {
+    return octets <= this.#share - (this.#buffered.get(owner) ?? 0)
   }
 
-  take(octets: number, ...holders: readonly string[]): boolean {
-    if (!this.makeRoom(octets, ...holders)) return false
-    this.#add(octets, holders)
+  reserve(octets: number, ...owners: readonly string[]): boolean {
+    if (!this.makeRoom(octets, ...owners)) return false
+    this.#add(octets, owners)
     return true
   }
 
-  giveBack(octets: number, ...holders: readonly string[]): void {
-    this.#add(-octets, holders)
+  release(octets: number, ...owners: readonly string[]): void {
+    this.#add(-octets, owners)
   }
 
-  #add(octets: number, holders: readonly string[]): void {
+  #add(octets: number, owners: readonly string[]): void {
     this.#free -= octets
-    for (const holder of holders) {
-      const held = (this.#held.get(holder) ?? 0) + octets
-      if (held > 0) this.#held.set(holder, held)
-      else this.#held.delete(holder)
+    for (const owner of owners) {
+      const buffered = (this.#buffered.get(owner) ?? 0) + octets
+      if (buffered > 0) this.#buffered.set(owner, buffered)
+      else this.#buffered.delete(owner)
     }
   }
 }
@@ -89,45 +89,48 @@ export class Budget {
 const blockBytes = 64 * 1024
 
 /**
- * A client chooses how small its pieces are: kept one by one, they would take up far more than they hold. A block counts
- * as a whole from its first octet on.
+ * The octets of one mail, copied into blocks. A client chooses how small its chunks are: kept one by one, they would use
+ * far more memory than they contain. A block counts in full from its first octet on.
  */
-export class BufferedMail implements Coming {
-  readonly #budget: Budget
-  readonly holders: readonly string[]
+export class BufferedMail implements IncomingMail {
+  readonly #budget: BufferBudget
+  readonly owners: readonly string[]
   #blocks: Buffer[] = []
   #length = 0
-  #counted = 0
+  #reserved = 0
   isEvicted = false
 
-  constructor(budget: Budget, ...holders: readonly string[]) {
+  constructor(budget: BufferBudget, ...owners: readonly string[]) {
     this.#budget = budget
-    this.holders = holders
+    this.owners = owners
     budget.begin(this)
   }
 
-  /** False when there is no room for all of it. */
-  add(piece: Buffer): boolean {
+  /** False when there is not enough room for the chunk. */
+  add(chunk: Buffer): boolean {
     if (this.isEvicted) return false
-    for (let at = 0; at < piece.length; ) {
+    for (let at = 0; at < chunk.length; ) {
       const from = this.#length % blockBytes
-      if (from === 0 && !this.#begin()) return false
-      const copied = piece.copy(this.#blocks.at(-1) as Buffer, from, at)
+      if (from === 0 && !this.#addBlock()) return false
+      const copied = chunk.copy(this.#blocks.at(-1) as Buffer, from, at)
       this.#length += copied
       at += copied
     }
     return true
   }
 
-  #begin(): boolean {
-    if (!this.#budget.take(blockBytes, ...this.holders)) return false
-    this.#counted += blockBytes
+  #addBlock(): boolean {
+    if (!this.#budget.reserve(blockBytes, ...this.owners)) return false
+    this.#reserved += blockBytes
     this.#blocks.push(Buffer.allocUnsafeSlow(blockBytes))
     return true
   }
 
-  /** What there is. It counts until it is dropped. `isShared`: in memory that threads share without copying it. */
-  whole(isShared = false): Buffer {
+  /**
+   * The complete mail in one buffer. It counts against the budget until it is dropped. `isShared`: in shared memory, which
+   * other threads read without a copy.
+   */
+  concat(isShared = false): Buffer {
     this.#budget.end(this)
     const all = isShared
       ? Buffer.from(new SharedArrayBuffer(this.#length))
@@ -146,31 +149,34 @@ export class BufferedMail implements Coming {
     this.#budget.end(this)
     this.#blocks = []
     this.#length = 0
-    this.#budget.giveBack(this.#counted, ...this.holders)
-    this.#counted = 0
+    this.#budget.release(this.#reserved, ...this.owners)
+    this.#reserved = 0
   }
 }
 
+export const bufferFull = (): Refusal =>
+  new Refusal(452, '4.3.1 Insufficient system storage, try again later')
+
 /**
- * A mail to its end, and what is done with it, in as much memory as there is for it. Undefined when it is too large:
- * smtp-server refuses it then, whatever is said here. Throws when the client is gone before the end.
+ * Reads a mail to its end within the budget, and calls `use` with it. Resolves to undefined when the mail is too large:
+ * smtp-server then refuses it, whatever is returned here. Throws when the client disconnects before the end.
  */
 export async function withBufferedMail<T>(
   stream: SMTPServerDataStream,
-  { budget, holders, isShared }: { budget: Budget; holders: readonly string[]; isShared?: boolean },
+  { budget, owners, isShared }: { budget: BufferBudget; owners: readonly string[]; isShared?: boolean },
   use: (raw: Buffer) => Promise<T>,
 ): Promise<T | undefined> {
-  const gathered = new BufferedMail(budget, ...holders)
+  const mail = new BufferedMail(budget, ...owners)
   let isOver = false
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (!isOver && !stream.sizeExceeded) isOver = !gathered.add(chunk)
-      if (isOver || stream.sizeExceeded) gathered.drop()
+      if (!isOver && !stream.sizeExceeded) isOver = !mail.add(chunk)
+      if (isOver || stream.sizeExceeded) mail.drop()
     }
     if (stream.sizeExceeded) return undefined
-    if (isOver || gathered.isEvicted) throw new Refusal(452, '4.3.1 Too much mail at once; come again')
-    return await use(gathered.whole(isShared))
+    if (isOver || mail.isEvicted) throw bufferFull()
+    return await use(mail.concat(isShared))
   } finally {
-    gathered.drop()
+    mail.drop()
   }
 }

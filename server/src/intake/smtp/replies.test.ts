@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { errorCodes, PosternError } from '../../platform/errors.ts'
 import { Refusal, refusalOf, replies } from './replies.ts'
 
-describe('a reply to a submitted mail', () => {
-  test('is there for every error of the list, for none besides, and its two codes agree', () => {
+describe('SMTP replies', () => {
+  test('cover exactly the error codes, and the reply code agrees with the enhanced status code', () => {
     assert.deepEqual(Object.keys(replies).sort(), [...errorCodes].sort())
     for (const [error, { code, status }] of Object.entries(replies)) {
       assert.match(status, /^[45]\.\d\.\d$/, error)
@@ -12,7 +12,7 @@ describe('a reply to a submitted mail', () => {
     }
   })
 
-  test('says why, in one line of ASCII that is not too long', () => {
+  test('give the reason in one line of ASCII within the length limit', () => {
     const { responseCode, message } = refusalOf(
       new PosternError('project_locked', `Locked\r\n250 ü ${'x'.repeat(600)}`),
     )
@@ -21,14 +21,17 @@ describe('a reply to a submitted mail', () => {
     assert.ok(message.length <= 480)
   })
 
-  test('tells nobody what went wrong inside', () => {
+  test('do not reveal internal errors', () => {
     for (const error of [new Error('password=x'), new PosternError('internal_error', 'password=x'), 'x']) {
       const refusal = refusalOf(error)
-      assert.equal(`${refusal.responseCode} ${refusal.message}`, '451 4.3.0 Not now; come again')
+      assert.equal(
+        `${refusal.responseCode} ${refusal.message}`,
+        '451 4.3.0 Temporary failure, try again later',
+      )
     }
   })
 
-  test('is left as it is where it is one already', () => {
+  test('leave a Refusal unchanged', () => {
     const refusal = new Refusal(452, '4.3.1 Full')
     assert.equal(refusalOf(refusal), refusal)
   })

@@ -1,6 +1,6 @@
 import { type ErrorCode, PosternError } from '../../platform/errors.ts'
 
-/** What is said to a client, with its code; the enhanced status (RFC 3463) stands first in the text. */
+/** An SMTP error reply: the reply code, and a text that begins with the enhanced status code (RFC 3463). */
 export class Refusal extends Error {
   readonly responseCode: number
 
@@ -10,79 +10,90 @@ export class Refusal extends Error {
   }
 }
 
-interface Reply {
+interface ReplyCodes {
   code: number
   status: string
 }
 
-/** Nobody is at fault but us, or nobody knows: the client keeps the mail and comes again. */
-const notNow: Reply = { code: 451, status: '4.3.0' }
-/** RFC 6409 §6.1: who submits has no right to. The words say why. */
-const noRight: Reply = { code: 550, status: '5.7.1' }
+/** An internal or unknown failure: the client keeps the mail and retries. */
+const failed: ReplyCodes = { code: 451, status: '4.3.0' }
+/** RFC 6409 §6.1: the client is not authorized to submit. The text gives the reason. */
+const notAuthorized: ReplyCodes = { code: 550, status: '5.7.1' }
 /**
- * The key was good at AUTH, and is not any more. A client that is shown out comes again, is told 535, and keeps its mail;
- * one that is refused here for good would return it.
+ * The key was valid at AUTH, and no longer is. With 421 the client reconnects, gets 535 and keeps its mail; after a
+ * permanent reply it would bounce the mail.
  */
-const shownOut: Reply = { code: 421, status: '4.7.0' }
+const keyRevoked: ReplyCodes = { code: 421, status: '4.7.0' }
 
 /**
- * What a client is told whose mail is refused, for every error there is. Those that no mail can meet are answered as
- * what they would be: a mistake of ours.
+ * The reply for every error code. Codes that no mail can cause are answered as what they would be: an internal failure.
  */
-export const replies: Record<ErrorCode, Reply> = {
-  unauthenticated: shownOut,
-  insufficient_scope: shownOut,
-  address_not_allowed: shownOut,
-  project_locked: noRight,
-  subscription_inactive: noRight,
-  domain_not_verified: noRight,
-  provider_not_allowed: noRight,
-  not_found: noRight,
+export const replies: Record<ErrorCode, ReplyCodes> = {
+  unauthenticated: keyRevoked,
+  insufficient_scope: keyRevoked,
+  address_not_allowed: keyRevoked,
+  project_locked: notAuthorized,
+  subscription_inactive: notAuthorized,
+  domain_not_verified: notAuthorized,
+  provider_not_allowed: notAuthorized,
+  not_found: notAuthorized,
   body_too_large: { code: 552, status: '5.3.4' },
   validation_failed: { code: 554, status: '5.6.0' },
-  // Tomorrow, or next month, there is room again.
+  // The quota resets the next day, or the next month.
   quota_exceeded: { code: 452, status: '4.7.1' },
   rate_limited: { code: 451, status: '4.7.1' },
-  internal_error: notNow,
-  unavailable: notNow,
-  request_in_progress: notNow,
+  internal_error: failed,
+  unavailable: failed,
+  request_in_progress: failed,
 
-  invalid_json: notNow,
-  invalid_parameter: notNow,
-  token_expired: notNow,
-  admin_required: notNow,
-  api_key_not_allowed: notNow,
-  insufficient_role: notNow,
-  already_exists: notNow,
-  in_use: notNow,
-  secret_already_revealed: notNow,
-  domain_claimed: notNow,
-  last_owner: notNow,
-  last_administrator: notNow,
-  stale_resource: notNow,
-  unsupported_media_type: notNow,
-  reason_required: notNow,
-  limit_exceeded: notNow,
-  incomplete_configuration: notNow,
-  address_routes_unresolved: notNow,
-  plan_inactive: notNow,
-  idempotency_key_reused: notNow,
+  invalid_json: failed,
+  invalid_parameter: failed,
+  token_expired: failed,
+  admin_required: failed,
+  api_key_not_allowed: failed,
+  insufficient_role: failed,
+  already_exists: failed,
+  in_use: failed,
+  secret_already_revealed: failed,
+  domain_claimed: failed,
+  last_owner: failed,
+  last_administrator: failed,
+  stale_resource: failed,
+  unsupported_media_type: failed,
+  reason_required: failed,
+  limit_exceeded: failed,
+  incomplete_configuration: failed,
+  address_routes_unresolved: failed,
+  plan_inactive: failed,
+  idempotency_key_reused: failed,
 }
 
-// RFC 5321 §4.5.3.1.5: 512 octets with the code and the line end.
+const tryLater = 'Temporary failure, try again later'
+
+/** Replies that several listeners send. */
+export const temporaryFailure = (): Refusal => new Refusal(failed.code, `${failed.status} ${tryLater}`)
+export const processingLimit = (): Refusal =>
+  new Refusal(451, '4.7.1 Processing time limit reached, try again later')
+export const userUnknown = (): Refusal => new Refusal(550, '5.1.1 Recipient address rejected: User unknown')
+export const tooManyUnknown = (): Refusal => new Refusal(421, '4.7.0 Too many unknown recipients')
+export const tooManyMessages = (): Refusal => new Refusal(421, '4.7.0 Too many messages in one session')
+export const badRecipient = (fault: string): Refusal =>
+  new Refusal(553, `5.1.3 Bad recipient address syntax: the address ${fault}`)
+
+// RFC 5321 §4.5.3.1.5: 512 octets, including the code and CRLF.
 const maxTextLength = 480
 
-/** The text of an error that is not a PosternError reaches nobody. */
+/** The text of an error that is not a PosternError is never sent to the client. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   const code = error instanceof PosternError ? error.code : 'internal_error'
   const reply = replies[code]
-  const words =
-    reply === shownOut
-      ? 'This API key is not good for sending any more; sign in again'
-      : reply === notNow
-        ? 'Not now; come again'
+  const detail =
+    reply === keyRevoked
+      ? 'API key is no longer valid for sending, authenticate again'
+      : reply === failed
+        ? tryLater
         : (error as Error).message
-  const text = `${reply.status} ${words}`.replace(/[^\x20-\x7e]+/g, '?')
+  const text = `${reply.status} ${detail}`.replace(/[^\x20-\x7e]+/g, '?')
   return new Refusal(reply.code, text.slice(0, maxTextLength))
 }

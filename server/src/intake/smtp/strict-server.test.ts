@@ -15,14 +15,15 @@ import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { startBounces } from '../bounces/bounces.ts'
 import { LineEnds } from './strict-server.ts'
 
-/** Nobody gets a second mail, or a command, past us inside of a first one. */
+// SMTP smuggling: mail data must not contain a second mail or a command.
+
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const listener = await startBounces({
   cells: openCells(database),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
-  examiners: testAnalysisThreads(),
+  analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
   suppressOn: new Set<string>(),
@@ -42,7 +43,7 @@ const open = async (): Promise<SmtpClient> => {
   return client
 }
 
-/** A mail, and a second one that would be taken as its own where the first were to end too early. */
+/** A mail with a second one in its data, which a server would accept separately if the data ended early. */
 async function smuggle(end: string): Promise<{ first: TestMail; second: TestMail; raw: string }> {
   const [first, second] = [await makeMail(3000), await makeMail(3000)]
   const inner = reportAbout(keys, second, 'postfix-unknown-user')
@@ -86,7 +87,7 @@ describe('the end of a mail', () => {
     }
   }
 
-  test('is CR LF . CR LF, and what follows is a mail of its own', async () => {
+  test('is CR LF . CR LF, and a separate mail follows', async () => {
     const { first, second, raw } = await smuggle('\r\n.\r\n')
     const client = await open()
     await client.begin(reportAbout(keys, first, 'postfix-relayed').returnPath)
@@ -99,7 +100,7 @@ describe('the end of a mail', () => {
     client.close()
   })
 
-  test('is not a line of one dot that was doubled on its way', async () => {
+  test('is not a dot-stuffed line of one dot', async () => {
     const mail = await makeMail(3000)
     const { returnPath, raw } = reportAbout(keys, mail, 'postfix-relayed')
     const client = await open()
@@ -114,7 +115,7 @@ describe('the end of a mail', () => {
 })
 
 describe('a command', () => {
-  test('ends in CR LF: what comes behind a lone CR, LF or NUL is not executed', async () => {
+  test('ends in CR LF: text after a bare CR, LF or NUL is not executed', async () => {
     const mail = await makeMail(3000)
     const { returnPath, raw } = reportAbout(keys, mail, 'postfix-unknown-user')
     let injected = 0
@@ -135,7 +136,7 @@ describe('a command', () => {
     assert.equal(injected, 0)
   })
 
-  test('with such a sign in its address finds no address', async () => {
+  test('with such a character in its address is refused', async () => {
     const mail = await makeMail(3000)
     const { returnPath } = reportAbout(keys, mail, 'postfix-relayed')
     for (const sign of ['\0', '\x01', '\x7f', '\t']) {
@@ -157,7 +158,7 @@ describe('a command', () => {
 describe('line ends', () => {
   const isRight = (text: string) => !/(?<!\r)\n|\r(?!\n)/.test(text)
 
-  test(`are judged alike however the text is cut`, () => {
+  test('are checked independent of chunk boundaries', () => {
     const chance = new Chance(seed)
     let wrong = 0
     for (let n = 0; n < 20_000; n++) {

@@ -1,3 +1,10 @@
+// smtp-server with stricter rules: lines end in CRLF only, in commands and in mail data; sessions have a maximum lifetime and
+// a minimum data rate; every connection counts from the moment it is accepted.
+//
+// smtp-server itself ends mail data at CRLF.CRLF only, but accepts a bare LF as the end of a command. Text that one server
+// reads as one line and the next as two is how SMTP smuggling works (RFC 5321 §2.3.8: a bare CR or LF must not be sent, and
+// must not be treated as a line end).
+
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -5,80 +12,71 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { metrics } from '../../platform/telemetry/metrics.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 
-/**
- * smtp-server, stricter: lines end in CRLF and in nothing else, commands and mail alike, nobody stays for ever or speaks
- * too slowly, and everybody is counted from the moment they connect.
- *
- * smtp-server itself ends a mail at CRLF.CRLF alone, but takes a lone LF as the end of a command. What one machine
- * reads as one line and the next as two is how mail is smuggled past the first (RFC 5321 §2.3.8: a lone CR or LF must
- * not be sent, and must not be taken for a line end).
- */
 export interface Strictness {
-  /** As which it is counted. */
+  /** The metric label. */
   listener: 'bounces' | 'submission' | 'submissions' | 'inbound'
-  /** Who is inside, by network. */
-  crowd: ConnectionLimit
-  /** How long anybody stays. */
+  connectionLimit: ConnectionLimit
+  /** The maximum duration of a session. */
   lifetimeMs: number
-  /** How often anybody is refused something, before being shown out. */
+  /** How many error replies a session gets before it is closed. */
   maxErrors: number
-  /** How long a TLS handshake may take, at the beginning or after STARTTLS. */
+  /** The time limit of a TLS handshake, implicit or after STARTTLS. */
   handshakeMs?: number
-  /** How long a mail may take, however slowly it comes; from then on it must have come at `leastSpeed` on average. */
+  /** How long mail data may take at any rate; after that it must have arrived at `minBytesPerSecond` on average. */
   slowMs?: number
 }
 
-const patience = { handshakeMs: 10_000, slowMs: 30_000 }
-/** Of a mail that comes in, in octets per second. Whoever is slower holds memory for little. */
-const leastSpeed = 1024
-const lateMs = 1_000
-/** Mail that is larger than it may be is read to its end, to be refused in the proper way; but not for ever. */
-const readBeyond = 4
+const defaultTimeouts = { handshakeMs: 10_000, slowMs: 30_000 }
+/** Of mail data. A slower client occupies memory for little benefit. */
+const minBytesPerSecond = 1024
+const replyGraceMs = 1_000
+/** Oversized mail is read to its end, so that it gets a proper reply, up to this multiple of the size limit. */
+const oversizeFactor = 4
 
-// An enhanced status code of our own choice; the library has one for each code, whatever it is about.
+// The text carries its own enhanced status code; the library would add one derived from the reply code alone.
 const hasStatus = (text: unknown): boolean =>
   typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(text)
 
 class StrictConnection extends SMTPConnection {
   readonly #strictness: Required<Strictness>
-  readonly #onGone: () => void
+  readonly #onClosed: () => void
   #errors = 0
   #lifetime: NodeJS.Timeout | undefined
-  #pace: NodeJS.Timeout | undefined
+  #dataRateTimer: NodeJS.Timeout | undefined
 
   constructor(
     server: SMTPServer,
     socket: Socket,
     options: ConstructorParameters<typeof SMTPConnection>[2],
     strictness: Required<Strictness>,
-    onGone: () => void,
+    onClosed: () => void,
   ) {
     super(server, socket, options)
     this.#strictness = strictness
-    this.#onGone = onGone
+    this.#onClosed = onClosed
   }
 
   override init(): void {
-    // Whoever sends a byte a minute never meets the time-out of an idle connection.
+    // A client that sends a byte a minute never reaches the idle timeout.
     const end = () => {
-      // A mail that is whole is answered first: its sender would send it again.
+      // A complete mail gets its reply first: otherwise the client would send it again.
       if (this._dataStream && this._parser && !this._parser._dataMode)
-        this.#lifetime = setTimeout(end, lateMs)
-      else this.send(421, '4.4.2 You have been here for too long')
+        this.#lifetime = setTimeout(end, replyGraceMs)
+      else this.send(421, '4.4.2 Session time limit exceeded')
     }
     this.#lifetime = setTimeout(end, this.#strictness.lifetimeMs).unref()
     super.init()
   }
 
-  /** Called at the end of every connection. Listeners of its socket are not: STARTTLS takes them all off. */
+  /** Called at the end of every connection. Socket listeners are not: STARTTLS removes them all. */
   override _onClose(): void {
     clearTimeout(this.#lifetime)
-    clearTimeout(this.#pace)
-    this.#onGone()
+    clearTimeout(this.#dataRateTimer)
+    this.#onClosed()
     super._onClose()
   }
 
-  /** The one place where the socket that STARTTLS makes can be had before its handshake. */
+  /** The only hook that sees the socket of STARTTLS before its handshake. */
   override _armTimeout(socket?: Socket): void {
     super._armTimeout(socket)
     if (socket && this._upgrading) endHandshakeIn(this.#strictness.handshakeMs, socket)
@@ -86,17 +84,17 @@ class StrictConnection extends SMTPConnection {
 
   override handler_DATA(command: Buffer, callback: () => void): void {
     super.handler_DATA(command, callback)
-    clearTimeout(this.#pace)
-    this.#watchPace(performance.now())
+    clearTimeout(this.#dataRateTimer)
+    this.#checkDataRate(performance.now())
   }
 
-  #watchPace(since: number): void {
+  #checkDataRate(since: number): void {
     const parser = this._parser || undefined
     if (!parser?._dataMode) return
-    const mayTakeMs = Math.max(this.#strictness.slowMs, (parser.dataBytes / leastSpeed) * 1000)
-    const leftMs = since + mayTakeMs - performance.now()
-    if (leftMs > 0) this.#pace = setTimeout(() => this.#watchPace(since), leftMs).unref()
-    else this.send(421, '4.4.2 The mail comes too slowly')
+    const allowedMs = Math.max(this.#strictness.slowMs, (parser.dataBytes / minBytesPerSecond) * 1000)
+    const leftMs = since + allowedMs - performance.now()
+    if (leftMs > 0) this.#dataRateTimer = setTimeout(() => this.#checkDataRate(since), leftMs).unref()
+    else this.send(421, '4.4.2 Message data received too slowly')
   }
 
   override send(code: number, text?: string | string[] | null, context?: string | false): void {
@@ -111,21 +109,22 @@ class StrictConnection extends SMTPConnection {
     metrics.smtpRefusals.add({ listener: this.#strictness.listener, status: code < 500 ? '4xx' : '5xx' })
   }
 
-  /** The one place through which everything that a client says comes, in the clear and after STARTTLS. */
+  /** The only hook through which all input passes, in cleartext and after STARTTLS. */
   override _createParser() {
     const parser = super._createParser()
-    const take = parser.write.bind(parser) as (chunk: Buffer) => boolean
-    const lines = new LineEnds()
-    const most = (this._server.options.size ?? Number.POSITIVE_INFINITY) * readBeyond
+    const write = parser.write.bind(parser) as (chunk: Buffer) => boolean
+    const lineEnds = new LineEnds()
+    const maxDataBytes = (this._server.options.size ?? Number.POSITIVE_INFINITY) * oversizeFactor
     parser.write = (chunk: Buffer) => {
-      if (!lines.areCrlf(chunk)) return this.#end(521, '5.5.2 Lines end in CRLF, not in CR or LF alone')
-      if (parser.dataBytes > most) return this.#end(552, '5.3.4 That is far too much')
-      return take(chunk)
+      if (!lineEnds.areCrlf(chunk)) return this.#closeWith(521, '5.5.2 Error: bare <CR> or <LF> received')
+      if (parser.dataBytes > maxDataBytes)
+        return this.#closeWith(552, '5.3.4 Message size exceeds fixed limit')
+      return write(chunk)
     }
     return parser
   }
 
-  #end(code: number, text: string): true {
+  #closeWith(code: number, text: string): true {
     this.send(code, text)
     this.close()
     return true
@@ -134,36 +133,42 @@ class StrictConnection extends SMTPConnection {
 
 export class StrictSmtpServer extends SMTPServer {
   readonly #strictness: Required<Strictness>
-  readonly #leaves = new WeakMap<Socket, () => void>()
+  readonly #releases = new WeakMap<Socket, () => void>()
 
-  constructor({ listener, crowd, lifetimeMs, maxErrors, ...options }: SMTPServerOptions & Strictness) {
-    const { handshakeMs, slowMs } = { ...patience, ...options }
+  constructor({
+    listener,
+    connectionLimit,
+    lifetimeMs,
+    maxErrors,
+    ...options
+  }: SMTPServerOptions & Strictness) {
+    const { handshakeMs, slowMs } = { ...defaultTimeouts, ...options }
     super(options)
-    this.#strictness = { listener, crowd, lifetimeMs, maxErrors, handshakeMs, slowMs }
+    this.#strictness = { listener, connectionLimit, lifetimeMs, maxErrors, handshakeMs, slowMs }
   }
 
-  /** Whoever says nothing counts, too: before a handshake the library knows of no limit but that for all. */
+  /** Silent clients count as well: before the handshake the library has only its limit for all clients together. */
   override _acceptSocket(socket: Socket, handshake: boolean): (() => void) | false {
-    const { crowd, listener } = this.#strictness
+    const { connectionLimit, listener } = this.#strictness
     metrics.smtpConnections.add({ listener })
-    const leave = crowd.enter(socket.remoteAddress ?? '')
-    if (!leave) {
+    const release = connectionLimit.acquire(socket.remoteAddress ?? '')
+    if (!release) {
       metrics.smtpRefusals.add({ listener, status: '4xx' })
       socket.on('error', () => {})
-      // Before TLS there is nothing that could be said.
+      // Before TLS no reply can be sent.
       if (handshake) socket.destroy()
       else socket.end('421 4.7.0 Too many connections\r\n', () => socket.destroy())
       return false
     }
     metrics.smtpOpen.add({ listener }, 1)
     let isOpen = true
-    const gone = () => {
-      leave()
+    const onClosed = () => {
+      release()
       if (isOpen) metrics.smtpOpen.add({ listener }, -1)
       isOpen = false
     }
-    this.#leaves.set(socket, gone)
-    socket.once('close', gone)
+    this.#releases.set(socket, onClosed)
+    socket.once('close', onClosed)
     return super._acceptSocket(socket, handshake)
   }
 
@@ -174,8 +179,8 @@ export class StrictSmtpServer extends SMTPServer {
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
-    const leave = this.#leaves.get(socket) ?? (() => {})
-    const connection = new StrictConnection(this, socket, options, this.#strictness, leave)
+    const onClosed = this.#releases.get(socket) ?? (() => {})
+    const connection = new StrictConnection(this, socket, options, this.#strictness, onClosed)
     this.connections.add(connection)
     connection.on('error', (error) => this._onError(error))
     connection.on('connect', (info) => this._onClientConnect(info))
@@ -183,7 +188,7 @@ export class StrictSmtpServer extends SMTPServer {
   }
 }
 
-/** However it is kept going, octet by octet. */
+/** Also when the client keeps the connection busy, octet by octet. */
 function endHandshakeIn(ms: number, socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), ms).unref()
   for (const event of ['secure', 'close']) socket.once(event, () => clearTimeout(timer))
@@ -191,7 +196,7 @@ function endHandshakeIn(ms: number, socket: Socket): void {
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/** Looks at a stream chunk by chunk; a CR may be the last byte of one and its LF the first of the next. */
+/** Checks a stream chunk by chunk; a CR may be the last byte of one chunk and its LF the first of the next. */
 export class LineEnds {
   #isAfterCr = false
 

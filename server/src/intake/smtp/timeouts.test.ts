@@ -14,7 +14,8 @@ import { ConnectionLimit } from './connection-limit.ts'
 import { listen } from './listener.ts'
 import { StrictSmtpServer } from './strict-server.ts'
 
-/** Whoever connects and then says nothing, or little. */
+// Clients that connect and then send nothing, or little.
+
 const { cert, key } = makeCertificate()
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
@@ -23,16 +24,16 @@ const [shortMs, neverMs] = [600, 10 * patienceMs]
 
 interface Limits {
   secure: boolean
-  most?: number
+  maxConnections?: number
   handshakeMs?: number
   slowMs?: number
 }
 
-async function open({ secure, most = 50, handshakeMs = neverMs, slowMs = neverMs }: Limits) {
-  const crowd = new ConnectionLimit(most)
+async function open({ secure, maxConnections = 50, handshakeMs = neverMs, slowMs = neverMs }: Limits) {
+  const connectionLimit = new ConnectionLimit(maxConnections)
   const server = new StrictSmtpServer({
     listener: 'inbound',
-    ...{ cert, key, secure, crowd, handshakeMs, slowMs },
+    ...{ cert, key, secure, connectionLimit, handshakeMs, slowMs },
     ...{
       lifetimeMs: neverMs,
       socketTimeout: neverMs,
@@ -44,7 +45,7 @@ async function open({ secure, most = 50, handshakeMs = neverMs, slowMs = neverMs
   })
   const listener = await listen(server, { host: '127.0.0.1', port: 0, log: createLogger('silent') })
   cleanUp(() => listener.stop(100))
-  return { ...listener, server, inside: () => crowd.insideOf('127.0.0.1') }
+  return { ...listener, server, openCount: () => connectionLimit.count('127.0.0.1') }
 }
 
 async function silent(port: number): Promise<Socket> {
@@ -54,34 +55,34 @@ async function silent(port: number): Promise<Socket> {
   return socket.resume()
 }
 
-const becomes = (wanted: number, count: () => number): Promise<boolean> =>
-  eventually(`${wanted} are inside`, () => count() === wanted)
+const countBecomes = (wanted: number, count: () => number): Promise<boolean> =>
+  eventually(`${wanted} connections are open`, () => count() === wanted)
 
 describe('before the handshake', () => {
-  test('everybody counts', async () => {
-    const { port, inside } = await open({ secure: true, most: 3 })
+  test('every connection counts', async () => {
+    const { port, openCount } = await open({ secure: true, maxConnections: 3 })
     const sockets = [await silent(port), await silent(port), await silent(port)]
-    await becomes(3, inside)
-    await assert.rejects(SmtpClient.openTls(port), 'a fourth was let in')
+    await countBecomes(3, openCount)
+    await assert.rejects(SmtpClient.openTls(port), 'a fourth connection was accepted')
     for (const socket of sockets) socket.destroy()
-    await becomes(0, inside)
+    await countBecomes(0, openCount)
     const client = await SmtpClient.openTls(port)
-    await becomes(1, inside)
+    await countBecomes(1, openCount)
     client.close()
-    await becomes(0, inside)
+    await countBecomes(0, openCount)
   })
 
-  test('nobody has longer than the limit, whether idle or not', async () => {
-    const { port, inside } = await open({ secure: true, handshakeMs: shortMs })
+  test('a client is cut off at the limit, whether idle or not', async () => {
+    const { port, openCount } = await open({ secure: true, handshakeMs: shortMs })
     const sockets = [await silent(port), await silent(port), await silent(port)]
     // The first octets of a handshake, one by one: it is not idle.
     const drip = setInterval(() => sockets[0]?.write('\x16'), 50)
     await eventually('all are cut off', () => sockets.every(({ closed }) => closed))
     clearInterval(drip)
-    await becomes(0, inside)
+    await countBecomes(0, openCount)
   })
 
-  test('a client that has completed it stays', async () => {
+  test('a client that has completed it stays connected', async () => {
     // A handshake takes some hundredths of a second.
     const handshakeMs = 3000
     const { port } = await open({ secure: true, handshakeMs })
@@ -91,48 +92,48 @@ describe('before the handshake', () => {
     client.close()
   })
 
-  test('in the clear, who is one too many is told so', async () => {
-    const { port, inside } = await open({ secure: false, most: 1 })
+  test('in cleartext, a client over the limit gets 421', async () => {
+    const { port, openCount } = await open({ secure: false, maxConnections: 1 })
     await silent(port)
-    await becomes(1, inside)
+    await countBecomes(1, openCount)
     const late = connect(port, '127.0.0.1')
     assert.match(String(await once(late, 'data')), /^421 4\.7\.0 Too many connections\r\n/)
     await once(late, 'close')
   })
 
-  test('after STARTTLS nobody has longer either', async () => {
-    const { port, inside } = await open({ secure: false, handshakeMs: shortMs })
+  test('a client is cut off at the same limit after STARTTLS', async () => {
+    const { port, openCount } = await open({ secure: false, handshakeMs: shortMs })
     const client = await SmtpClient.open(port)
     await client.say('EHLO client.example')
     assert.match((await client.say('STARTTLS')) ?? '', /^220/)
     await eventually('the client is cut off', () => client.isOver)
     assert.equal(await client.reply(), undefined)
-    await becomes(0, inside)
+    await countBecomes(0, openCount)
   })
 })
 
 describe('after STARTTLS', () => {
-  test('a connection that ended is forgotten', async () => {
-    const { port, server, inside } = await open({ secure: false })
+  test('a closed connection is garbage collected', async () => {
+    const { port, server, openCount } = await open({ secure: false })
     const client = await SmtpClient.open(port)
     await client.say('EHLO client.example')
     await client.say('STARTTLS')
     await client.startTls()
     assert.match((await client.say('NOOP')) ?? '', /^250/)
-    assert.equal(inside(), 1)
+    assert.equal(openCount(), 1)
     const known = new WeakRef([...server.connections][0] as object)
     assert.ok(known.deref())
     client.close()
-    await becomes(0, inside)
-    const isForgotten = () => {
+    await countBecomes(0, openCount)
+    const isCollected = () => {
       collect()
       return known.deref() === undefined
     }
-    await eventually('nothing holds the connection any more', isForgotten, { everyMs: 100 })
+    await eventually('nothing references the connection', isCollected, { everyMs: 100 })
   })
 })
 
-describe('a mail', () => {
+describe('mail data', () => {
   const begin = async (port: number): Promise<SmtpClient> => {
     const client = await SmtpClient.open(port)
     cleanUp(async () => client.close())
@@ -140,16 +141,16 @@ describe('a mail', () => {
     return client
   }
 
-  test('that comes too slowly is not waited for', async () => {
+  test('that arrives too slowly ends the session', async () => {
     const { port } = await open({ secure: false, slowMs: shortMs })
     const client = await begin(port)
     const drip = setInterval(() => client.write('a\r\n'), 50)
-    assert.match((await client.reply()) ?? '', /^421 4\.4\.2 The mail comes too slowly/)
+    assert.match((await client.reply()) ?? '', /^421 4\.4\.2 Message data received too slowly/)
     clearInterval(drip)
     assert.equal(await client.reply(), undefined)
   })
 
-  test('may pause for as long as it was quick before, and every mail of a session anew', async () => {
+  test('may pause for as long as it was ahead of the minimum rate, for each mail of a session', async () => {
     const slowMs = 2000
     const { port } = await open({ secure: false, slowMs })
     const client = await begin(port)

@@ -63,8 +63,8 @@ async function tellsGenuine(): Promise<void> {
   assert.equal((await stateOf(mail)).status, 'delivered')
 }
 
-describe('a message that is not from our SNS', () => {
-  test('is not taken, of whatever kind it is', async (t) => {
+describe('a message that is not from a configured topic', () => {
+  test('is refused, of any type', async (t) => {
     await tellsGenuine()
     const mail = await newMail()
     const before = await stateOf(mail)
@@ -86,11 +86,11 @@ describe('a message that is not from our SNS', () => {
     assert.equal((await stateOf(mail)).status, 'delivered')
   })
 
-  test('is asked for at no other path than that of a certificate', () => {
+  test('causes no request except for a certificate', () => {
     for (const path of peer.fetched) assert.match(path, /^\/SimpleNotificationService-[0-9a-f]{32}\.pem$/)
   })
 
-  test('is refused often enough to be told to wait', async () => {
+  test('gets 429 after too many refusals', async () => {
     const from = { 'x-forwarded-for': '192.0.2.99' }
     const statuses: number[] = []
     for (let n = 0; n < 70; n++) statuses.push((await postSns(url, '{}', from)).status)
@@ -100,7 +100,7 @@ describe('a message that is not from our SNS', () => {
     assert.equal(genuine.status, 200, 'what is genuine is not counted')
   })
 
-  test('cannot make us fetch without end', async () => {
+  test('causes a limited number of fetches', async () => {
     const before = peer.fetched.length
     for (let n = 0; n < 30; n++) {
       const path = `/SimpleNotificationService-${n.toString(16).padStart(32, 'a')}.pem`
@@ -111,7 +111,7 @@ describe('a message that is not from our SNS', () => {
     await tellsGenuine()
   })
 
-  test('is not followed elsewhere', async () => {
+  test('causes no redirect to be followed', async () => {
     const signer = await peer.addSigner()
     const elsewhere = `/SimpleNotificationService-${'b'.repeat(32)}.pem`
     peer.serve(elsewhere, 302, '', { location: signer.path })
@@ -128,8 +128,8 @@ describe('a message that is not from our SNS', () => {
   })
 })
 
-describe('a message that was taken before', () => {
-  test('has no effect again, in whatever dress', async () => {
+describe('a replayed message', () => {
+  test('has no second effect, in any encoding', async () => {
     const mail = await newMail()
     const genuine = peer.notification(eventOf(mail, 'DeliveryDelay'))
     assert.equal(await post(genuine), 200)
@@ -152,8 +152,8 @@ describe('a message that was taken before', () => {
   })
 })
 
-describe('an event that names no mail of ours', () => {
-  test('is passed over, though SNS is believed', async () => {
+describe('an event that identifies no mail of ours', () => {
+  test('is ignored, although its signature is valid', async () => {
     const mail = await newMail()
     const before = await stateOf(mail)
     const good = makeVerp(keys, { ...mail, attempt: 1 })
@@ -181,7 +181,7 @@ describe('an event that names no mail of ours', () => {
   })
 })
 
-describe('what SES tells', () => {
+describe('SES events', () => {
   const said: [SesEventType, object, string, string | null][] = [
     ['Send', {}, 'sent', null],
     ['Delivery', {}, 'delivered', null],
@@ -212,7 +212,7 @@ describe('what SES tells', () => {
     })
   }
 
-  test('suppresses whom a bounce or a complaint is about, and nobody that was never sent to', async () => {
+  test('suppress the address of a bounce or a complaint, but not one to which SES did not send', async () => {
     const mails = await Promise.all(Array.from({ length: 5 }, () => newMail()))
     const [gone, angry, spared, unsure, listed] = mails as [TestMail, TestMail, TestMail, TestMail, TestMail]
     await tell(gone, 'Bounce')
@@ -226,7 +226,7 @@ describe('what SES tells', () => {
     assert.deepEqual(reasons, ['bounce', 'complaint', undefined, undefined, undefined])
   })
 
-  test('ends as some order of it would, doubled, late and in any order', async () => {
+  test('converge, duplicated, late and in any order', async () => {
     const chance = new Chance(seed)
     const message = `seed ${chance.seed}`
     for (let round = 0; round < 25; round++) {
@@ -247,7 +247,7 @@ describe('what SES tells', () => {
   })
 
   for (const when of ['onStatement', 'onDone'] as const) {
-    test(`comes again when the database is lost (${when}), and is taken in once`, async () => {
+    test(`are retried when the database is lost (${when}), and applied once`, async () => {
       const mail = await newMail()
       const fields = peer.notification(eventOf(mail, 'Delivery'))
       assert.equal(await losingConnection(proxy, when, () => post(fields)), 503)
@@ -258,7 +258,7 @@ describe('what SES tells', () => {
 })
 
 describe('a subscription', () => {
-  test('to a topic of ours is confirmed, at the place that we know', async () => {
+  test('to a configured topic is confirmed at the configured host', async () => {
     const fields = peer.confirmation('SubscriptionConfirmation', { SubscribeURL: 'https://evil.example/x' })
     assert.equal(await post(fields), 200)
     const [query] = peer.confirmed.splice(0)
@@ -268,7 +268,7 @@ describe('a subscription', () => {
     })
   })
 
-  test('that SNS does not confirm comes again', async () => {
+  test('that SNS does not confirm is retried', async () => {
     const fields = peer.confirmation('SubscriptionConfirmation')
     peer.failNext(500)
     assert.equal(await post(fields), 503)
@@ -276,15 +276,15 @@ describe('a subscription', () => {
     assert.equal(peer.confirmed.splice(0).length, 1)
   })
 
-  test('that ends is told in the log; no token ever is', async () => {
+  test('that ends is logged, without any token', async () => {
     const fields = peer.confirmation('UnsubscribeConfirmation')
     assert.equal(await post(fields), 200)
     assert.equal(peer.confirmed.length, 0)
-    assert.ok(logLines.some((line) => line.includes('SNS has ended the subscription')))
+    assert.ok(logLines.some((line) => line.includes('SNS ended the subscription')))
     assert.ok(!logLines.some((line) => line.includes(fields['Token'] ?? 'token')))
   })
 
-  test('of signature version 1 is refused, and the log says what to do', async () => {
+  test('with signature version 1 is refused, and the log says what to do', async () => {
     await post(peer.notification('{}', { SignatureVersion: '1' }))
     assert.ok(logLines.some((line) => /set-topic-attributes .*SignatureVersion/.test(line)))
   })

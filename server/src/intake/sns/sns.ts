@@ -8,48 +8,48 @@ import { certificatePathOf, isSigned, readSnsMessage, type SnsMessage } from '..
 import { SnsClient, SnsUnavailable } from '../../providers/sns-client.ts'
 
 /**
- * Where Amazon SNS posts what Amazon SES has to tell. Whoever can reach the API can post here, so nothing in a message
- * is believed before its signature is: the topic must be one that the operator has named, the certificate must lie at
- * the SNS of that topic's region, and the address is compared before anything is fetched.
+ * The endpoint to which Amazon SNS posts events of Amazon SES. Any client that reaches the API can post here, so nothing in
+ * a message is trusted before its signature is verified: the topic must be one that the operator has configured, the
+ * certificate must be at the SNS host of that topic's region, and its address is compared before anything is fetched.
  *
- * 200 is said when the transaction has committed. Until then SNS has the message, and brings it again.
+ * 200 is sent after the transaction has committed. Until then SNS keeps the message, and retries.
  */
 export interface SnsDeps extends FeedbackDeps {
   topicArns: readonly string[]
-  /** In place of the public SNS. */
+  /** Replaces the public SNS endpoint. */
   endpoint: string | undefined
 }
 
-/** SNS sends up to 256 KiB, and what is around it. */
+/** The size limit of an SNS message. */
 const maxBytes = 256 * 1024
 const dayMs = 24 * 3600_000
-// Less than feedback is remembered for, so that an old message that is shown again is either known, or too old.
+// Less than the time for which feedback is deduplicated, so that a replayed message is either known or too old.
 const maxAgeMs = (seenDays - 1) * dayMs
 const maxAheadMs = 5 * 60_000
-// Far above what a mistake makes.
+// Far above what a misconfiguration causes.
 const refusalsPerMinute = 60
 const fetchesPerMinute = 10
 
 export function snsRoute(app: HttpServer, deps: SnsDeps): void {
-  const door = new SnsDoor(deps)
+  const receiver = new SnsReceiver(deps)
   void app.register((own, _options, done) => {
-    // SNS posts JSON as text; nobody else does.
+    // SNS posts JSON as text/plain; no other client does.
     own.removeAllContentTypeParsers()
     own.addContentTypeParser(
       'text/plain',
       { parseAs: 'buffer', bodyLimit: maxBytes },
       (_request, body, parsed) => parsed(null, body),
     )
-    // Not in the OpenAPI document: it is between Amazon and us.
+    // Not in the OpenAPI document: only SNS calls it.
     own.post('/v1/intake/sns', { bodyLimit: maxBytes, schema: { hide: true } }, async ({ body, ip }) => {
-      await door.take(body as Buffer | undefined, networkOf(ip))
+      await receiver.receive(body as Buffer | undefined, networkOf(ip))
       return { status: 'ok' }
     })
     done()
   })
 }
 
-class SnsDoor {
+class SnsReceiver {
   readonly #deps: SnsDeps
   readonly #client: SnsClient
   readonly #topics: ReadonlySet<string>
@@ -62,53 +62,54 @@ class SnsDoor {
     this.#client = new SnsClient({ endpoint: deps.endpoint })
   }
 
-  async take(body: Buffer | undefined, network: string): Promise<void> {
+  async receive(body: Buffer | undefined, network: string): Promise<void> {
     const message = body && readSnsMessage(body)
-    const fault = message ? await this.#faultOf(message, network) : 'it is no message of SNS'
+    const fault = message ? await this.#faultOf(message, network) : 'not an SNS message'
     if (!message || fault !== undefined) {
       await this.#refused(network)
-      // A stranger's topic stays out of the log, which is not theirs to write.
-      this.#deps.log.warn({ network, fault }, 'a message that is not from our SNS was refused')
-      throw new PosternError('unauthenticated', 'This is no message of a topic that is listened to here.')
+      // The topic is not logged: an unauthenticated client chose its text.
+      this.#deps.log.warn({ network, fault }, 'SNS message refused')
+      throw new PosternError('unauthenticated', 'The message does not come from a configured SNS topic.')
     }
     if (message.type === 'Notification') await ingestSesEvent(this.#deps, message.message)
     else if (message.type === 'SubscriptionConfirmation') await this.#confirm(message)
     else {
       const { topicArn: topic } = message
-      this.#deps.log.warn({ topic }, 'SNS has ended the subscription: nothing more is heard from this topic')
+      this.#deps.log.warn({ topic }, 'SNS ended the subscription; no more events arrive from this topic')
     }
   }
 
-  /** What is wrong with it, from what costs least to what costs most. */
+  /** Why a message is refused; the cheapest checks come first. */
   async #faultOf(message: SnsMessage, network: string): Promise<string | undefined> {
     const { topicArn, signatureVersion, sentAt } = message
-    if (!this.#topics.has(topicArn)) return 'its topic is not one of POSTERN_SES_TOPIC_ARNS'
+    if (!this.#topics.has(topicArn)) return 'topic not listed in POSTERN_SES_TOPIC_ARNS'
     const path = certificatePathOf(message)
-    if (path === undefined) return "its certificate is not at the SNS of the topic's region"
+    if (path === undefined) return "certificate URL not at the SNS host of the topic's region"
     if (signatureVersion !== '2') {
-      return 'its signature is not of version 2: aws sns set-topic-attributes --attribute-name SignatureVersion --attribute-value 2'
+      return 'signature version is not 2: aws sns set-topic-attributes --attribute-name SignatureVersion --attribute-value 2'
     }
     const age = Date.now() - sentAt.getTime()
-    if (age > maxAgeMs) return 'it is too old'
-    if (age < -maxAheadMs) return 'it is from the future'
-    const key = await this.#asked(() => this.#client.keyOf(topicArn, path, () => this.#fetched(network)))
-    if (!key) return 'its certificate is not there, or not valid'
-    return isSigned(message, key) ? undefined : 'its signature is wrong'
+    if (age > maxAgeMs) return 'message too old'
+    if (age < -maxAheadMs) return 'timestamp in the future'
+    const countFetch = async () => void (await this.#fetched(network))
+    const key = await this.#callSns(() => this.#client.keyOf(topicArn, path, countFetch))
+    if (!key) return 'certificate missing or invalid'
+    return isSigned(message, key) ? undefined : 'invalid signature'
   }
 
-  /** At the address that we know, not at the one in the message. */
+  /** At the configured address, not at the one in the message. */
   async #confirm({ topicArn, token }: SnsMessage): Promise<void> {
-    await this.#asked(() => this.#client.confirm(topicArn, token ?? ''))
-    this.#deps.log.info({ topic: topicArn }, 'the subscription to this topic is confirmed')
+    await this.#callSns(() => this.#client.confirm(topicArn, token ?? ''))
+    this.#deps.log.info({ topic: topicArn }, 'SNS subscription confirmed')
   }
 
-  async #asked<T>(ask: () => Promise<T>): Promise<T> {
+  async #callSns<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await ask()
+      return await call()
     } catch (error) {
       if (!(error instanceof SnsUnavailable)) throw error
-      this.#deps.log.warn({ err: error }, 'a message of SNS could not be taken; it will come again')
-      throw new PosternError('unavailable', 'SNS cannot be asked at this moment. Send it again.')
+      this.#deps.log.warn({ err: error }, 'SNS message not processed, SNS unavailable; SNS retries')
+      throw new PosternError('unavailable', 'SNS is temporarily unavailable. Send the message again.')
     }
   }
 }

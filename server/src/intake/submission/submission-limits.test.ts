@@ -16,7 +16,7 @@ import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { makeCertificate } from '../../testing/peers/certificate.ts'
 import { losingConnection, startPostgresProxy } from '../../testing/peers/postgres-proxy.ts'
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
-import { followCertificate } from '../smtp/certificate.ts'
+import { watchCertificate } from '../smtp/certificate.ts'
 
 /** How much anybody may bring, and what is said when something is wrong with us. */
 const database = await testDatabase()
@@ -36,7 +36,7 @@ const messages = async (): Promise<number> => {
 }
 
 describe('a mail', () => {
-  test('has no more than 25 MiB, said beforehand or not, and the session goes on', async () => {
+  test('has at most 25 MiB, with or without SIZE, and the session continues', async () => {
     const client = await open(sender.secret)
     const before = await messages()
     assert.match(await submit(client, '', { parameters: 'SIZE=26214401' }), /^552 5\.3\.4/)
@@ -46,7 +46,7 @@ describe('a mail', () => {
     idIn(await submit(client, someText(name, { body: line.repeat(25_000) })))
   })
 
-  test('of many small pieces is put together to the octet', async () => {
+  test('in many small chunks is joined byte for byte', async () => {
     const client = await open(sender.secret)
     const id = idIn(await submit(client, someText(name, { body: `${'..\r\n...x\r\n'.repeat(10_000)}end` })))
     const [row] = await database.query<{ content: Buffer }>(
@@ -56,7 +56,7 @@ describe('a mail', () => {
     assert.ok(row?.content.toString().endsWith(`\r\n\r\n${'.\r\n..x\r\n'.repeat(10_000)}end\r\n`))
   })
 
-  test('has no more than 50 recipients; the others go with the next', async () => {
+  test('has at most 50 recipients; the others need another transaction', async () => {
     const client = await open(sender.secret)
     await client.say('MAIL FROM:<>')
     for (let n = 0; n < 50; n++)
@@ -67,7 +67,7 @@ describe('a mail', () => {
     idIn((await client.reply()) ?? '')
   })
 
-  test('for what is no address has no recipient', async () => {
+  test('with an invalid address has no recipient', async () => {
     const client = await open(sender.secret)
     await client.say('MAIL FROM:<>')
     for (const address of [
@@ -85,8 +85,8 @@ describe('a mail', () => {
 })
 
 describe('all sessions together', () => {
-  test('of one project hold a quarter of the memory there is, and give it back; others have theirs', async () => {
-    const { open: openSmall } = await openSubmission(api, { limits: { heldBytes: 4 * 300_000 } })
+  test('of one project use at most a quarter of the buffer budget, and release it', async () => {
+    const { open: openSmall } = await openSubmission(api, { limits: { bufferBytes: 4 * 300_000 } })
     const neighbour = await makeSender()
     const { secret } = await makeApiKey(sender.id, { mode: 'live', allowed_ips: [] })
     const [slow, other] = [await openSmall(sender.secret), await openSmall(secret)]
@@ -117,7 +117,7 @@ describe('all sessions together', () => {
     idIn(await submit(other, large, { parameters: `SIZE=${large.length}` }))
   })
 
-  test('of one network are so many', async () => {
+  test('of one network are limited', async () => {
     const { open: openFew } = await openSubmission(api, { limits: { clientsPerNetwork: 3 } })
     const clients = [await openFew(), await openFew(), await openFew()]
     await assert.rejects(openFew(), 'a fourth was let in')
@@ -128,15 +128,15 @@ describe('all sessions together', () => {
 })
 
 describe('a session', () => {
-  test('has so many mails', async () => {
+  test('has a limited number of mails', async () => {
     const { open: openShort } = await openSubmission(api, { limits: { mailsPerSession: 2 } })
     const client = await openShort(sender.secret)
     for (let n = 0; n < 2; n++) idIn(await submit(client, someText(name)))
-    assert.match(await submit(client, someText(name)), /^421 4\.7\.0 That is enough/)
+    assert.match(await submit(client, someText(name)), /^421 4\.7\.0 Too many messages/)
     assert.equal(await client.say('NOOP'), undefined)
   })
 
-  test('has so many errors', async () => {
+  test('has a limited number of errors', async () => {
     const client = await open(sender.secret)
     let refused = 0
     while ((await client.say('RCPT TO:<x>'))?.startsWith('5')) refused++
@@ -144,7 +144,7 @@ describe('a session', () => {
     assert.equal(await client.say('NOOP'), undefined)
   })
 
-  test('that was broken off in the middle of a mail has brought nothing', async () => {
+  test('that is lost in the middle of a mail submits nothing', async () => {
     const before = await messages()
     const client = await open(sender.secret)
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await client.say(command)
@@ -154,7 +154,7 @@ describe('a session', () => {
     assert.equal(await messages(), before)
   })
 
-  test('may finish its mail when the listener is told to stop', async () => {
+  test('may finish its mail when the listener shuts down', async () => {
     const ending = await openSubmission(api)
     const [busy, idle] = [await ending.open(sender.secret), await ending.open(sender.secret)]
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await busy.say(command)
@@ -167,13 +167,13 @@ describe('a session', () => {
   })
 })
 
-describe('a database that is away', () => {
+describe('an unavailable database', () => {
   const away = openDatabase({ ...database, url: database.url.replace(/:\d+\//, ':1/') }).as('mail')
 
-  test('is answered with 454 at AUTH, and nobody is counted as wrong for it', async () => {
+  test('causes 454 at AUTH, which does not count as an authentication failure', async () => {
     const { open: openAway } = await openSubmission(api, {
       keys: new BatchedKeyLookup(away),
-      limits: { wrongKeysPerMinute: 1 },
+      limits: { failedAuthPerMinute: 1 },
     })
     const client = await openAway()
     for (let n = 0; n < 3; n++) {
@@ -181,7 +181,7 @@ describe('a database that is away', () => {
     }
   })
 
-  test('is answered with 451 to a mail, before the commit and when its answer is lost', async () => {
+  test('causes 451 for a mail, before the commit and when its response is lost', async () => {
     const db = openDatabase({ ...database, url: proxy.urlOf(database.url) })
     const acceptance = new Acceptance(db.as('mail'), ['service'], ampleByteLimits)
     const { open: openCut } = await openSubmission(api, { acceptance })
@@ -198,11 +198,11 @@ describe('a database that is away', () => {
 })
 
 describe('a certificate that is renewed on disk', () => {
-  test('is taken without a restart, and one that cannot be used is not', async () => {
+  test('is used without a restart, and an unusable one is not', async () => {
     const [own, next] = [makeCertificate(), makeCertificate()]
     const { tls, startTls, open: openNow } = await openSubmission(api, { tls: own })
     const logLines: string[] = []
-    const end = followCertificate(own.files, own, {
+    const end = watchCertificate(own.files, own, {
       log: createLogger('info', { write: (entry) => void logLines.push(entry) }),
       everyMs: 50,
       onRenewed: (certificate) => [tls, startTls].forEach((listener) => void listener.renew(certificate)),
@@ -217,7 +217,7 @@ describe('a certificate that is renewed on disk', () => {
     const first = await seen()
     // Half of it: the key is still the old one.
     cpSync(next.files.certificate, own.files.certificate)
-    await eventually('it is read', () => logLines.some((entry) => /cannot be used/.test(entry)))
+    await eventually('it is read', () => logLines.some((entry) => /certificate unusable/.test(entry)))
     assert.equal(await seen(), first)
     const client = await openNow(sender.secret)
     cpSync(next.files.key, own.files.key)

@@ -14,111 +14,115 @@ import { createFailureLimit, networkOf, type RateLimit } from '../../platform/ht
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { beginTrace, SpanKind, within } from '../../platform/telemetry/tracing.ts'
 import { ConnectionLimit } from '../smtp/connection-limit.ts'
-import { Budget, withBufferedMail } from '../smtp/mail-buffer.ts'
-import { Refusal } from '../smtp/replies.ts'
+import { BufferBudget, bufferFull, withBufferedMail } from '../smtp/mail-buffer.ts'
+import { badRecipient, Refusal, tooManyMessages } from '../smtp/replies.ts'
 
 export interface SubmissionSessionDeps {
   acceptance: Accepts
   keys: BatchedKeyLookup
-  /** Shared with the other ways to send. */
+  /** Shared with the HTTP API. */
   keyLimit: RateLimit
   uses: LastUsed
-  /** As which we greet, and are named in Received. */
+  /** The host name in the greeting and in Received. */
   name: string
   log: Logger
   limits?: Partial<typeof limits>
 }
 
 const limits = {
-  // Postfix opens 20 to one place (default_destination_concurrency_limit), and there may be a few behind one address.
+  // Postfix opens 20 per destination (default_destination_concurrency_limit), and several may share one address.
   clientsPerNetwork: 50,
-  // A key has 256 random bits, so this keeps nobody from guessing: it keeps the database from being asked.
-  wrongKeysPerMinute: 60,
+  // A key has 256 random bits, so this does not prevent guessing: it limits database lookups.
+  failedAuthPerMinute: 60,
   mailsPerSession: 1000,
-  // Of mails that come in or wait for their commit. For a moment each is in memory about four times. A project has a
+  // Of mails being received or waiting for their commit. Each is briefly in memory about four times. A project may use a
   // quarter of it, however many keys it has, which is more than the largest mail.
-  heldBytes: 128 * 1024 * 1024,
+  bufferBytes: 128 * 1024 * 1024,
 }
 
 const scope: ApiKeyScope = 'messages:send'
 
-/** Who signed in. The secret itself is not kept. */
-interface Holder {
+/** The authenticated key. The secret itself is not kept. */
+interface AuthenticatedKey {
   keyId: number
   projectId: number
   secretHash: Buffer
 }
 
-/** What is said to each command of a submission, and what is done. */
+/** What each command of SMTP submission does. */
 export class SubmissionSession {
-  readonly crowd: ConnectionLimit
+  readonly connectionLimit: ConnectionLimit
   readonly #deps: SubmissionSessionDeps
   readonly #limits: typeof limits
-  readonly #wrongKeys
-  readonly #budget: Budget
+  readonly #failedAuth
+  readonly #budget: BufferBudget
 
   constructor(deps: SubmissionSessionDeps) {
     this.#deps = deps
     this.#limits = { ...limits, ...deps.limits }
-    this.crowd = new ConnectionLimit(this.#limits.clientsPerNetwork)
-    this.#wrongKeys = createFailureLimit(this.#limits.wrongKeysPerMinute)
-    this.#budget = new Budget(this.#limits.heldBytes)
+    this.connectionLimit = new ConnectionLimit(this.#limits.clientsPerNetwork)
+    this.#failedAuth = createFailureLimit(this.#limits.failedAuthPerMinute)
+    this.#budget = new BufferBudget(this.#limits.bufferBytes)
   }
 
   /**
-   * Whatever is wrong with a key (unknown, rotated, switched off, expired, without the scope, from another address, no
-   * key at all), it is looked up, and the answer is the same.
+   * Whatever is wrong with a key (unknown, rotated, inactive, expired, without the scope, from another address, malformed),
+   * it is looked up, and the reply is the same.
    */
-  async signIn(password: string, { remoteAddress }: SMTPServerSession): Promise<Holder> {
+  async authenticate(password: string, { remoteAddress }: SMTPServerSession): Promise<AuthenticatedKey> {
     const network = networkOf(remoteAddress)
-    if (await this.#wrongKeys.isReached(network)) throw new Refusal(421, '4.7.0 Too many wrong keys')
+    if (await this.#failedAuth.isReached(network))
+      throw new Refusal(421, '4.7.0 Too many authentication failures')
     const secretHash = hashOf(password)
     try {
       const { id, project_id } = await this.#keyOf(secretHash, remoteAddress)
       return { keyId: id, projectId: project_id, secretHash }
     } catch (error) {
-      if (!isWrongKey(error)) {
-        this.#deps.log.warn({ err: error }, 'a key could not be looked up')
-        throw new Refusal(454, '4.7.0 Not now; come again')
+      if (!isAuthFailure(error)) {
+        this.#deps.log.warn({ err: error }, 'API key lookup failed')
+        throw new Refusal(454, '4.7.0 Temporary authentication failure, try again later')
       }
-      await this.#wrongKeys.count(network)
-      throw new Refusal(535, '5.7.8 The password must be a living API key that may send from this address')
+      await this.#failedAuth.count(network)
+      throw new Refusal(
+        535,
+        '5.7.8 Authentication failed: the password must be a valid API key allowed to send from this address',
+      )
     }
   }
 
-  /** MAIL. The sender of the envelope may be anybody: mail leaves with a return path of ours. */
+  /** MAIL. The envelope sender is not checked: mail is sent with a return path of our own. */
   async begin({ args }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
     if (!session.secure) throw new Refusal(530, '5.7.0 Must issue a STARTTLS command first')
-    const { keyId, projectId } = holderOf(session)
+    const { keyId, projectId } = authenticatedKeyOf(session)
     if (session.transaction > this.#limits.mailsPerSession) {
-      throw new Refusal(421, '4.7.0 That is enough for one connection; open another')
+      throw tooManyMessages()
     }
     const size = args ? Number(args['SIZE'] ?? 0) : 0
     if (!this.#budget.makeRoom(size, `${projectId}`)) {
-      throw new Refusal(452, '4.3.1 Too much mail at once; come again')
+      throw bufferFull()
     }
-    // Counted as the API counts requests.
+    // Counts as a request to the API does.
     await this.#deps.keyLimit(`key:${keyId}`)
   }
 
   /** RCPT. */
-  recipientFault({ address }: SMTPServerAddress, { envelope }: SMTPServerSession): Refusal | null {
+  checkRecipient({ address }: SMTPServerAddress, { envelope }: SMTPServerSession): Refusal | null {
     const read = readInternationalAddress(address)
-    if ('fault' in read) return new Refusal(553, `5.1.3 The address ${read.fault}`)
+    if ('fault' in read) return badRecipient(read.fault)
     if (!envelope.smtpUtf8 && /[^\0-\x7f]/.test(read.local)) {
-      return new Refusal(553, '5.6.7 This address needs SMTPUTF8')
+      return new Refusal(553, '5.6.7 Must declare SMTPUTF8 to send unicode address')
     }
     return null
   }
 
-  /** DATA, to its end. The id of the message, once it is committed; undefined for one that is too large. */
-  async take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
-    const whose = `${holderOf(session).projectId}`
-    return withBufferedMail(stream, { budget: this.#budget, holders: [whose] }, async (raw) => {
+  /** DATA, to its end. Resolves to the message id once it is committed; to undefined when the mail is too large. */
+  async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
+    const owner = `${authenticatedKeyOf(session).projectId}`
+    return withBufferedMail(stream, { budget: this.#budget, owners: [owner] }, async (raw) => {
       try {
         return await this.#accept(raw, session)
       } catch (error) {
-        this.#tell(error)
+        this.#log(error)
         throw error
       }
     })
@@ -127,8 +131,8 @@ export class SubmissionSession {
   async #accept(raw: Buffer, session: SMTPServerSession): Promise<string> {
     const { acceptance, uses, name, log } = this.#deps
     const { envelope, remoteAddress } = session
-    // A session may be long: a key that was good when it began may not be now.
-    const key = await this.#keyOf(holderOf(session).secretHash, remoteAddress)
+    // A session may be long: a key that was valid at AUTH may no longer be.
+    const key = await this.#keyOf(authenticatedKeyOf(session).secretHash, remoteAddress)
     const arrival = { allowsUtf8: envelope.smtpUtf8 === true, host: name, at: new Date() }
     const mail = readSubmittedDraft(raw, recipientsOf(session), arrival)
     const span = beginTrace('submission', {
@@ -136,48 +140,49 @@ export class SubmissionSession {
       attributes: { 'postern.project_id': key.project_id },
     })
     const trace = span?.spanContext()
-    const answer = await within(span, () =>
+    const result = await within(span, () =>
       acceptance.accept({ sender: senderOfKey(key), mails: [mail], trace }, 'smtp'),
     )
-    uses.note(key)
-    const [outcome] = 'outcomes' in answer ? answer.outcomes : []
-    if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('a mail without a verdict')
+    uses.record(key)
+    const [outcome] = 'outcomes' in result ? result.outcomes : []
+    if (!outcome || 'refused' in outcome)
+      throw outcome?.refused ?? new Error('acceptance returned no outcome')
     const { id } = outcome.accepted
-    log.info({ project_id: key.project_id, api_key_id: key.id, message_id: id }, 'a mail was submitted')
+    log.info({ project_id: key.project_id, api_key_id: key.id, message_id: id }, 'mail submitted')
     return id
   }
 
   async #keyOf(secretHash: Buffer, remoteAddress: string): Promise<ApiKeyRow> {
     const key = await authenticateKeyHash((hash) => this.#deps.keys.find(hash), secretHash, remoteAddress)
     if (!key.scopes.includes(scope)) {
-      throw new PosternError('insufficient_scope', `This takes an API key with the scope ${scope}.`)
+      throw new PosternError('insufficient_scope', `An API key with the scope ${scope} is required.`)
     }
     return key
   }
 
-  #tell(error: unknown): void {
+  #log(error: unknown): void {
     const { log } = this.#deps
-    if (!(error instanceof PosternError)) log.error({ err: error }, 'a submitted mail could not be accepted')
+    if (!(error instanceof PosternError)) log.error({ err: error }, 'submitted mail not processed')
     else if (error.code === 'unavailable')
-      log.warn({ err: error }, 'a submitted mail could not be written down')
+      log.warn({ err: error }, 'submitted mail not stored, database unavailable')
   }
 }
 
-const isWrongKey = (error: unknown): boolean =>
+const isAuthFailure = (error: unknown): boolean =>
   error instanceof PosternError &&
   ['unauthenticated', 'address_not_allowed', 'insufficient_scope'].includes(error.code)
 
-function holderOf({ user }: SMTPServerSession): Holder {
+function authenticatedKeyOf({ user }: SMTPServerSession): AuthenticatedKey {
   if (!user) throw new Refusal(530, '5.7.0 Authentication required')
-  return user as Holder
+  return user as AuthenticatedKey
 }
 
-/** As they are stored, each once. They were read at RCPT. */
+/** As they are stored, without duplicates. Their syntax was checked at RCPT. */
 function recipientsOf({ envelope }: SMTPServerSession): string[] {
   const byKey = new Map<string, string>()
   for (const { address } of envelope.rcptTo) {
     const read = readInternationalAddress(address)
-    if ('fault' in read) throw new Error('a recipient that was not looked at')
+    if ('fault' in read) throw new Error('a recipient was not checked at RCPT')
     const text = addressText(read)
     if (!byKey.has(text.toLowerCase())) byKey.set(text.toLowerCase(), text)
   }

@@ -31,7 +31,7 @@ const messagesOf = async (projectId: number): Promise<number> => {
 }
 
 describe('a mail', () => {
-  test('is taken on both ports, by AUTH PLAIN and LOGIN, and shown by the API like any other', async () => {
+  test('is accepted on both ports, with AUTH PLAIN and LOGIN, and shown by the API like any other', async () => {
     const sender = await makeSender()
     for (const [port, secure, method] of [
       [startTls.port, false, 'PLAIN'],
@@ -78,7 +78,7 @@ describe('a mail', () => {
     }
   })
 
-  test('goes to those in the envelope, each once, whoever its header names', async () => {
+  test('goes to the envelope recipients, each once, whatever its header says', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const to = ['Anna@example.net', 'other@xn--bcher-kva.example', 'anna@EXAMPLE.net']
@@ -90,7 +90,7 @@ describe('a mail', () => {
     )
   })
 
-  test('of many in one session is one message each', async () => {
+  test('becomes one message for each transaction of a session', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const ids = []
@@ -99,7 +99,7 @@ describe('a mail', () => {
     assert.match((await client.say('QUIT')) ?? '', /^221 2\.0\.0/)
   })
 
-  test('may be for addresses outside of ASCII, where the client asks for SMTPUTF8', async () => {
+  test('may have non-ASCII recipients, if the client declares SMTPUTF8', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const raw = Buffer.from(someText(sender.domain.name, { fields: ['Cc: jörg@bücher.example'] }))
@@ -115,7 +115,7 @@ describe('a mail', () => {
     )
   })
 
-  test('of a test key is a test, and notes when the key was used', async () => {
+  test('of a test key is a test, and updates the last use of the key', async () => {
     const sender = await makeSender()
     const { secret, resource } = await makeApiKey(sender.id, { mode: 'test', allowed_ips: [] })
     const client = await open(secret)
@@ -129,7 +129,7 @@ describe('a mail', () => {
 })
 
 describe('before TLS', () => {
-  test('no password is asked for, and nothing else goes on', async () => {
+  test('AUTH is not offered, and no other command proceeds', async () => {
     const sender = await makeSender()
     const client = await SmtpClient.open(startTls.port)
     const offered = (await client.say('EHLO client.example')) ?? ''
@@ -155,7 +155,7 @@ describe('before TLS', () => {
     idIn(await submit(client, someText(sender.domain.name)))
   })
 
-  test('what was said is forgotten, and what was sent along is not heard', async () => {
+  test('earlier commands are forgotten, and pipelined input is discarded', async () => {
     const client = await SmtpClient.open(startTls.port)
     await client.say('EHLO client.example')
     client.write('STARTTLS\r\nEHLO injected.example\r\nMAIL FROM:<>\r\n')
@@ -171,7 +171,7 @@ describe('a key', () => {
     return (await client.say(plainOf(secret))) ?? 'gone'
   }
 
-  test('that is wrong in whatever way has the same answer', async () => {
+  test('that is invalid for any reason gets the same reply', async () => {
     const { open: openQuiet } = await openSubmission(api)
     const sender = await makeSender()
     const own = { allowed_ips: [] }
@@ -198,19 +198,22 @@ describe('a key', () => {
     assert.doesNotMatch(api.logLines.join(''), new RegExp(rotated))
   })
 
-  test('that is wrong too often closes the door to its network, right ones included', async () => {
+  test('that is invalid too often blocks its network, also with valid keys', async () => {
     const sender = await makeSender()
-    const { open: openStrict } = await openSubmission(api, { limits: { wrongKeysPerMinute: 3 } })
+    const { open: openStrict } = await openSubmission(api, { limits: { failedAuthPerMinute: 3 } })
     for (let n = 0; n < 3; n++) {
       const client = await openStrict()
       assert.match((await client.say(plainOf('wrong'))) ?? '', /^535/)
       client.close()
     }
     const client = await openStrict()
-    assert.match((await client.say(plainOf(sender.secret))) ?? '', /^421 4\.7\.0 Too many wrong keys/)
+    assert.match(
+      (await client.say(plainOf(sender.secret))) ?? '',
+      /^421 4\.7\.0 Too many authentication failures/,
+    )
   })
 
-  test('that ends in mid-session sends nothing more', async () => {
+  test('that is revoked during a session sends nothing more', async () => {
     const sender = await makeSender()
     for (const change of [
       { is_active: false },
@@ -228,13 +231,13 @@ describe('a key', () => {
       })
       assert.equal(edited.status, 200, edited.text)
       assert.match(await submit(client, someText(sender.domain.name)), /^421 4\.7\.0/, JSON.stringify(change))
-      assert.equal(await client.say('NOOP'), undefined, 'it was shown out')
+      assert.equal(await client.say('NOOP'), undefined, 'the connection was closed')
       assert.equal(await messagesOf(sender.id), before)
       assert.match(await replyTo(secret), /^535/)
     }
   })
 
-  test('that expires in mid-session sends nothing more', async () => {
+  test('that expires during a session sends nothing more', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     idIn(await submit(client, someText(sender.domain.name)))
@@ -245,7 +248,7 @@ describe('a key', () => {
     assert.equal(await messagesOf(sender.id), 1)
   })
 
-  test('is counted with its requests to the API', async () => {
+  test('shares its rate limit with the API', async () => {
     const few = await startApi(database, { POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '3' })
     const { open: openFew } = await openSubmission(few)
     const sender = await senders(few, database, await signedIn(few)).makeSender()
@@ -260,7 +263,7 @@ describe('a key', () => {
   })
 })
 
-describe('what the API refuses is refused here, in the same order', () => {
+describe('SMTP refuses what the API refuses, in the same order', () => {
   test('locked, subscription, domain, provider, form, quota', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
@@ -298,7 +301,11 @@ describe('what the API refuses is refused here, in the same order', () => {
           fields = []
         },
       ],
-      ['quota_exceeded', /^452 4\.7\.1 The plan allows 0 mails a day/, () => plan({ max_mails_per_day: 10 })],
+      [
+        'quota_exceeded',
+        /^452 4\.7\.1 The plan allows 0 mails per day/,
+        () => plan({ max_mails_per_day: 10 }),
+      ],
     ]
     let from = other.name
     let fields = ['Subject: two']
@@ -328,11 +335,11 @@ describe('what the API refuses is refused here, in the same order', () => {
     const second = await makeDomain(sender.id, { mta_provider: 'service', status: 'verified' })
     const { secret } = await makeApiKey(sender.id, { allowed_ips: [], domain_id: second.id })
     const bound = await open(secret)
-    assert.match(await submit(bound, someText(sender.domain.name)), /^550 5\.7\.1 .*one domain only/)
+    assert.match(await submit(bound, someText(sender.domain.name)), /^550 5\.7\.1 .*restricted to one domain/)
     idIn(await submit(bound, someText(second.name)))
   })
 
-  test('suppressed recipients are left out, and an event tells so', async () => {
+  test('suppressed recipients are left out, with an event', async () => {
     const sender = await makeSender()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'anna@example.net', 'manual')`,

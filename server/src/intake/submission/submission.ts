@@ -7,16 +7,16 @@ import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
 import { SubmissionSession, type SubmissionSessionDeps } from './submission-session.ts'
 
 /**
- * Where customers bring mail by SMTP (RFC 6409): with STARTTLS on one port, and with TLS from the first octet on
- * another (RFC 8314). The password is a project's API key. What is brought goes through the same acceptance as what
- * comes by HTTP, and 250 is said when that has committed.
+ * SMTP submission for customers (RFC 6409): with STARTTLS on one port, and with implicit TLS on another (RFC 8314). The
+ * password is an API key of the project. Submitted mail goes through the same acceptance as mail by HTTP, and 250 is sent
+ * after that has committed.
  *
- * Not offered: CHUNKING, so that there is one end of data; DSN, because what becomes of a mail is told by events. Its
- * parameters are taken and ignored.
+ * Not offered: CHUNKING, so that DATA is the only way to send mail data; DSN, because events report what happens to a mail.
+ * Its parameters are accepted and ignored.
  */
 export interface SubmissionDeps extends SubmissionSessionDeps {
   host: string
-  /** Undefined: not there. 0: any. */
+  /** Undefined: not opened. 0: any free port. */
   ports: { startTls: number | undefined; tls: number | undefined }
   tls: Certificate
 }
@@ -24,22 +24,22 @@ export interface SubmissionDeps extends SubmissionSessionDeps {
 const maxClients = 500
 // RFC 5321 §4.5.3.2.7.
 const idleMs = 5 * 60_000
-// 25 MiB in it are 15 KB a second.
+// 25 MiB in that time is 15 KB a second.
 const lifetimeMs = 30 * 60_000
-// More than a mail with too many recipients is refused.
+// More than one mail with too many recipients causes.
 const maxErrors = 100
-/** Old jokes of the library. */
-const never = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
+/** Joke and proxy commands of the library. */
+const disabledCommands = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
-/** One for each port. */
+/** One listener for each port. */
 export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]> {
-  const desk = new SubmissionSession(deps)
+  const submission = new SubmissionSession(deps)
   const listeners: Listener[] = []
-  for (const [way, port] of Object.entries(deps.ports)) {
+  for (const [mode, port] of Object.entries(deps.ports)) {
     if (port === undefined) continue
     const server = new StrictSmtpServer({
-      ...optionsOf(deps, desk),
-      ...(way === 'tls'
+      ...optionsOf(deps, submission),
+      ...(mode === 'tls'
         ? { secure: true, listener: 'submissions' }
         : { secure: false, listener: 'submission' }),
     })
@@ -48,45 +48,45 @@ export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]>
   return listeners
 }
 
-const optionsOf = ({ name, tls }: SubmissionDeps, desk: SubmissionSession) =>
+const optionsOf = ({ name, tls }: SubmissionDeps, submission: SubmissionSession) =>
   ({
     name,
     ...tls,
     minVersion: 'TLSv1.2',
     authMethods: ['PLAIN', 'LOGIN'],
-    disabledCommands: never,
+    disabledCommands,
     hideENHANCEDSTATUSCODES: false,
     size: maxMessageBytes,
     rejectOversized: true,
     maxRecipients,
     maxClients,
     socketTimeout: idleMs,
-    crowd: desk.crowd,
+    connectionLimit: submission.connectionLimit,
     lifetimeMs,
     maxErrors,
     disableReverseLookup: true,
     onConnect(session, callback) {
-      // In the clear nobody is asked for a password, not even by mistake (RFC 4954 §4).
-      session.disabledCommands = session.secure ? never : [...never, 'AUTH']
+      // AUTH is not offered in cleartext, so no client sends its password that way (RFC 4954 §4).
+      session.disabledCommands = session.secure ? disabledCommands : [...disabledCommands, 'AUTH']
       callback()
     },
     onSecure(_socket, session, callback) {
-      session.disabledCommands = never
+      session.disabledCommands = disabledCommands
       callback()
     },
     onAuth: ({ password }, session, callback) =>
-      void desk.signIn(password ?? '', session).then(
+      void submission.authenticate(password ?? '', session).then(
         (user) => callback(null, { user }),
         (error) => callback(refusalOf(error)),
       ),
     onMailFrom: (address, session, callback) =>
-      void desk.begin(address, session).then(
+      void submission.begin(address, session).then(
         () => callback(),
         (error) => callback(refusalOf(error)),
       ),
-    onRcptTo: (address, session, callback) => callback(desk.recipientFault(address, session)),
+    onRcptTo: (address, session, callback) => callback(submission.checkRecipient(address, session)),
     onData: (stream, session, callback) =>
-      void desk.take(stream, session).then(
+      void submission.receive(stream, session).then(
         (id) => callback(null, `2.0.0 Ok: queued as ${id}`),
         (error) => callback(refusalOf(error)),
       ),

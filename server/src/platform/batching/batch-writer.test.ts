@@ -28,9 +28,9 @@ function recording(fault: (items: readonly number[], time: number) => Error | un
 describe('a recorder', () => {
   test('writes what comes in one turn of the event loop in one transaction', async () => {
     const { recorder, transactions } = recording(() => undefined)
-    await Promise.all([1, 2, 3].map((item) => recorder.record(item, never)))
+    await Promise.all([1, 2, 3].map((item) => recorder.submit(item, never)))
     assert.deepEqual(transactions, [[1, 2, 3]])
-    assert.equal(recorder.behind, 0)
+    assert.equal(recorder.pending, 0)
   })
 
   test('splits a group that times out: the others are written, and the culprit is tried again alone', async () => {
@@ -38,7 +38,7 @@ describe('a recorder', () => {
       items.includes(3) && time < 9 ? statementTimeout() : undefined,
     )
     const items = [1, 2, 3, 4, 5, 6, 7, 8]
-    await Promise.all(items.map((item) => recorder.record(item, never)))
+    await Promise.all(items.map((item) => recorder.submit(item, never)))
     assert.deepEqual(written.toSorted(), items)
     assert.deepEqual(written.slice(0, 7).toSorted(), [1, 2, 4, 5, 6, 7, 8])
     const alone = transactions.findIndex((group) => group.length === 1 && group[0] === 3)
@@ -49,7 +49,7 @@ describe('a recorder', () => {
     const { recorder, written, lost } = recording((items) =>
       items.includes(2) ? new Error('check constraint') : undefined,
     )
-    await Promise.all([1, 2, 3, 4].map((item) => recorder.record(item, never)))
+    await Promise.all([1, 2, 3, 4].map((item) => recorder.submit(item, never)))
     assert.deepEqual(written.toSorted(), [1, 3, 4])
     assert.deepEqual(lost, [{ message: 'check constraint', count: 1 }])
   })
@@ -58,7 +58,7 @@ describe('a recorder', () => {
     const { recorder, transactions, written } = recording((_, time) =>
       time < 3 ? connectionLost() : undefined,
     )
-    await Promise.all([1, 2, 3].map((item) => recorder.record(item, never)))
+    await Promise.all([1, 2, 3].map((item) => recorder.submit(item, never)))
     assert.deepEqual(written, [1, 2, 3])
     assert.deepEqual(transactions, [
       [1, 2, 3],
@@ -69,15 +69,15 @@ describe('a recorder', () => {
 
   test('gives up an item whose time is over', async () => {
     const { recorder, written, lost } = recording(connectionLost)
-    await Promise.all([1, 2].map((item) => recorder.record(item, 0)))
+    await Promise.all([1, 2].map((item) => recorder.submit(item, 0)))
     assert.deepEqual(written, [])
     assert.equal(lost.at(-1)?.count, 2)
-    assert.equal(recorder.behind, 0)
+    assert.equal(recorder.pending, 0)
   })
 
   test('begins again for an item that comes as soon as another one is written', async () => {
     const { recorder, written } = recording(() => undefined)
-    for (let item = 0; item < 20; item++) await recorder.record(item, never)
+    for (let item = 0; item < 20; item++) await recorder.submit(item, never)
     assert.equal(written.length, 20)
   })
 })

@@ -1,10 +1,16 @@
+/**
+ * Writes items in groups, one transaction each: items submitted during one transaction go into the next. A group that
+ * fails is split (split-on-failure.ts). While the database is unreachable, items are retried until their deadline. An
+ * item that times out alone is retried alone, so that it fails no other group.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseAway, isOverdue } from '../db/failures.ts'
 import { splitOnFailure } from './split-on-failure.ts'
 
 interface Waiting<Item> {
   item: Item
-  /** By the process's steady clock: after this, the item need not be written any more. */
+  /** Deadline by the monotonic clock: after it, the item need not be written any more. */
   until: number
   done: () => void
 }
@@ -13,22 +19,17 @@ export interface BatchWriterOptions<Item> {
   /** All of them in one transaction, or none. */
   write(items: readonly Item[]): Promise<void>
   atOnce: number
-  /** How long to wait for more items before each transaction; 0: to the end of this turn of the event loop. */
+  /** How long to wait for more items before each transaction; 0: until this turn of the event loop ends. */
   gatherMs?: number
   onError(error: unknown, lost: number): void
 }
 
 const retryMs = 200
 
-/**
- * Writes items in groups, one transaction each: items that come while one is under way go into the next. A group that
- * fails is split (split-on-failure.ts). While the database is away, everything is tried again until its time is over. An
- * item that times out alone is tried again alone, so that it spoils no other group.
- */
 export class BatchWriter<Item> {
   readonly #options: BatchWriterOptions<Item>
   #waiting: Waiting<Item>[] = []
-  /** Timed out when they were written alone. */
+  /** Items that timed out when written alone. */
   #overdue: Waiting<Item>[] = []
   #underWay = 0
   #running: Promise<void> | undefined
@@ -38,8 +39,8 @@ export class BatchWriter<Item> {
     this.#options = options
   }
 
-  /** How many items are not written yet. */
-  get behind(): number {
+  /** How many items are not written yet, those being written included. */
+  get pending(): number {
     return this.#waiting.length + this.#overdue.length + this.#underWay
   }
 
@@ -47,8 +48,8 @@ export class BatchWriter<Item> {
     return this.#isFailing
   }
 
-  /** Resolves when the item is written, or given up. */
-  record(item: Item, until: number): Promise<void> {
+  /** Resolves when the item is written or given up. */
+  submit(item: Item, until: number): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ item, until, done })
       this.#running ??= this.#run()
@@ -57,7 +58,7 @@ export class BatchWriter<Item> {
 
   async #run(): Promise<void> {
     const { atOnce } = this.#options
-    while (this.behind > 0) {
+    while (this.pending > 0) {
       if (this.#waiting.length < atOnce) await this.#gather()
       const group = this.#waiting.splice(0, atOnce)
       const again = group.length > 0 && (await this.#write(group))
@@ -66,7 +67,7 @@ export class BatchWriter<Item> {
       if (again || oneAgain) await sleep(retryMs)
     }
     this.#isFailing = false
-    // In the same turn in which nothing was left: an item recorded right after this begins a new run.
+    // In the same turn in which nothing was left, so that an item submitted right after this starts a new run.
     this.#running = undefined
   }
 
@@ -75,18 +76,18 @@ export class BatchWriter<Item> {
     return new Promise((resolve) => (gatherMs > 0 ? setTimeout(resolve, gatherMs) : setImmediate(resolve)))
   }
 
-  /** Returns whether some of it has to be written again. */
+  /** Returns whether some items must be written again. */
   async #write(group: readonly Waiting<Item>[]): Promise<boolean> {
     const { write, onError } = this.#options
     this.#underWay = group.length
-    const settled = await splitOnFailure(group, async (part) => {
+    const results = await splitOnFailure(group, async (part) => {
       await write(part.map(({ item }) => item))
       this.#underWay -= part.length
       for (const { done } of part) done()
       return part
     })
-    const failed = group.flatMap((one, place) => {
-      const result = settled[place]
+    const failed = group.flatMap((one, index) => {
+      const result = results[index]
       return result && 'error' in result ? [{ one, error: result.error }] : []
     })
     this.#underWay = 0

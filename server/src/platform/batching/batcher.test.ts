@@ -23,7 +23,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 describe('what is asked together', () => {
   test('in one turn of the event loop is one group, and has its answers by place', async () => {
     const { together, groups, ends } = slow({ groupsAtOnce: 1, most: 10 })
-    const answers = Promise.all([3, 1, 2].map((one) => together.ask(one)))
+    const answers = Promise.all([3, 1, 2].map((one) => together.submit(one)))
     await turn()
     assert.deepEqual(groups, [[3, 1, 2]])
     ends[0]?.answer()
@@ -32,9 +32,9 @@ describe('what is asked together', () => {
 
   test('while as many groups as may be are under way waits, and goes into the next', async () => {
     const { together, groups, ends } = slow({ groupsAtOnce: 2, most: 2 })
-    const answers = Promise.all([1, 2, 3, 4, 5].map((one) => together.ask(one)))
+    const answers = Promise.all([1, 2, 3, 4, 5].map((one) => together.submit(one)))
     await turn()
-    const late = together.ask(6)
+    const late = together.submit(6)
     await turn()
     assert.deepEqual(groups, [
       [1, 2],
@@ -59,7 +59,7 @@ describe('what is asked together', () => {
       },
       { atMost: 4 },
     )
-    const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => together.ask(one)))
+    const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => together.submit(one)))
     assert.deepEqual(
       answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
       ['1!', 'not 2', '3!', '4!', '5!'],
@@ -73,7 +73,7 @@ describe('what is asked together', () => {
       groups.push([...group])
       throw unavailable(new Error('gone'))
     })
-    const answers = await Promise.allSettled([1, 2, 3].map((one) => together.ask(one)))
+    const answers = await Promise.allSettled([1, 2, 3].map((one) => together.submit(one)))
     assert.deepEqual(
       answers.map(({ status }) => status),
       ['rejected', 'rejected', 'rejected'],

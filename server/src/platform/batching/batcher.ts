@@ -1,53 +1,54 @@
+/**
+ * Groups items: those submitted while groups are being processed go together into the next one, so that a query or a
+ * commit is shared. Each item is processed by work that began after it was submitted. A group that fails is split
+ * (split-on-failure.ts).
+ */
+
 import { splitOnFailure } from './split-on-failure.ts'
 
-interface Waiting<Asked, Answer> {
-  asked: Asked
-  resolve(answer: Answer): void
+interface Waiting<Item, Result> {
+  item: Item
+  resolve(result: Result): void
   reject(error: unknown): void
 }
 
 export interface BatcherOptions {
   groupsAtOnce?: number
-  /** So long is waited for others before each group: worth it where a statement costs more than the wait. */
+  /** How long to wait for more items before each group: worth it where a statement costs more than the wait. */
   gatherMs?: number
-  /** Of one group. */
+  /** Items in one group. */
   atMost?: number
 }
 
-/**
- * Whatever is asked while groups are under way goes together into the next one, so that what takes the time, a query or
- * a commit, is shared. Each is answered by work that began after it was asked. A group that fails is split
- * (split-on-failure.ts).
- */
-export class Batcher<Asked, Answer> {
-  readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
+export class Batcher<Item, Result> {
+  readonly #process: (group: readonly Item[]) => Promise<readonly Result[]>
   readonly #groupsAtOnce: number
   readonly #gatherMs: number
   readonly #atMost: number
-  #waiting: Waiting<Asked, Answer>[] = []
+  #waiting: Waiting<Item, Result>[] = []
   #running = 0
 
-  /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
+  /** `process` returns the results of a group in the order of its items. A group that fails is split. */
   constructor(
-    answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>,
+    process: (group: readonly Item[]) => Promise<readonly Result[]>,
     { groupsAtOnce = 1, gatherMs = 0, atMost = 100 }: BatcherOptions = {},
   ) {
-    this.#answerAll = answerAll
+    this.#process = process
     this.#groupsAtOnce = groupsAtOnce
     this.#gatherMs = gatherMs
     this.#atMost = atMost
   }
 
-  ask(asked: Asked): Promise<Answer> {
+  submit(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ asked, resolve, reject })
+      this.#waiting.push({ item, resolve, reject })
       if (this.#waiting.length === 1) this.#gather()
     })
   }
 
   #gather(): void {
     if (this.#gatherMs > 0) setTimeout(() => this.#next(), this.#gatherMs)
-    // Once this turn of the event loop is over: what was read from the network in it comes along.
+    // After this turn of the event loop, so that everything read from the network in it joins the group.
     else setImmediate(() => this.#next())
   }
 
@@ -55,7 +56,7 @@ export class Batcher<Asked, Answer> {
     while (this.#running < this.#groupsAtOnce && this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, this.#atMost)
       this.#running++
-      void this.#answer(group).finally(() => {
+      void this.#processGroup(group).finally(() => {
         this.#running--
         if (this.#gatherMs > 0) this.#gather()
         else this.#next()
@@ -63,16 +64,16 @@ export class Batcher<Asked, Answer> {
     }
   }
 
-  async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
-    const settled = await splitOnFailure(
-      group.map(({ asked }) => asked),
-      this.#answerAll,
+  async #processGroup(group: readonly Waiting<Item, Result>[]): Promise<void> {
+    const results = await splitOnFailure(
+      group.map(({ item }) => item),
+      this.#process,
     )
-    for (const [place, { resolve, reject }] of group.entries()) {
-      const answer = settled[place]
-      if (!answer) reject(new Error('a group was answered in part'))
-      else if ('error' in answer) reject(answer.error)
-      else resolve(answer.value)
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const result = results[index]
+      if (!result) reject(new Error('a batch returned fewer results than it has items'))
+      else if ('error' in result) reject(result.error)
+      else resolve(result.value)
     }
   }
 }

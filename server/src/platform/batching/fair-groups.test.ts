@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FairGroups, type Kind } from './fair-groups.ts'
+import { FairGroups, type GroupKind } from './fair-groups.ts'
 
 /** Of a tenant, so much. */
 type Asked = [tenant: number, size: number]
@@ -18,7 +18,7 @@ function slow(groupsAtOnce = 2) {
     {
       groupsAtOnce,
       tenantOf: ([tenant]) => tenant,
-      kindOf: ([, size]): Kind => (size > 4 ? 'large' : 'small'),
+      kindOf: ([, size]): GroupKind => (size > 4 ? 'large' : 'small'),
       newRoom() {
         let left = 4
         return ([, size]) => {
@@ -37,7 +37,7 @@ function slow(groupsAtOnce = 2) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 const askAll = (fair: FairGroups<Asked, string>, asked: Asked[]) =>
-  Promise.all(asked.map((one) => fair.ask(one)))
+  Promise.all(asked.map((one) => fair.submit(one)))
 
 describe('fair groups', () => {
   test('take one of each tenant in turn, and answer by place', async () => {
@@ -82,7 +82,7 @@ describe('fair groups', () => {
     ])
     await end(0)
     assert.deepEqual(groups[1], [[1, 9]])
-    const late = fair.ask([1, 1])
+    const late = fair.submit([1, 1])
     await turn()
     assert.equal(groups.length, 2, 'its own small one waits for it')
     await end(1)
@@ -103,7 +103,7 @@ describe('fair groups', () => {
     ])
     await turn()
     assert.equal(groups.length, 2)
-    const small = fair.ask([4, 1])
+    const small = fair.submit([4, 1])
     await turn()
     assert.deepEqual(groups[2], [[4, 1]])
     await end(2)
@@ -141,7 +141,7 @@ describe('fair groups', () => {
       },
       { groupsAtOnce: 1, tenantOf: ([tenant]) => tenant, kindOf: () => 'small', newRoom: () => () => true },
     )
-    const answers = await Promise.allSettled([1, 2, 3].map((tenant) => fair.ask([tenant, 1])))
+    const answers = await Promise.allSettled([1, 2, 3].map((tenant) => fair.submit([tenant, 1])))
     assert.deepEqual(
       answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
       ['1!', 'not 2', '3!'],

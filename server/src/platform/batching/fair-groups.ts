@@ -1,62 +1,63 @@
+/**
+ * Groups as in batcher.ts, shared fairly between tenants: a group takes one item of each tenant, round-robin, until it is
+ * full. A tenant is in one group at a time, because its running group may hold locks that its next one needs, and other
+ * tenants would wait with it. Large and small items never share a group, and no tenant's item waits for other tenants'
+ * groups of the other kind. A tenant that has both kinds waiting alternates.
+ */
+
 import { splitOnFailure } from './split-on-failure.ts'
 
-interface Waiting<Asked, Answer> {
-  asked: Asked
-  resolve(answer: Answer): void
+interface Waiting<Item, Result> {
+  item: Item
+  resolve(result: Result): void
   reject(error: unknown): void
 }
 
 const kinds = ['small', 'large'] as const
-export type Kind = (typeof kinds)[number]
+export type GroupKind = (typeof kinds)[number]
 
-export interface FairGroupsOptions<Asked> {
-  tenantOf(asked: Asked): number
-  kindOf(asked: Asked): Kind
+export interface FairGroupsOptions<Item> {
+  tenantOf(item: Item): number
+  kindOf(item: Item): GroupKind
   /** Of each kind. */
   groupsAtOnce: number
-  /** The room of one group: whether what is asked fits into what is left of it, and takes that. The first of a group fits. */
-  newRoom(): (asked: Asked) => boolean
+  /** The capacity of one group: whether an item fits into what is left, and takes it. The first item always fits. */
+  newRoom(): (item: Item) => boolean
 }
 
-/**
- * Groups as in batcher.ts, of many tenants, with a share for each: a group takes one of each tenant's in turn until it is
- * full. A tenant is in one group at a time, because what it has under way may hold locks that its next group needs: others
- * would wait with it. Large and small do not share a group, and no tenant's waits for groups of the other kind of others. A
- * tenant that has both waiting has them in turn.
- */
-export class FairGroups<Asked, Answer> {
-  readonly #answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>
-  readonly #options: FairGroupsOptions<Asked>
-  /** By tenant, in the order of their turns. */
-  readonly #waiting: Record<Kind, Map<number, Waiting<Asked, Answer>[]>> = {
+export class FairGroups<Item, Result> {
+  readonly #process: (group: readonly Item[]) => Promise<readonly Result[]>
+  readonly #options: FairGroupsOptions<Item>
+  /** By tenant, in round-robin order. */
+  readonly #waiting: Record<GroupKind, Map<number, Waiting<Item, Result>[]>> = {
     small: new Map(),
     large: new Map(),
   }
-  readonly #running: Record<Kind, number> = { small: 0, large: 0 }
+  readonly #running: Record<GroupKind, number> = { small: 0, large: 0 }
   readonly #busy = new Set<number>()
-  /** Of tenants that have something waiting or under way. */
-  readonly #lastKind = new Map<number, Kind>()
+  /** Of tenants that have items waiting or in a group. */
+  readonly #lastKind = new Map<number, GroupKind>()
   #isScheduled = false
 
-  /** The answers of a group, each at the place of what was asked. If it fails, the group is split. */
+  /** `process` returns the results of a group in the order of its items. A group that fails is split. */
   constructor(
-    answerAll: (group: readonly Asked[]) => Promise<readonly Answer[]>,
-    options: FairGroupsOptions<Asked>,
+    process: (group: readonly Item[]) => Promise<readonly Result[]>,
+    options: FairGroupsOptions<Item>,
   ) {
-    this.#answerAll = answerAll
+    this.#process = process
     this.#options = options
   }
 
-  ask(asked: Asked): Promise<Answer> {
-    const tenant = this.#options.tenantOf(asked)
-    const waiting = this.#waiting[this.#options.kindOf(asked)]
+  submit(item: Item): Promise<Result> {
+    const tenant = this.#options.tenantOf(item)
+    const waiting = this.#waiting[this.#options.kindOf(item)]
     return new Promise((resolve, reject) => {
       const own = waiting.get(tenant)
-      if (own) own.push({ asked, resolve, reject })
-      else waiting.set(tenant, [{ asked, resolve, reject }])
+      if (own) own.push({ item, resolve, reject })
+      else waiting.set(tenant, [{ item, resolve, reject }])
       if (this.#isScheduled) return
       this.#isScheduled = true
-      // Once this turn of the event loop is over: what was read from the network in it comes along.
+      // After this turn of the event loop, so that everything read from the network in it joins the group.
       setImmediate(() => {
         this.#isScheduled = false
         this.#next()
@@ -74,19 +75,19 @@ export class FairGroups<Asked, Answer> {
     }
   }
 
-  #gather(kind: Kind): Waiting<Asked, Answer>[] {
+  #gather(kind: GroupKind): Waiting<Item, Result>[] {
     const hasRoom = this.#options.newRoom()
     const waiting = this.#waiting[kind]
-    const group: Waiting<Asked, Answer>[] = []
+    const group: Waiting<Item, Result>[] = []
     for (let before = -1; before < group.length; ) {
       before = group.length
       for (const [tenant, own] of [...waiting]) {
         const [first] = own
         if (!first || this.#busy.has(tenant) || this.#isTurnOfOther(tenant, kind)) continue
-        if (!hasRoom(first.asked) && group.length > 0) return group
+        if (!hasRoom(first.item) && group.length > 0) return group
         group.push(first)
         own.shift()
-        // Behind the others: it had its turn.
+        // To the back of the round-robin.
         waiting.delete(tenant)
         if (own.length > 0) waiting.set(tenant, own)
       }
@@ -94,14 +95,14 @@ export class FairGroups<Asked, Answer> {
     return group
   }
 
-  #start(kind: Kind, group: readonly Waiting<Asked, Answer>[]): void {
-    const tenants = group.map(({ asked }) => this.#options.tenantOf(asked))
+  #start(kind: GroupKind, group: readonly Waiting<Item, Result>[]): void {
+    const tenants = group.map(({ item }) => this.#options.tenantOf(item))
     this.#running[kind]++
     for (const tenant of tenants) {
       this.#busy.add(tenant)
       this.#lastKind.set(tenant, kind)
     }
-    void this.#answer(group).finally(() => {
+    void this.#processGroup(group).finally(() => {
       this.#running[kind]--
       for (const tenant of tenants) {
         this.#busy.delete(tenant)
@@ -112,22 +113,22 @@ export class FairGroups<Asked, Answer> {
     })
   }
 
-  /** Otherwise a tenant with small ones without end would never have a large one answered. */
-  #isTurnOfOther(tenant: number, kind: Kind): boolean {
+  /** Otherwise an endless stream of small items would starve the tenant's large ones. */
+  #isTurnOfOther(tenant: number, kind: GroupKind): boolean {
     const other = kind === 'small' ? 'large' : 'small'
     return this.#lastKind.get(tenant) === kind && this.#waiting[other].has(tenant)
   }
 
-  async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
-    const settled = await splitOnFailure(
-      group.map(({ asked }) => asked),
-      this.#answerAll,
+  async #processGroup(group: readonly Waiting<Item, Result>[]): Promise<void> {
+    const results = await splitOnFailure(
+      group.map(({ item }) => item),
+      this.#process,
     )
-    for (const [place, { resolve, reject }] of group.entries()) {
-      const answer = settled[place]
-      if (!answer) reject(new Error('a group was answered in part'))
-      else if ('error' in answer) reject(answer.error)
-      else resolve(answer.value)
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const result = results[index]
+      if (!result) reject(new Error('a batch returned fewer results than it has items'))
+      else if ('error' in result) reject(result.error)
+      else resolve(result.value)
     }
   }
 }

@@ -1,16 +1,16 @@
 import { isDatabaseAway } from '../db/failures.ts'
 
-export type Settled<Value> = { value: Value } | { error: unknown }
+export type ItemResult<Value> = { value: Value } | { error: unknown }
 
 /**
- * Runs `work` for a group. A group that fails, time-outs included, is split in halves that are tried apart, until the item
- * that makes it fail is alone with its error: no tenant's item costs other tenants theirs. Only a database that cannot be
+ * Runs `work` for a group. A group that fails, timeouts included, is split in halves that are tried separately, until the
+ * failing item is alone with its error: no tenant's item fails those of other tenants. Only a database that cannot be
  * reached, or a commit whose outcome is unknown, fails the group as a whole.
  */
 export async function splitOnFailure<Item, Value>(
   group: readonly Item[],
   work: (group: readonly Item[]) => Promise<readonly Value[]>,
-): Promise<Settled<Value>[]> {
+): Promise<ItemResult<Value>[]> {
   try {
     return (await work(group)).map((value) => ({ value }))
   } catch (error) {

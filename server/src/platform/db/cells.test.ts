@@ -98,7 +98,7 @@ describe('a database that is a part', () => {
       `insert into mail.messages (id, project_id, identity_id, from_address, recipient_count, size_bytes)
        values (postern.uuid7(now()), 1, 1, 'a@example.com', 1, 1)`,
     )
-    await assert.rejects(asPart(control, 'control'), /This database has mail in it/)
+    await assert.rejects(asPart(control, 'control'), /This database contains mail/)
     await cell.query(`insert into control.users (email, name) values ('ada@example.com', 'Ada')`)
     await cell.query(
       `with plan as (

@@ -11,7 +11,7 @@ export type DatabaseKind = 'whole' | 'control' | 'control with mail' | 'cell'
 
 export const publicationName = 'postern_cells'
 /** Who may read what is published. A login by which cells are supplied is made a member of it. */
-export const replicationRole = 'postern_supply'
+export const replicationRole = 'postern_replication'
 
 /**
  * What the mail plane reads of control, and so what cells have a copy of. Not among it: people and how they sign in,
@@ -65,10 +65,10 @@ export async function applyDatabaseKind(client: pg.Client, part: DatabaseKind): 
 }
 
 const controlHasMail =
-  'This database has mail in it, and POSTERN_CELLS puts all mail elsewhere. Leave "url" out of one cell, which then is ' +
-  'this database; docs/operations/scale.md says how mail moves.'
+  'This database contains mail, but POSTERN_CELLS places all mail elsewhere. Omit "url" from one cell to make it ' +
+  'this database; docs/operations/scale.md describes how to move mail.'
 const cellHasProjects =
-  'This database has projects of its own, so it cannot become a cell: a cell has a copy of those of control.'
+  'This database has projects of its own, so it cannot become a cell: a cell has a replica of the projects of control.'
 
 async function requireEmpty(client: pg.Client, table: string, otherwise: string): Promise<void> {
   const { rows } = await client.query(`select from ${table} limit 1`)

@@ -93,11 +93,13 @@ test('an effect that fails is told to the operator, not to the caller', async ()
     return 'done'
   })
   assert.equal(answer, 'done')
-  assert.ok(failures.includes('an effect after a commit failed'))
+  assert.ok(failures.includes('an after-commit callback failed'))
 })
 
 test('a real deadlock is retried, and only the attempt that committed has effects', async () => {
-  await database.query(insertPlans({ name: 'name', max_domains: '0' }, `from unnest(array['dead', 'lock']) as name`))
+  await database.query(
+    insertPlans({ name: 'name', max_domains: '0' }, `from unnest(array['dead', 'lock']) as name`),
+  )
   let attempts = 0
   const effects: number[] = []
   let holders = 0

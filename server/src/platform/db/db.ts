@@ -307,7 +307,7 @@ class RoleDb implements UnscopedDb {
       try {
         await effect()
       } catch (error) {
-        this.#options.onError(error, 'an effect after a commit failed')
+        this.#options.onError(error, 'an after-commit callback failed')
       }
     }
     return result

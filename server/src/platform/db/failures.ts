@@ -77,7 +77,7 @@ export const isOverdue = (error: unknown): boolean =>
 export const isDatabaseAway = (error: unknown): boolean => isUnavailableError(error) && !isOverdue(error)
 
 export const unavailable = (cause: unknown): PosternError =>
-  new PosternError('unavailable', 'The database cannot answer at the moment. Try again shortly.', {
+  new PosternError('unavailable', 'The database is unavailable. Try again shortly.', {
     cause,
     retryAfterSeconds: 1,
   })
@@ -88,7 +88,7 @@ export function commitFailure(error: unknown): unknown {
   return new PosternError(
     'unavailable',
     'The connection to the database was lost while the change was being saved, so its outcome is unknown. ' +
-      'Repeat the request with the same Idempotency-Key, or look at the resource first.',
+      'Repeat the request with the same Idempotency-Key, or check the resource first.',
     { cause: error, retryAfterSeconds: 1 },
   )
 }

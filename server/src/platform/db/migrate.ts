@@ -192,13 +192,13 @@ async function ensureRoles(client: pg.Client, appUser: string, log: (line: strin
   )
   if (missing.length > 0) {
     const grant = `grant ${missing.map(({ role }) => role).join(', ')} to ${pg.escapeIdentifier(appUser)}`
-    log(`Letting ${appUser} act for each plane.`)
+    log(`Granting ${appUser} the role of each plane.`)
     await asSuperuser(client, grant, grant)
   }
   if (!(await holds(client, `pg_has_role('${ownerRole}', 'member')`))) {
     throw new UsageError(
       `The login ${client.user} may not migrate. Set POSTERN_DATABASE_OWNER_URL to a login that may; ` +
-        `to make one of this, a superuser runs: grant ${ownerRole} to ${pg.escapeIdentifier(client.user ?? '')}`,
+        `to allow this one, run as a superuser: grant ${ownerRole} to ${pg.escapeIdentifier(client.user ?? '')}`,
     )
   }
   const mayCreate = `has_database_privilege('${ownerRole}', current_database(), 'create')`

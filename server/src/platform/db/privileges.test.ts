@@ -67,7 +67,7 @@ describe('database roles', () => {
       'update control.project_stats set score_offset = 100',
       `update control.members set user_id = 1`,
       'update control.routes set forward_confirmed_at = now()',
-      `update control.domains set proved_name = 'a.example'`,
+      `update control.domains set verified_name = 'a.example'`,
       'select digest from control.name_tombstones',
       'select token_hash from control.forward_confirmations',
       'delete from control.forward_confirmation_mails',
@@ -101,7 +101,7 @@ describe('database roles', () => {
       if (customerQueues.includes(queue)) await job(queue, { project_id: mine })
       else await assert.rejects(job(queue, { project_id: mine }), /violates row-level security policy/, queue)
     }
-    await job('identities.settle', { identity_id: 1 })
+    await job('identities.reconcile', { identity_id: 1 })
     for (const data of [{ project_id: theirs, domain_id: 1 }, { project_id: null }]) {
       await assert.rejects(job('domains.check', data), /violates row-level security policy/)
     }
@@ -123,7 +123,7 @@ describe('database roles', () => {
        values ($1, 'proved.example', 'ses', 'x', 'verified') returning id`,
       [theirs],
     )
-    await asCustomer(mine, `select control.reset_proof(${theirs}, ${domain?.id})`)
+    await asCustomer(mine, `select control.reset_verification(${theirs}, ${domain?.id})`)
     await asCustomer(mine, 'select control.delete_project()')
     const left = await database.query<{ name: string; status: string | null }>(
       `select projects.name, domains.status from control.projects as projects
@@ -132,7 +132,7 @@ describe('database roles', () => {
       [[mine, theirs]],
     )
     assert.deepEqual(left, [{ name: 'Theirs', status: 'verified' }])
-    await asCustomer(theirs, `select control.reset_proof(${theirs}, ${domain?.id})`)
+    await asCustomer(theirs, `select control.reset_verification(${theirs}, ${domain?.id})`)
     const [after] = await database.query<{ status: string }>(
       'select status from control.domains where id = $1',
       [domain?.id],

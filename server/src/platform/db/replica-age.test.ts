@@ -32,7 +32,7 @@ describe('the age of a copy of control', () => {
     assert.equal(await copy.isStale(), true)
     assert.equal(copy.seconds, undefined)
     await assert.rejects(copy.requireFresh(), { code: 'unavailable', retryAfterSeconds: 30 })
-    assert.equal(lines.filter((line) => line.includes('the copy of control is too old')).length, 1)
+    assert.equal(lines.filter((line) => line.includes('the replica of control is too old')).length, 1)
   })
 
   test('is the time since the heartbeat, and at the limit the copy becomes stale until the next one', async () => {

@@ -102,9 +102,9 @@ export class ReplicaAge {
     if (isStale)
       log.error(
         { ...facts, ...(this.#failure !== undefined && { err: this.#failure }) },
-        'the copy of control is too old: sending from this cell is paused',
+        'the replica of control is too old: sending from this cell is paused',
       )
-    else log.info(facts, 'the copy of control is up to date again')
+    else log.info(facts, 'the replica of control is up to date again')
   }
 }
 

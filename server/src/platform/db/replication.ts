@@ -84,17 +84,18 @@ async function requireSource(client: pg.Client): Promise<void> {
   )
   const [row] = rows
   const login = pg.escapeIdentifier(client.user ?? '')
-  if (!row?.published) throw new UsageError('Control publishes nothing yet: run `postern migrate` first.')
+  if (!row?.published)
+    throw new UsageError('The control database has no publication yet: run `postern migrate` first.')
   if (row.wal_level !== 'logical') {
     throw new UsageError(
-      `Control's server has wal_level "${row.wal_level}". Set it to "logical" there, and restart it.`,
+      `The control server has wal_level "${row.wal_level}". Set it to "logical" and restart the server.`,
     )
   }
   if (!row.may || !row.reads) {
     throw new UsageError(
-      `The login of "source_url" may not copy control. Have a superuser of control's server run this:\n` +
+      `The login of "source_url" may not replicate control. Have a superuser of the control server run:\n` +
         `  create role ${replicationRole} nologin;\n  alter role ${login} replication bypassrls;\n` +
-        `  grant ${replicationRole} to ${login};\nand then \`postern migrate\`, which lets it read what is published.`,
+        `  grant ${replicationRole} to ${login};\nthen \`postern migrate\`, which grants it access to the publication.`,
     )
   }
 }
@@ -104,15 +105,13 @@ async function requireSuperuser(client: pg.Client): Promise<void> {
     'select rolsuper from pg_catalog.pg_roles where rolname = current_user',
   )
   if (rows[0]?.rolsuper) return
-  throw new UsageError(
-    '"owner_url" of the cell must be of a superuser of its server: others cannot subscribe.',
-  )
+  throw new UsageError('"owner_url" of the cell must be a superuser of its server: others cannot subscribe.')
 }
 
 async function requireEmptyCopy(client: pg.Client): Promise<void> {
   const { rows } = await client.query('select from control.projects limit 1')
   if (rows.length > 0)
-    throw new UsageError('The cell has projects of its own, or an old copy. Use an empty one.')
+    throw new UsageError('The cell has projects of its own or an old replica. Use an empty database.')
 }
 
 /** Copied once is not followed: a control that failed over, or threw away its log, knows no such slot. */
@@ -126,8 +125,8 @@ async function requireSlot(source: pg.Client, name: string): Promise<void> {
     if (slot?.active && slot.wal_status !== 'lost') return
     if (performance.now() < end) continue
     throw new UsageError(
-      `The cell has a copy of control and does not follow it: ${slot ? `the slot ${name} is not in use` : `control has no slot ${name}`}. ` +
-        "The log of the cell's server says why. docs/operations/scale.md tells how a cell is joined anew.",
+      `The cell has a replica of control but is not replicating: ${slot ? `the slot ${name} is not in use` : `control has no slot ${name}`}. ` +
+        "The log of the cell's server says why. docs/operations/scale.md describes how to rejoin a cell.",
     )
   }
 }
@@ -149,8 +148,8 @@ async function untilCopied(
     if (all > 0 && there === all) return
     if (performance.now() > end) {
       throw new UsageError(
-        `After ${timeoutMs / 1000} seconds ${there} of ${all} tables are there. The cell's server goes on copying; its log ` +
-          'says what is in the way, such as too few max_replication_slots of control.',
+        `After ${timeoutMs / 1000} seconds, ${there} of ${all} tables are copied. The cell's server continues; its log ` +
+          'shows what blocks it, such as too few max_replication_slots on the control server.',
       )
     }
     await sleep(lookEveryMs)

@@ -18,6 +18,6 @@ export async function requireReplica(tx: ReadTx): Promise<void> {
   const [row] = rows
   if (row?.is_followed && row.is_whole) return
   throw new UsageError(
-    'This cell has no whole copy of control yet, or does not follow it. Run `postern cell join --name <cell>`, and wait for its end.',
+    'This cell has no complete replica of control yet, or is not replicating. Run `postern cell join --name <cell>` and wait until it finishes.',
   )
 }

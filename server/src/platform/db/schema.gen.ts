@@ -203,12 +203,12 @@ export interface ControlDomains {
   next_check_at: Timestamp | null;
   ownership_token: string;
   project_id: number;
-  proved_name: string | null;
   status: Generated<string>;
   unanswered_since: Timestamp | null;
   unanswered_warned_days: Generated<number>;
   updated_at: Generated<Timestamp>;
   verified_at: Timestamp | null;
+  verified_name: string | null;
   version: Generated<number>;
 }
 
@@ -300,11 +300,11 @@ export interface ControlIdentities {
   name: string;
   project_id: number;
   provider: string;
+  reconcile_at: Generated<Timestamp | null>;
   region: string | null;
   registered_at: Timestamp | null;
   retired_at: Timestamp | null;
   retiring_at: Timestamp | null;
-  settle_at: Generated<Timestamp | null>;
   state: Generated<string>;
   updated_at: Generated<Timestamp>;
 }
@@ -628,7 +628,7 @@ export interface MailControlApplied {
   outbox_id: number;
 }
 
-export interface MailDaily {
+export interface MailDailyCounters {
   bounced: Generated<number>;
   complained: Generated<number>;
   day: string;
@@ -683,18 +683,18 @@ export interface MailDispatch {
 }
 
 export interface MailEndpointQueues {
+  backoff_until: Timestamp | null;
   due_at: Timestamp | null;
   endpoint_id: number;
   failing_since: Timestamp | null;
   failures: Generated<number>;
-  is_proven: Generated<boolean>;
+  is_healthy: Generated<boolean>;
   last_success_at: Timestamp | null;
   lease: Generated<number>;
   leased_until: Timestamp | null;
   project_id: number;
-  rests_until: Timestamp | null;
+  published_at: Timestamp | null;
   shard: Generated<number>;
-  told_at: Timestamp | null;
 }
 
 export interface MailEvents {
@@ -918,7 +918,7 @@ export interface DB {
   "mail.attempts": MailAttempts;
   "mail.bodies": MailBodies;
   "mail.control_applied": MailControlApplied;
-  "mail.daily": MailDaily;
+  "mail.daily_counters": MailDailyCounters;
   "mail.deliveries": MailDeliveries;
   "mail.delivery_attempts": MailDeliveryAttempts;
   "mail.dispatch": MailDispatch;

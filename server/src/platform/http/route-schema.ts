@@ -3,23 +3,24 @@ import type { ErrorCode } from '../errors.ts'
 import { comparesVersions, type Kind } from './kinds.ts'
 import { Problem, statusOf } from './problem.ts'
 
-/** Pieces of route schemas: what Fastify checks a request against, and what the OpenAPI document shows. */
+/** Parts of route schemas: what Fastify validates requests against and what the OpenAPI document shows. */
 
 const IdempotencyKey = Type.String({
   minLength: 1,
   maxLength: 255,
   description:
-    'Of your choosing. The same request again within 24 hours has the first answer and no second effect.',
+    'A value of your choice. Repeating the same request within 24 hours returns the first response and has no second effect.',
 })
 
 const IfMatch = Type.String({
-  description: 'The ETag of an earlier answer: refused with 412 when the resource was changed since.',
+  description:
+    'The ETag of an earlier response: the request is refused with 412 if the resource has changed since.',
 })
 
-/** The headers of a request that changes something. */
-export const mutationHeaders = (kind: Kind, takesIdempotencyKey: boolean) =>
+/** The request headers of a mutation. */
+export const mutationHeaders = (kind: Kind) =>
   Type.Object({
-    ...(takesIdempotencyKey ? { 'idempotency-key': Type.Optional(IdempotencyKey) } : {}),
+    'idempotency-key': Type.Optional(IdempotencyKey),
     ...(comparesVersions(kind) ? { 'if-match': Type.Optional(IfMatch) } : {}),
   })
 
@@ -29,19 +30,19 @@ export const ETag = { ETag: { type: 'string', description: "The resource's versi
 const Replayed = {
   'Idempotent-Replayed': {
     type: 'string',
-    description: '`true` where this is the answer of an earlier request.',
+    description: '`true` if this is the stored response of an earlier request.',
   },
 }
 const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }
 
-/** The headers of a success. */
+/** The response headers of a success. */
 export const successHeaders = (kind: Kind, hasVersion = true): object => ({
   ...(kind === 'create' || kind === 'rotate' ? { Location } : {}),
   ...(hasVersion ? ETag : {}),
-  ...(kind === 'edit' ? {} : Replayed),
+  ...Replayed,
 })
 
-export const deleted = { description: 'Deleted; the body is empty.', type: 'null' }
+export const deleted = { description: 'Deleted; the body is empty.', type: 'null', headers: Replayed }
 
 export const answered = (
   description: string,
@@ -52,7 +53,7 @@ export const answered = (
   content: { [contentType]: { schema } },
 })
 
-/** The statuses that every mutation of a kind may end with, besides its success. */
+/** The error statuses of every mutation of a kind. */
 export const mutationProblems = (kind: Kind): number[] => [
   400,
   401,
@@ -67,45 +68,45 @@ export const mutationProblems = (kind: Kind): number[] => [
 
 export type Codes = Partial<Record<number, readonly ErrorCode[]>>
 
-/** What an operation may be refused with because of what it is, besides its own rules. */
+/** What decides the error codes of an operation. */
 interface Refusing {
   refusals?: readonly ErrorCode[]
   revealsSecret?: true
   isCompleteConfiguration?: true
 }
 
-/** 409 and 422 of a mutation: by its own rules, and by the manners of its kind. */
-export function ruleCodes(
-  { refusals = [], revealsSecret, isCompleteConfiguration }: Refusing,
-  takesIdempotencyKey: boolean,
-): { 409: ErrorCode[]; 422: ErrorCode[] } {
+/** 409 and 422 of a mutation: by its own rules, and by the HTTP behaviour of its kind. */
+export function ruleCodes({ refusals = [], revealsSecret, isCompleteConfiguration }: Refusing): {
+  409: ErrorCode[]
+  422: ErrorCode[]
+} {
   const own = (status: number) => refusals.filter((code) => statusOf[code] === status)
   return {
     409: [
       ...own(409),
-      ...(takesIdempotencyKey ? (['request_in_progress'] as const) : []),
+      'request_in_progress',
       ...(revealsSecret ? (['secret_already_revealed'] as const) : []),
     ],
     422: [
       'validation_failed',
       ...(isCompleteConfiguration ? (['incomplete_configuration'] as const) : []),
       ...own(422),
-      ...(takesIdempotencyKey ? (['idempotency_key_reused'] as const) : []),
+      'idempotency_key_reused',
     ],
   }
 }
 
 const commonMeanings = {
-  400: 'The request is not well formed',
-  404: 'There is no such thing here',
-  409: 'The present state stands in the way',
-  412: 'The resource is not at the version of If-Match',
-  422: 'The request breaks a rule',
-  429: 'Too many requests; Retry-After says when to go on',
-  500: 'A fault on our side; X-Request-Id finds it in the log',
+  400: 'The request is malformed',
+  404: 'The resource does not exist',
+  409: 'The request conflicts with the current state',
+  412: 'The version of the resource differs from If-Match',
+  422: 'The request violates a rule',
+  429: 'Too many requests; Retry-After says how long to wait',
+  500: 'Internal error; look up X-Request-Id in the log',
 }
 
-/** The failures of an operation as responses; what 401 and 403 mean is the plane's to say. */
+/** The error responses of an operation; each plane says what 401 and 403 mean. */
 export function problems(
   statuses: readonly number[],
   codes: Codes,
@@ -117,7 +118,7 @@ export function problems(
       const listed = codes[status] ?? []
       const meaning = `${meanings[status]}: ${listed.map((code) => `\`${code}\``).join(', ')}.`
       const description =
-        listed.length > 0 ? meaning : `${meanings[status]}. Nothing in this operation does at present.`
+        listed.length > 0 ? meaning : `${meanings[status]}. Currently not returned by this operation.`
       return [
         status,
         { ...answered(description, Problem), ...(status === 429 ? { headers: RetryAfter } : {}) },

@@ -18,7 +18,7 @@ import { metrics, statusClass } from '../telemetry/metrics.ts'
 import { beginTrace, readTraceparent, type Span, SpanKind } from '../telemetry/tracing.ts'
 import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
-import { parseStrictJson, requireUtf8 } from './strict-json.ts'
+import { parseStrictJson, requireIdentityEncoding, requireUtf8 } from './strict-json.ts'
 import { ajvOptions, buildValidator } from './validators.ts'
 
 export type HttpServer = FastifyInstance<
@@ -110,7 +110,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   app.addHook('onResponse', async (request, reply) => {
     const operation = countedOperationOf(request)
     metrics.httpRequests.add({ operation, status: statusClass(reply.statusCode) })
-    metrics.httpSeconds.note({ operation }, reply.elapsedTime)
+    metrics.httpSeconds.observe({ operation }, reply.elapsedTime)
     request.span?.setAttributes({
       'http.response.status_code': reply.statusCode,
       'postern.project_id': projectOf(request) ?? 0,
@@ -176,6 +176,7 @@ export const parseJsonBody: FastifyBodyParser<Buffer, RawServerDefault> = (reque
   let parsed: unknown
   try {
     requireUtf8(request.headers['content-type'])
+    requireIdentityEncoding(request.headers['content-encoding'])
     const isEmpty = body.length === 0 && request.routeOptions.config.allowsEmptyBody
     parsed = isEmpty ? undefined : parseStrictJson(body)
   } catch (error) {

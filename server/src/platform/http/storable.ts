@@ -1,35 +1,79 @@
 import type { FastifyRequest } from 'fastify'
-import { PosternError } from '../errors.ts'
+import { type ErrorCode, PosternError } from '../errors.ts'
 import { CheckedBody } from './checked-body.ts'
+import { fieldPath } from './field-path.ts'
 
 /**
- * A `preValidation` hook: text that the database cannot hold as it was sent. PostgreSQL knows no NUL, and a
- * lone surrogate would be stored as something else than what the caller was told.
+ * A `preValidation` hook that refuses text which the database cannot store as it was sent. PostgreSQL stores no NUL,
+ * and a lone surrogate would be stored as another character than the caller's.
  */
 export async function refuseUnstorableText(request: FastifyRequest): Promise<void> {
   if (request.body instanceof CheckedBody) request.body.refuse('text')
-  else if (hasUnstorableText(request.body)) throw unstorableBody()
-  if (hasUnstorableText(request.query)) {
-    throw new PosternError('invalid_parameter', `The query ${complaint}`)
-  }
+  else requireStorableText(request.body)
+  requireStorableText(request.query, 'invalid_parameter')
 }
 
-export const unstorableBody = (): PosternError =>
-  new PosternError('validation_failed', `The body ${complaint}`)
+export function requireStorableText(root: unknown, code: ErrorCode = 'validation_failed'): void {
+  const error = unstorableText(root, code)
+  if (error) throw error
+}
 
-const complaint = 'contains text with a NUL character or half of a surrogate pair.'
+/** Undefined: all text can be stored. */
+export function unstorableText(
+  root: unknown,
+  code: ErrorCode = 'validation_failed',
+): PosternError | undefined {
+  if (!hasUnstorableText(root)) return undefined
+  const { segments, text } = findUnstorableText(root)
+  const rule = text.includes('\0')
+    ? 'must not contain control characters'
+    : 'must not contain half of a surrogate pair'
+  return new PosternError(code, `${segments ? `"${fieldPath(segments)}"` : 'The name of a field'} ${rule}.`)
+}
 
-/** Without recursion: how deep a body is nested is its sender's choice. */
-export function hasUnstorableText(root: unknown): boolean {
+/** Without recursion: the sender chooses how deep a body is nested. */
+function hasUnstorableText(root: unknown): boolean {
   const waiting = [root]
   while (waiting.length > 0) {
     const value = waiting.pop()
     if (typeof value === 'string') {
-      if (value.includes('\0') || !value.isWellFormed()) return true
+      if (isUnstorable(value)) return true
     } else if (typeof value === 'object' && value !== null) {
       if (Array.isArray(value)) for (const inner of value) waiting.push(inner)
       else for (const [name, inner] of Object.entries(value)) waiting.push(name, inner)
     }
   }
   return false
+}
+
+const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed()
+
+interface Node {
+  value: unknown
+  key: string | number
+  parent: Node | undefined
+}
+
+/** The first such text in the order of the body, only after one was found: the paths cost memory. */
+function findUnstorableText(root: unknown): { segments: (string | number)[] | undefined; text: string } {
+  const waiting: Node[] = [{ value: root, key: '', parent: undefined }]
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    const { value } = node
+    if (typeof value === 'string' && isUnstorable(value)) return { segments: segmentsOf(node), text: value }
+    if (typeof value !== 'object' || value === null) continue
+    const name = Array.isArray(value) ? undefined : Object.keys(value).find(isUnstorable)
+    if (name !== undefined) return { segments: undefined, text: name }
+    const parent = node
+    const inner: [string | number, unknown][] = Array.isArray(value)
+      ? value.map((item, index) => [index, item])
+      : Object.entries(value)
+    for (const [key, item] of inner.reverse()) waiting.push({ value: item, key, parent })
+  }
+  throw new Error('the text that was found is gone')
+}
+
+function segmentsOf(node: Node): (string | number)[] {
+  const segments: (string | number)[] = []
+  for (let at: Node = node; at.parent; at = at.parent) segments.push(at.key)
+  return segments.reverse()
 }

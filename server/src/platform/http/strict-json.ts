@@ -9,6 +9,14 @@ export function requireUtf8(contentType: string | undefined): void {
   }
 }
 
+/** RFC 9110 §8.4: a body in another coding is not the JSON that its type declares. */
+export function requireIdentityEncoding(contentEncoding: string | undefined): void {
+  const codings = (contentEncoding ?? '').split(',').map((coding) => coding.trim().toLowerCase())
+  if (codings.some((coding) => coding !== '' && coding !== 'identity')) {
+    throw new PosternError('unsupported_media_type', 'Send the body uncompressed, without Content-Encoding.')
+  }
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export function parseStrictJson(body: Uint8Array): unknown {

@@ -10,6 +10,12 @@ const Body = Type.Object(
     name: Type.String({ maxLength: 5 }),
     plan: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
     level: Type.Optional(Type.Union([Type.Enum(['low', 'high'], { type: 'string' }), Type.Null()])),
+    note: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Null()])),
+    id: Type.Optional(Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}$' })),
+    tags: Type.Optional(
+      Type.Array(Type.Enum(['a', 'b'], { type: 'string' }), { uniqueItems: true, maxItems: 3 }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     inner: Type.Optional(Type.Object({ size: Type.Integer() }, { additionalProperties: false })),
   },
   { additionalProperties: false },
@@ -26,7 +32,7 @@ const complaint = async (payload: string | Buffer | object, type = 'application/
   return `${answer.statusCode} ${answer.json().message}`
 }
 
-test('a person is told which field is wrong, and what it should be', async () => {
+test('the message names the field and what it must be', async () => {
   assert.equal(await complaint({}), '422 "name" is missing.')
   assert.equal(await complaint({ name: 1 }), '422 "name" must be a string.')
   assert.equal(await complaint({ name: 'x', plan: 'a' }), '422 "plan" must be an integer or null.')
@@ -36,13 +42,37 @@ test('a person is told which field is wrong, and what it should be', async () =>
     await complaint({ name: 'x', inner: { size: 1, z: 2 } }),
     '422 "inner.z" is not a field of this request.',
   )
-  assert.equal(await complaint({ name: 'too long' }), '422 "name" must NOT have more than 5 characters.')
+  assert.equal(await complaint({ name: 'too long' }), '422 "name" must have at most 5 characters.')
   assert.equal(await complaint([]), '422 The body must be an object.')
+  assert.equal(
+    await complaint({ name: 'x', note: '' }),
+    '422 "note" must have at least 1 character, or be null.',
+  )
+  assert.equal(await complaint({ name: 'x', id: '7' }), '422 "id" must be a UUID.')
+  assert.equal(await complaint({ name: 'x', tags: ['a', 'b', 'a'] }), '422 "tags" must not repeat "a".')
+  assert.equal(await complaint({ name: 'x', tags: ['c'] }), '422 "tags[0]" must be one of a, b.')
+  assert.equal(await complaint({ name: 'x', limit: 101 }), '422 "limit" must be at most 100.')
+  assert.equal(await complaint({ name: 'x', limit: 0 }), '422 "limit" must be at least 1.')
 })
 
 test('an answer stays short, whatever was sent', async () => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`${'x'.repeat(300)}${n}`, n]))
   assert.ok((await complaint({ name: 'x', ...many })).length < 2_000)
+})
+
+test('a body in a content coding is refused', async () => {
+  const sendEncoded = (encoding: string) =>
+    app.inject({
+      method: 'POST',
+      url: '/',
+      headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+      payload: '{"name":"x"}',
+    })
+  for (const encoding of ['gzip', 'br', 'identity, deflate']) {
+    const answer = await sendEncoded(encoding)
+    assert.deepEqual([answer.statusCode, answer.json().error], [415, 'unsupported_media_type'])
+  }
+  assert.equal((await sendEncoded('Identity')).statusCode, 200)
 })
 
 test('text that is not UTF-8 is refused, not replaced', async () => {

@@ -1,42 +1,50 @@
-import type { FastifySchemaValidationError as Fault } from 'fastify'
+import type { FastifySchemaValidationError } from 'fastify'
+import { fieldPath, segmentsOf } from './field-path.ts'
 
-/** What a schema found wrong, as a person would say it: each field once, and what it should be. */
+/** Validation errors of a schema as one sentence: each field once, with what it must be. */
 
-// An answer is no larger than a person reads, whatever was sent.
-const maxFaults = 10
-const maxNameLength = 100
+// An answer is short enough to read, whatever was sent.
+const maxErrors = 10
+const maxValueLength = 100
 
-export function validationMessage(faults: readonly Fault[], noun: 'field' | 'parameter' = 'field'): string {
-  const sentences = new Map<string, string[]>()
-  for (const fault of faults.filter(({ keyword }) => keyword !== 'anyOf')) {
-    const { name, text } = describe(fault, noun)
-    const known = sentences.get(name)
-    if (!known) sentences.set(name, [text])
-    // The branches of an alternative are one fault with two remedies.
-    else if (known.length < maxFaults && !known.includes(text)) known.push(text)
+/** `data`: the value that was refused (`verbose` in validators.ts). */
+type ValidationError = FastifySchemaValidationError & { data?: unknown }
+
+export function validationMessage(
+  errors: readonly ValidationError[],
+  noun: 'field' | 'parameter' = 'field',
+): string {
+  const byField = new Map<string, string[]>()
+  for (const error of errors.filter(({ keyword }) => keyword !== 'anyOf')) {
+    const { name, text } = describe(error, noun)
+    const known = byField.get(name)
+    if (!known) byField.set(name, [text])
+    // The branches of a union are one error with several remedies.
+    else if (known.length < maxErrors && !known.includes(text)) known.push(text)
   }
-  const told = [...sentences].slice(0, maxFaults).map(([name, texts]) => `${name} ${joined(texts)}`)
-  return `${told.join('; ') || 'The request is not valid'}.`
+  const sentences = [...byField].slice(0, maxErrors).map(([name, texts]) => `${name} ${joined(texts)}`)
+  return `${sentences.join('; ') || 'The request is not valid'}.`
 }
 
-function joined(texts: string[]): string {
-  const [first = '', ...others] = texts
-  const mustBe = /^must be /
-  return mustBe.test(first)
-    ? [first, ...others.map((text) => text.replace(mustBe, ''))].join(' or ')
-    : texts.join(' and ')
+const mustBe = /^must be /
+const mustBeNull = 'must be null'
+
+function joined(texts: readonly string[]): string {
+  if (texts.every((text) => mustBe.test(text))) {
+    return texts.map((text, index) => (index === 0 ? text : text.replace(mustBe, ''))).join(' or ')
+  }
+  const others = texts.filter((text) => text !== mustBeNull).join(' and ')
+  return texts.includes(mustBeNull) ? `${others}, or be null` : others
 }
 
 function describe(
-  { instancePath, keyword, params, message }: Fault,
+  { instancePath, keyword, params, message, data }: ValidationError,
   noun: string,
 ): { name: string; text: string } {
-  const field = instancePath.slice(1, maxNameLength).replaceAll('/', '.')
-  const member = (inner: unknown) => {
-    const name = [field, String(inner).slice(0, maxNameLength)].filter(Boolean).join('.')
-    return `"${name}"`
-  }
-  const name = field === '' ? 'The body' : `"${field}"`
+  const segments = segmentsOf(instancePath)
+  const member = (inner: unknown) => `"${fieldPath([...segments, String(inner)])}"`
+  const name = segments.length === 0 ? 'The body' : `"${fieldPath(segments)}"`
+  const limit = Number(params['limit'])
   switch (keyword) {
     case 'additionalProperties':
       return { name: member(params['additionalProperty']), text: `is not a ${noun} of this request` }
@@ -44,16 +52,51 @@ function describe(
       return { name: member(params['missingProperty']), text: 'is missing' }
     case 'enum':
       return { name, text: `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}` }
+    case 'const':
+      return { name, text: `must be ${JSON.stringify(params['allowedValue'])}` }
     case 'type':
       return { name, text: `must be ${withArticle(String(params['type']))}` }
     case 'format':
       return { name, text: `must be a ${String(params['format'])} such as 2026-11-14T09:30:00Z` }
     case 'pattern':
-      return { name, text: 'does not have the form that the reference tells' }
+      return { name, text: patternText(String(params['pattern'])) }
+    case 'minLength':
+      return { name, text: `must have at least ${counted(limit, 'character')}` }
+    case 'maxLength':
+      return { name, text: `must have at most ${counted(limit, 'character')}` }
+    case 'minItems':
+      return { name, text: `must have at least ${counted(limit, 'item')}` }
+    case 'maxItems':
+      return { name, text: `must have at most ${counted(limit, 'item')}` }
+    case 'minProperties':
+      return { name, text: `must have at least ${counted(limit, 'field')}` }
+    case 'maxProperties':
+      return { name, text: `must have at most ${counted(limit, 'field')}` }
+    case 'minimum':
+      return { name, text: `must be at least ${limit}` }
+    case 'maximum':
+      return { name, text: `must be at most ${limit}` }
+    case 'multipleOf':
+      return { name, text: `must be a multiple of ${params['multipleOf']}` }
+    case 'uniqueItems':
+      return { name, text: `must not repeat ${repeated(data, Number(params['j']))}` }
     default:
       return { name, text: message ?? 'is not valid' }
   }
 }
 
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 const withArticle = (type: string): string =>
   type === 'null' ? type : `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
+
+const repeated = (items: unknown, index: number): string => {
+  const text = JSON.stringify((items as unknown[] | undefined)?.[index]) ?? 'an item'
+  return text.length > maxValueLength ? 'an item' : text
+}
+
+function patternText(pattern: string): string {
+  if (pattern.startsWith('^[0-9a-f]{8}-')) return 'must be a UUID'
+  if (pattern === '\\S') return 'must not be blank'
+  return `must match ${pattern}`
+}

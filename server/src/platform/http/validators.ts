@@ -2,18 +2,25 @@ import { AjvCompiler as ajvCompiler } from '@fastify/ajv-compiler'
 import type { FastifySchemaCompiler } from 'fastify'
 import { CheckedBody } from './checked-body.ts'
 
-/** What requests are checked with, in the server and in threads. */
+/** The validators of requests, in the server and in threads. */
 
-// Fastify would coerce "1" to 1 and drop unknown fields in silence; here both are the caller's mistake.
-export const ajvOptions = { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true }
+// Fastify would coerce "1" to 1 and silently drop unknown fields; here both are errors of the caller.
+// `verbose`: an error carries the value, which messages name.
+export const ajvOptions = {
+  coerceTypes: false,
+  removeAdditional: false,
+  useDefaults: false,
+  allErrors: true,
+  verbose: true,
+}
 
 type Validator = ReturnType<FastifySchemaCompiler<unknown>>
 
 const buildAtOnce = ajvCompiler()
 
 /**
- * Fastify's own validators, each compiled at the first request that needs it: all of them would take half of the time
- * in which a process starts. That every schema can be compiled is for tests to say.
+ * Fastify's own validators, each compiled at the first request that needs it: compiling all of them would take half of
+ * a process's start time. Tests check that every schema compiles.
  */
 export const buildValidator: typeof buildAtOnce = (schemas, options) => {
   const build = buildAtOnce(schemas, options)

@@ -26,6 +26,6 @@ export function requireVersion(ifMatch: IfMatch | undefined, { version }: { vers
   if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(String(version))) return
   throw new PosternError(
     'stale_resource',
-    `This was changed in the meantime: its version is now ${version}. Read it again and decide anew.`,
+    `This was changed in the meantime: its version is now ${version}. Read it again and retry.`,
   )
 }

@@ -27,7 +27,7 @@ async function startJobs(
   const runner = new JobRunner(options)
   const nothing = async () => {}
   const handlers: Handlers = {
-    'identities.settle': nothing,
+    'identities.reconcile': nothing,
     'identities.sweep': nothing,
     'domains.check': onCheck,
     'domains.sweep': nothing,

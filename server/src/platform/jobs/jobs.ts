@@ -62,7 +62,7 @@ abstract class Boss {
         return
       } catch (error) {
         // Once for each reason, not once a second.
-        if (String(error) !== told) this.#onError(error, 'the job queue cannot start; tried again')
+        if (String(error) !== told) this.#onError(error, 'the job queue cannot start; retrying')
         told = String(error)
         await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})

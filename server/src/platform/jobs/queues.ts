@@ -8,7 +8,7 @@ import type { QueueOptions } from 'pg-boss'
  */
 export interface Payloads {
   /** A provider has to be told of an identity, or asked to forget it. */
-  'identities.settle': { identity_id: number }
+  'identities.reconcile': { identity_id: number }
   /** Every minute: those whose call was lost, or whose provider failed. */
   'identities.sweep': Record<string, never>
   /** Somebody asked for a look at a domain's DNS records. */
@@ -60,7 +60,7 @@ const everyMinute: QueueOptions = {
 const everyHour: QueueOptions = { ...everyMinute, retryLimit: 5, retryDelay: 60 }
 
 export const queues: Record<QueueName, QueueOptions> = {
-  'identities.settle': wakeUp,
+  'identities.reconcile': wakeUp,
   'identities.sweep': everyMinute,
   'domains.check': wakeUp,
   'domains.sweep': everyMinute,
@@ -80,7 +80,7 @@ export const queues: Record<QueueName, QueueOptions> = {
  * names a project names that of its transaction.
  */
 export const customerQueues: readonly QueueName[] = [
-  ...(['identities.settle', 'domains.check', 'invitations.send', 'forwards.confirm'] as const),
+  ...(['identities.reconcile', 'domains.check', 'invitations.send', 'forwards.confirm'] as const),
 ]
 
 /** The schema in which pg-boss keeps its tables. */

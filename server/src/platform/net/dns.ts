@@ -49,7 +49,10 @@ export function createResolver({ servers, timeoutMs, tries }: ResolverOptions): 
   const lookUp = async (ask: (channel: NodeResolver) => Promise<string[]>): Promise<Lookup> => {
     const deadline = AbortSignal.timeout(timeoutMs)
     if (!(await queue.enter(deadline))) {
-      return { kind: 'failed', why: `too many look-ups are under way; none ended within ${timeoutMs} ms` }
+      return {
+        kind: 'failed',
+        why: `too many DNS queries are in progress; none finished within ${timeoutMs} ms`,
+      }
     }
     const channel = openChannel(servers, timeoutMs, tries)
     const cancel = () => channel.cancel()
@@ -102,12 +105,12 @@ function openChannel(servers: string[], timeoutMs: number, tries: number): NodeR
 const plainName = (name: string): string => name.toLowerCase().replace(/\.$/, '') || '.'
 
 const failures: Record<string, string> = {
-  ESERVFAIL: 'the DNS server could not find out (SERVFAIL)',
-  EREFUSED: 'the DNS server refuses to answer (REFUSED)',
-  ENOTIMP: 'the DNS server does not know this kind of question (NOTIMP)',
-  EFORMERR: 'the DNS server did not understand the question (FORMERR)',
-  EBADRESP: 'the answer of the DNS server makes no sense',
-  EBADNAME: 'this is no name that the DNS could have',
+  ESERVFAIL: 'the DNS server failed (SERVFAIL)',
+  EREFUSED: 'the DNS server refused the query (REFUSED)',
+  ENOTIMP: 'the DNS server does not support this query type (NOTIMP)',
+  EFORMERR: 'the DNS server could not parse the query (FORMERR)',
+  EBADRESP: 'the DNS server returned a malformed response',
+  EBADNAME: 'this is not a valid DNS name',
   ECONNREFUSED: 'no DNS server is listening',
   ETIMEOUT: 'no DNS server answered in time',
   ECANCELLED: 'no DNS server answered in time',

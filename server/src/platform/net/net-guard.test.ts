@@ -88,14 +88,14 @@ describe('what can be told of an address without a look-up', () => {
     for (const [url, why] of [
       ['http://example.com/', /^The address must begin with https/],
       ['wss://example.com/', /^The address must begin with https/],
-      ['https://user@example.com/', /^The address must not contain a user name/],
-      ['https://:secret@example.com/', /^The address must not contain a user name/],
+      ['https://user@example.com/', /^The URL must not contain a user name/],
+      ['https://:secret@example.com/', /^The URL must not contain a user name/],
       ['https://example.com:22/', /^Port 22 is not allowed here; use one of the ports 443, 8443\.$/],
       ['https://example.com:0/', /^Port 0 is not allowed/],
       ['https://10.0.0.1/', /^The host is a private or special address/],
       ['https://[::ffff:8.8.8.8]/', /^The host is a private or special address/],
-      ['https://db.internal/', /^The host is no public name/],
-      ['https://example.com./', /^The host is no public name/],
+      ['https://db.internal/', /^The host is not a public name/],
+      ['https://example.com./', /^The host is not a public name/],
     ] as const) {
       assert.match(refusalOf(url) ?? '', why, url)
     }
@@ -142,7 +142,7 @@ describe('a guarded call', () => {
       })
     }
     assert.deepEqual(new Set(answers).size, 1, answers.join('\n'))
-    assert.match(answers[0] ?? '', /^It leads nowhere that may be called: .*\.$/)
+    assert.match(answers[0] ?? '', /^It has no public address\. .*\.$/)
   })
 
   test('is refused at other ports and by other protocols, whatever was looked at before', async () => {

@@ -73,7 +73,7 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
   return {
     refusalOf(url) {
       if (url.username !== '' || url.password !== '') {
-        return 'The address must not contain a user name or password; the signature proves who sends.'
+        return 'The URL must not contain a user name or password; the signature authenticates the sender.'
       }
       return refusalOfTarget(url.protocol, bare(url.hostname), portOf(url.port))
     },
@@ -114,12 +114,12 @@ const connectionLifeMs = 60_000
 
 const privateAddress =
   'The host is a private or special address; use one that is reachable from the internet.'
-const privateName = 'The host is no public name; use a DNS name with a dot in it, such as hooks.example.com.'
+const privateName = 'The host is not a public name; use a DNS name with a dot, such as hooks.example.com.'
 
 /** Whether a name is not there or leads inside is nobody's to know: the operator's own names could be guessed. */
 const leadsNowhere = (name: string): NotAllowed =>
   new NotAllowed(
-    `${name} leads nowhere that may be called: it must have addresses in the DNS, all of them reachable from the internet.`,
+    `${name} has no public address. It must have addresses in DNS, all of them reachable from the internet.`,
   )
 
 const portAdvice = (ports: readonly number[]): string =>

@@ -38,7 +38,7 @@ export class KeyedSemaphore<Key> {
     if (waiting.length >= this.#waitingAtMost) {
       throw new PosternError(
         'rate_limited',
-        `Too many requests at once: ${this.#atOnce} are under way and ${waiting.length} wait. Send fewer at a time.`,
+        `Too many requests at once: ${this.#atOnce} are in progress and ${waiting.length} are waiting. Send fewer at a time.`,
         { retryAfterSeconds: 1 },
       )
     }

@@ -61,7 +61,7 @@ export class ThreadPool<Order> {
       const job: Job<Order> = { whose, order, timer: undefined, resolve, reject }
       job.timer = setTimeout(() => {
         this.#queue.remove(job)
-        reject(refused('Too much waits for analysis. Try again later.'))
+        reject(refused('Too many messages are waiting for analysis. Try again later.'))
       }, this.#options.waitMs)
       this.#queue.add(job)
       this.#next()
@@ -122,7 +122,7 @@ export class ThreadPool<Order> {
 }
 
 export const overspent = (): PosternError =>
-  refused('The processor time for mail of this network or for this addressee is used up. Try again later.')
+  refused('The CPU budget for this network or recipient is exhausted. Try again later.')
 
 const refused = (why: string): PosternError =>
   new PosternError('rate_limited', why, { retryAfterSeconds: 60 })
@@ -147,7 +147,7 @@ class Thread<Order> {
     this.#worker = options.start()
     this.#worker.on('message', (word: Word) => this.#hear(word))
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#worker.on('exit', () => this.#fail(new Error('the examining thread ended')))
+    this.#worker.on('exit', () => this.#fail(new Error('the analysis thread exited')))
     this.#worker.unref()
   }
 
@@ -203,7 +203,7 @@ class Thread<Order> {
 
   /** No one can say because of which job. All of them fail, and are asked for again by their senders. */
   #giveUp(): void {
-    this.#fail(new Error('the examining thread hangs'))
+    this.#fail(new Error('the analysis thread hangs'))
     void this.end()
   }
 

@@ -79,7 +79,7 @@ async function answer(
     return await say()
   } catch (error) {
     if (error instanceof PosternError) return json(503, { error: error.code, message: error.message })
-    log.error({ err: error }, 'metrics could not be told')
+    log.error({ err: error }, 'metrics could not be collected')
     return json(500, { error: 'internal_error', message: 'The log of this process says more.' })
   }
 }

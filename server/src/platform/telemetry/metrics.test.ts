@@ -11,7 +11,7 @@ import { Sink } from '../../testing/peers/sink.ts'
 import { startReceiver } from '../../testing/peers/webhook-receiver.ts'
 import { exposition, onScrape } from './metrics.ts'
 
-/** What is shown after a mixed load: the API and a worker, a real SMTP server and a real receiver. */
+/** The metrics after a mixed load: the API and a worker, a real SMTP server and a real receiver. */
 const database = await testDatabase()
 const sink = await Sink.open()
 const receiver = await startReceiver()
@@ -22,8 +22,8 @@ const api = await startApi(database, {
 const admin = await signedIn(api)
 const { makeSender, makeEndpoint } = senders(api, database, admin)
 const { db, cells, log } = api.context
-const standing = new QueueGauges({ db: db.admin, mailDb: cells.all[0].mail, log })
-onScrape(() => standing.show())
+const gauges = new QueueGauges({ db: db.admin, mailDb: cells.all[0].mail, log })
+onScrape(() => gauges.refresh())
 
 interface Shown {
   /** Names with their labels. */
@@ -31,7 +31,7 @@ interface Shown {
   values: Map<string, number>
 }
 
-/** Once the answers of so many receivers have been counted, which is a moment after they were given. */
+/** The metrics once that many webhook responses are counted, which is a moment after they were sent. */
 async function shownAfter(webhooks: number): Promise<Shown> {
   await receiver.until(webhooks)
   return eventually(`${webhooks} attempts are counted`, async () => {
@@ -51,7 +51,7 @@ async function shown(): Promise<Shown> {
   return { series: [...values.keys()].sort(), values }
 }
 
-/** A project with all it needs; mail by all ways, and what is refused; addresses that nobody has. */
+/** A project with all it needs; mail by every channel, refused mail, and requests to unknown paths. */
 async function mixedLoad(): Promise<string[]> {
   const sender = await makeSender()
   const { domain, program, path, id } = sender
@@ -74,13 +74,13 @@ async function mixedLoad(): Promise<string[]> {
 }
 
 describe('metrics', () => {
-  test('do not become more with projects, domains, endpoints, addresses and unknown paths', async () => {
+  test('the number of series does not grow with projects, domains, endpoints, addresses and unknown paths', async () => {
     await withWorker(api, database, async () => {
       const names = await mixedLoad()
       const before = await shownAfter(2)
       for (let count = 0; count < 8; count++) names.push(...(await mixedLoad()))
       const after = await shownAfter(18)
-      // A job is first shown when it has first been done, whenever that is.
+      // The series of a job appears when the job first runs, at any time.
       const isNew = (one: string) => !before.series.includes(one) && !one.startsWith('postern_job_')
       assert.deepEqual(after.series.filter(isNew), [])
       const text = after.series.join('\n')
@@ -88,9 +88,9 @@ describe('metrics', () => {
         assert.ok(!text.includes(name), `${name} is in a label`)
 
       const value = (name: string) => after.values.get(name)
-      assert.equal(value('postern_mails_accepted_total{way="http"}'), 9)
-      assert.equal(value('postern_mails_accepted_total{way="batch"}'), 9)
-      assert.equal(value('postern_mails_refused_total{way="batch",code="domain_not_verified"}'), 9)
+      assert.equal(value('postern_mails_accepted_total{channel="http"}'), 9)
+      assert.equal(value('postern_mails_accepted_total{channel="batch"}'), 9)
+      assert.equal(value('postern_mails_refused_total{channel="batch",code="domain_not_verified"}'), 9)
       assert.equal(
         value('postern_http_requests_total{operation="customer.messages.send-by-key",status="2xx"}'),
         9,

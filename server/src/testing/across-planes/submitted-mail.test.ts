@@ -32,7 +32,7 @@ const dispatcher = new Dispatcher({
   ...dispatch,
   db: api.context.cells.all[0].mail,
   log,
-  carriers: { service },
+  transports: { service },
 })
 dispatcher.start()
 cleanUp(async () => {

@@ -1,5 +1,5 @@
 import { customerOperations } from '../../customer/routes.ts'
-import { methodOf, placesOf } from '../../customer/schema.ts'
+import { methodOf, routePathsOf } from '../../customer/schema.ts'
 import { successOf } from './customer-calls.ts'
 
 /**
@@ -44,7 +44,7 @@ const forwarding =
 /** Who may do what there is told by two tables of their own, and held against them in customer/conformance/access-matrix.test.ts. */
 const customerRoutes = Object.fromEntries(
   customerOperations.flatMap((operation) =>
-    placesOf(operation).map(({ url }) => [
+    routePathsOf(operation).map(({ url }) => [
       `${methodOf(operation)} /v1${url}`,
       forCaller('customer')(successOf(operation)),
     ]),
@@ -93,7 +93,7 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
   }),
   'POST /v1/auth/totp': session(401, { password: 'wrong' }),
 
-  'POST /v1/auth/join': anyone(404, {
+  'POST /v1/auth/register': anyone(404, {
     token: 'inv_none',
     name: 'Grace',
     password: 'correct horse battery staple',

@@ -3,7 +3,7 @@ import { withAddresses } from '../../core/control/audit/addresses.ts'
 import type { Answer } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 
-export interface AuditRow {
+export interface RecordedAuditRow {
   operation: string
   actor_id: number
   project_id: number | null
@@ -14,9 +14,12 @@ export interface AuditRow {
   limit_exception: { limit: string; value: number; count: number } | null
 }
 
-/** What the answered request left in the audit, to look into: no row, or one. */
-export async function auditRowOf(database: TestDatabase, { headers }: Answer): Promise<AuditRow | undefined> {
-  const rows = await database.query<{ row: AuditRow; addresses: Addresses }>(
+/** The audit row of the request, if it wrote one. */
+export async function auditRowOf(
+  database: TestDatabase,
+  { headers }: Answer,
+): Promise<RecordedAuditRow | undefined> {
+  const rows = await database.query<{ row: RecordedAuditRow; addresses: Addresses }>(
     `select to_jsonb(audit) as row, ${addressesBeside} as addresses from control.audit where request_id = $1`,
     [headers.get('x-request-id')],
   )
@@ -27,11 +30,11 @@ export async function auditRowOf(database: TestDatabase, { headers }: Answer): P
 
 type Addresses = Record<string, string | null>
 
-/** What stands beside a row of `control.audit` under the paths of its fields. */
+/** The addresses of a row of `control.audit`, by the paths of their fields. */
 export const addressesBeside = `(select coalesce(json_object_agg(part, email), '{}') from control.audit_people
   where audit_id = audit.id and part not in ('actor', 'subject'))`
 
-/** The row with them in their places, as the API shows it. */
+/** The row with its addresses, as the API returns it. */
 export function withAuditAddresses<Row extends { addresses: Addresses }>({
   addresses,
   ...row

@@ -5,7 +5,7 @@ import type { Answer } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { addressesBeside, withAuditAddresses } from './audit-row.ts'
 
-/** What an act is to leave in the audit. What is not mentioned is expected to be null. */
+/** The expected audit row. Absent fields are expected to be null. */
 export interface ExpectedRow {
   operation: string
   project_id?: number
@@ -15,14 +15,14 @@ export interface ExpectedRow {
   after?: object
   related?: { resource: string; id: number; before: object | null; after: object | null }[]
   limit_exception?: { limit: string; value: number; count: number }
-  /** The person acted upon, whose data lies beside the row. */
+  /** The person who was changed. Personal data is stored beside the row. */
   subject?: { email: string; name: string | null }
 }
 
-/** What a database's audit holds of the requests of one administrator, found by the request id of the answer. */
+/** Assertions on the audit rows of one administrator, found by the request id of the response. */
 export function auditOf(database: TestDatabase, admin: { userId: number; email: string }) {
   return {
-    /** Exactly one row, exactly this one, and no personal data in it. */
+    /** Asserts that there is exactly this one row, without personal data in the chain. */
     async assertAudited(
       answer: Answer,
       { resource, subject: person, ...expected }: ExpectedRow,
@@ -50,10 +50,10 @@ export function auditOf(database: TestDatabase, admin: { userId: number; email: 
   }
 }
 
-/** What the audit keeps of a project: what can be set, and nothing that the mail does to it. */
+/** The project as the audit stores it: the editable fields, without counters of mail. */
 export function keptOfProject(project: Static<typeof Project>): object {
   const { id, bounced, failed, complained, created_at, updated_at, plan, ...kept } = project
-  // The correction of the score, where the computed one is what it is for a new project.
+  // The offset of the score. The computed score is that of a new project.
   return { ...kept, score_offset: project.reputation_score - 100 }
 }
 
@@ -69,7 +69,7 @@ const nobody = { email: null, name: null, ip: null, user_agent: null }
 
 interface Found {
   kept: object
-  /** The whole row as text, the columns that make the chain included. */
+  /** The whole row as text, including the columns of the chain. */
   whole: string
   actor: typeof nobody | null
   subject: typeof nobody | null

@@ -3,7 +3,7 @@ import type { Access } from '../../customer/authenticate-request.ts'
 import type { CustomerOperation } from '../../customer/operation.ts'
 import { allowedRoles } from '../../customer/roles.ts'
 import { customerOperations } from '../../customer/routes.ts'
-import { methodOf, placesOf } from '../../customer/schema.ts'
+import { methodOf, routePathsOf } from '../../customer/schema.ts'
 import { neededScopes } from '../../customer/scopes.ts'
 import { successOfKind } from '../../platform/http/kinds.ts'
 import type { CustomerActor } from '../fixtures/customer-actors.ts'
@@ -29,14 +29,14 @@ export const customerRoutesOf = (routes: readonly string[]): CustomerRoute[] =>
     .map((route) => {
       const [method = '', url = ''] = route.split(' ')
       for (const operation of customerOperations) {
-        const place = placesOf(operation).find((one) => `/v1${one.url}` === url)
+        const place = routePathsOf(operation).find((one) => `/v1${one.url}` === url)
         if (place && methodOf(operation) === method) return { operation, project: place.project, method, url }
       }
       return assert.fail(`${route} is no operation of customer/routes.ts`)
     })
 
 export function successOf(operation: CustomerOperation): number {
-  if (operation.shape === 'own') return operation.success.status
+  if (operation.shape === 'custom') return operation.success.status
   return 'kind' in operation ? successOfKind[operation.kind] : 200
 }
 

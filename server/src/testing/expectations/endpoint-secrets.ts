@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestApi } from '../harness/api.ts'
 import type { TestDatabase } from '../harness/database.ts'
 
-/** The secret that deliveries to an endpoint would be signed with now, opened as the mail plane will open it. */
+/** The secret that currently signs deliveries to the endpoint, decrypted as on the mail side. */
 export async function livingSecret(
   database: TestDatabase,
   { context: { db, vault } }: TestApi,
@@ -13,11 +13,11 @@ export async function livingSecret(
     [project_id, id],
   )
   const sealed = row?.encrypted_secret ?? assert.fail(`there is no endpoint ${id}`)
-  const place = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
-  return db.admin.read((tx) => vault.open(tx, project_id, place, sealed))
+  const location = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
+  return db.admin.read((tx) => vault.open(tx, project_id, location, sealed))
 }
 
-/** Nowhere but in the answer that told it: not in the audit, not in a stored answer, not in the log. */
+/** Asserts that the secret is not in the audit, in a stored response or in the log. */
 export async function assertKeptNowhere(
   database: TestDatabase,
   { logLines }: TestApi,
@@ -28,7 +28,7 @@ export async function assertKeptNowhere(
   for (const table of ['endpoints', 'audit', 'audit_people', 'idempotency', 'outbox']) {
     const rows = await database.query(
       `select from control.${table} as kept where strpos(kept::text, $1) > 0 or strpos(kept::text, $2) > 0`,
-      // A bytea is shown in hexadecimal.
+      // A bytea is rendered in hexadecimal.
       [core, Buffer.from(core).toString('hex')],
     )
     assert.equal(rows.length, 0, `the secret is in control.${table}`)

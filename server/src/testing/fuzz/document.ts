@@ -33,6 +33,8 @@ export interface DocumentedOperation {
   parameters: readonly Parameter[]
   body: Schema | undefined
   answers: ReadonlyMap<number, DocumentedAnswer>
+  /** Of `dry_run=true`, where there is such a thing. */
+  preview: DocumentedAnswer | undefined
 }
 
 export class ServedDocument {
@@ -68,23 +70,24 @@ interface RawOperation {
   security?: Record<string, unknown>[]
   parameters?: { name: string; in: Parameter['in']; required?: boolean; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<
-    string,
-    {
-      description: string
-      headers?: Record<string, unknown>
-      content?: Record<string, { schema: Schema }>
-    }
-  >
+  responses: Record<string, RawAnswer>
+  'x-dry-run-response'?: RawAnswer
+}
+
+interface RawAnswer {
+  description: string
+  headers?: Record<string, unknown>
+  content?: Record<string, { schema: Schema }>
 }
 
 function readOperation(
   document: RawDocument,
   path: string,
   method: string,
-  { operationId, security = [], parameters = [], requestBody, responses }: RawOperation,
+  { operationId, security = [], parameters = [], requestBody, responses, ...extensions }: RawOperation,
 ): DocumentedOperation {
   const body = requestBody?.content['application/json']?.schema
+  const preview = extensions['x-dry-run-response']
   const schemes = security.flatMap((one) => Object.keys(one))
   return {
     id: operationId,
@@ -100,12 +103,13 @@ function readOperation(
     answers: new Map(
       Object.entries(responses).map(([status, answer]) => [Number(status), readAnswer(document, answer)]),
     ),
+    preview: preview && readAnswer(document, preview),
   }
 }
 
 function readAnswer(
   document: RawDocument,
-  { description, headers = {}, content = {} }: RawOperation['responses'][string],
+  { description, headers = {}, content = {} }: RawAnswer,
 ): DocumentedAnswer {
   const [contentType = null, media] = Object.entries(content)[0] ?? []
   return {

@@ -33,7 +33,9 @@ export function judge(
   const documented =
     operation === undefined
       ? answersOutsideOperations.get(status)
-      : (operation.answers.get(status) ?? transportAnswers.get(status))
+      : status === 200 && isDryRun(request)
+        ? operation.preview
+        : (operation.answers.get(status) ?? transportAnswers.get(status))
   if (!documented) return [{ kind: 'undocumented status', text: `${status} ${answer.text.slice(0, 500)}` }]
   const isHead = request.method === 'HEAD'
   const body = isHead ? undefined : parsed(answer)
@@ -45,6 +47,10 @@ export function judge(
   ]
   return [...complaints, ...manners.map((text): Complaint => ({ kind: 'manners', text }))]
 }
+
+/** Only its one spelling is a dry run; any other is refused. */
+const isDryRun = ({ path }: Request): boolean =>
+  new URLSearchParams(path.split('?')[1]).get('dry_run') === 'true'
 
 export const parsed = ({ text }: Answer): unknown => {
   try {

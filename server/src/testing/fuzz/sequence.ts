@@ -7,7 +7,6 @@ import type { Answer } from './http.ts'
 import { parsed } from './judge.ts'
 import {
   type Intent,
-  isPost,
   kindOf,
   type Manner,
   type Memory,
@@ -154,7 +153,7 @@ class Play {
     const isOwn = chance.happens(0.8)
     const known = [...this.#memory.keys()].filter((key) => !isOwn || key.startsWith(`${operation} `))
     const old = known.length > 0 && chance.happens(0.15) ? chance.pick(known).split(' ')[1] : undefined
-    const hasKey = isPost(operation) ? chance.happens(0.35) : chance.happens(0.02)
+    const hasKey = chance.happens(0.35)
     return {
       reason: chance.happens(0.02) ? badReason(chance) : reason,
       ifMatch: chance.happens(0.25) ? ifMatch(chance, target?.version ?? 1) : undefined,
@@ -180,7 +179,7 @@ class Play {
     const { document, token } = this.#stage
     const manner = { ...plainManner, key: this.#newKey() }
     const intent = this.#acceptable(chance)
-    if (!intent || !isPost(intent.operation)) return
+    if (!intent) return
     const operation = document.operation(intent.operation)
     const verdict = verdictOn(intent, manner, this.#memory)
     const request = plainly(operation, token(), meaningOf(chance, intent, manner))
@@ -303,7 +302,8 @@ function ifMatch(chance: Chance, version: number): { text: string; holds: boolea
   ])
 }
 
-const isEmptyKind = (operation: string): boolean => ['rotate', 'delete', 'ask'].includes(kindOf(operation))
+const isEmptyKind = (operation: string): boolean =>
+  ['rotate', 'delete', 'command'].includes(kindOf(operation))
 
 function meaningOf(chance: Chance, { operation, params, body }: Intent, manner: Manner): Meaning {
   const { reason, ifMatch, key, isDryRun } = manner

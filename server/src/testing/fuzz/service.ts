@@ -70,7 +70,7 @@ export async function startService(
       const { userId, password, totpUri } = await createAdministrator(deps, email, 'Ada')
       return { id: userId, email, password, totpUri }
     },
-    tokenOf: async (email) => (await context.signIn.shellToken(email)).token,
+    tokenOf: async (email) => (await context.signIn.issueShellToken(email)).token,
     log: () => readFile(logFile, 'utf8'),
   }
 }

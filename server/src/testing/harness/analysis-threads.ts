@@ -6,9 +6,9 @@ import { cleanUp } from './cleanup.ts'
 
 /** Threads for a test, and whom the intake of a test trusts: everybody on this machine. */
 export function testAnalysisThreads(options: Partial<AnalysisThreadsOptions> = {}): AnalysisThreads {
-  const examiners = new AnalysisThreads({ dns: { servers: ['127.0.0.1:1'] }, ...options })
-  cleanUp(() => examiners.close())
-  return examiners
+  const analysisThreads = new AnalysisThreads({ dns: { servers: ['127.0.0.1:1'] }, ...options })
+  cleanUp(() => analysisThreads.close())
+  return analysisThreads
 }
 
 export const loopback = networksOf(['127.0.0.0/8'])

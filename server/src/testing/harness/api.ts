@@ -1,8 +1,8 @@
 import { loadConfig } from '../../config/config.ts'
 import { type Context, createContext } from '../../context/context.ts'
 import {
+  type AdministratorCredentials,
   createAdministrator,
-  type Enrolment,
   grantAdministrator,
 } from '../../core/control/access/administrators.ts'
 import type { KeyTiming } from '../../core/control/access/issuer-keys.ts'
@@ -21,9 +21,9 @@ export interface TestApi {
   /** Every line logged so far. */
   logLines: string[]
   /** A new administrator who has none yet: made in a tenth of the time. */
-  appointAdmin(): Promise<{ email: string; userId: number }>
+  grantAdmin(): Promise<{ email: string; userId: number }>
   /** A new administrator with their credentials. */
-  makeAdmin(email?: string): Promise<Enrolment & { email: string }>
+  makeAdmin(email?: string): Promise<AdministratorCredentials & { email: string }>
   /** An access token without a session, as `postern token` prints it. */
   tokenOf(email: string): Promise<string>
 }
@@ -66,7 +66,7 @@ export async function startApi(
     ...Object.fromEntries(Object.values(capTable).map(({ setting }) => [setting, '1000000'])),
     ...(database.cellUrl !== undefined && {
       POSTERN_CELLS: JSON.stringify([{ name: 'mail', shards: '0-1023', url: database.cellUrl }]),
-      POSTERN_CONTROL_COPY_MAX_AGE_SECONDS: '86400',
+      POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS: '86400',
     }),
     ...environment,
   })
@@ -94,13 +94,13 @@ export async function startApi(
     url,
     context,
     logLines,
-    async appointAdmin() {
+    async grantAdmin() {
       const email = newEmail()
       return { email, userId: await grantAdministrator(deps, email, 'Ada') }
     },
     async makeAdmin(email = newEmail()) {
       return { email, ...(await createAdministrator(deps, email, 'Ada')) }
     },
-    tokenOf: async (email) => (await context.signIn.shellToken(email)).token,
+    tokenOf: async (email) => (await context.signIn.issueShellToken(email)).token,
   }
 }

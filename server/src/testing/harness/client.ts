@@ -63,6 +63,6 @@ export class Client {
 
 /** A new administrator at the API's door. */
 export async function signedIn(api: TestApi): Promise<Client & { userId: number; email: string }> {
-  const { email, userId } = await api.appointAdmin()
+  const { email, userId } = await api.grantAdmin()
   return Object.assign(new Client(api.url, await api.tokenOf(email)), { userId, email })
 }

@@ -1,20 +1,20 @@
 import type { Db } from '../../platform/db/db.ts'
 
-interface Planes {
+interface Sides {
   db: Db
   mailDb: Db
 }
 
-/** Every moment at which somebody who works with both planes can die, in the words that `crashAt` takes. */
+/** Every step at which code that works with both sides can crash, as named by `crashAt`. */
 export const stepsOfBoth = ['admin read', 'mail read', 'admin transaction', 'mail transaction']
 
-/** Throws at one kind of step, before the first such is done or after. */
-export function crashAt({ db, mailDb }: Planes, at: string, moment: 'before' | 'after'): Planes {
+/** Throws at one kind of step, before or after its first execution. */
+export function crashAt({ db, mailDb }: Sides, at: string, moment: 'before' | 'after'): Sides {
   const around = (inner: Db, name: string): Db => {
-    const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-      if (`${name} ${what}` !== at) return work()
+    const step = async <T>(kind: string, work: () => Promise<T>): Promise<T> => {
+      if (`${name} ${kind}` !== at) return work()
       if (moment === 'after') await work()
-      throw new Error('died')
+      throw new Error('crashed')
     }
     return {
       transaction: (work) => step('transaction', () => inner.transaction(work)),

@@ -9,8 +9,7 @@ import { isOfBoth, isOfMail, isSplit, SplitDatabase } from './split-databases.ts
 
 /**
  * Databases for tests: each file clones the migrated template, so files run in parallel and none sees
- * another's rows. The application connects as it does in production, by a login that is no superuser and
- * not the owner.
+ * another's rows. The application connects as in production, by a login that is neither superuser nor owner.
  */
 const clusterVariable = 'POSTERN_TEST_CLUSTER'
 const cellClusterVariable = 'POSTERN_TEST_CELL_CLUSTER'
@@ -20,7 +19,7 @@ const appUser = 'postern_app'
 export interface TestDatabase {
   /** The application's login. */
   url: string
-  /** The superuser's, for what only a test may do. */
+  /** The superuser's login, for what only a test may do. */
   superuserUrl: string
   /** Where its mail is, if that is another database (testing/harness/split-databases.ts). */
   cellUrl?: string | undefined
@@ -58,10 +57,10 @@ const fromTemplate = `template ${templateName} strategy file_copy`
 /** A clone of the template, dropped when the file's tests are over. */
 export const testDatabase = (): Promise<TestDatabase> => (isSplit ? createSplit() : create(fromTemplate))
 
-/** A database without anything in it, for the tests of migration itself. */
+/** An empty database, for the tests of migration itself. */
 export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
 
-/** A busy machine may take longer than a request waits for a connection or a lock. Not for the test that waits for them. */
+/** A busy machine may take longer than a request waits for a connection or a lock. Not for tests of these timeouts. */
 export const patientTimeouts = { connectMs: 60_000, lockMs: 60_000 }
 
 /** Opens the application's pools on a test database; closed when the file's tests are over. */
@@ -102,7 +101,7 @@ async function createIn(clusterUrl: string, name: string, from: string): Promise
   await onCluster(clusterUrl, (client) => client.query(`create database ${name} ${from}`))
   const superuserUrl = urlIn(clusterUrl, name, 'postgres')
   const pool = new pg.Pool({ connectionString: superuserUrl, max: 2 })
-  // A connection that ends with its database is no failure of a test.
+  // A connection that ends with its database is not a test failure.
   pool.on('error', () => {})
   cleanUp(async () => {
     await pool.end()
@@ -125,17 +124,17 @@ async function createSplit(): Promise<TestDatabase> {
     ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
     ...{ onProgress: () => {}, timeoutMs: 60_000 },
   })
-  // Not by a connection of its own, which would go on as it began.
-  const settle = (how: string) =>
+  // Through another database: a connection to this one would keep the setting it began with.
+  const setSynchronousCommit = (how: string) =>
     onCluster(clusterUrlOf(clusterVariable), (client) =>
       client.query(`alter database ${name} set synchronous_commit = ${how}`),
     )
-  await settle('remote_apply')
+  await setSynchronousCommit('remote_apply')
   cleanUp(async () => {
-    await settle('off')
+    await setSynchronousCommit('off')
     await cell.query(`drop subscription postern_${name}`)
   })
-  // Whatever the clock is moved to, and although no worker is there to write it.
+  // Valid wherever the clock is moved to, as no worker writes it.
   await control.query(`insert into control.heartbeat (at) values (now() + interval '100 years')`)
   return {
     ...control,

@@ -228,7 +228,7 @@ export class KillLane {
 const isEffective = ({ tag }: Commit): boolean => !/ 0$/.test(tag)
 
 const editCommit = 'commit of the edit'
-const queue = 'identities.settle'
+const queue = 'identities.reconcile'
 
 /** The same words for the same thing in every run. */
 function nameOf({ what, text, values }: Commit): string {

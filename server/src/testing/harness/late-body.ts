@@ -5,7 +5,7 @@ import { eventually } from './waiting.ts'
 
 /**
  * Sends the head of a request to an API in this process, and waits until the caller has been looked up and that is longer
- * ago than the API relies on it: `seenForMs` in admin/authenticate-request.ts and customer/authenticate-request.ts.
+ * ago than the API relies on it: `reauthenticateAfterMs` in admin/authenticate-request.ts and customer/authenticate-request.ts.
  */
 export async function untilCallerIsDoubted(t: TestContext, sendHead: () => void): Promise<void> {
   const { mock } = t.mock.method(pg.Client.prototype, 'query')

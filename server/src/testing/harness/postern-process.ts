@@ -21,7 +21,7 @@ export interface PosternProcess {
 
 /** As it was built for the whole run (scripts/run-tests.ts); without one, as it was written. */
 export const program =
-  process.env['POSTERN_TEST_PROGRAM'] ?? fileURLToPath(new URL('../../bin/postern.ts', import.meta.url))
+  process.env['POSTERN_TEST_PROGRAM'] ?? fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
 /** What a process has of the environment of the tests: nothing of which an operator would have to know. */
 export const bareEnvironment: Record<string, string> = {

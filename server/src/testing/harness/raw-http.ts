@@ -78,7 +78,7 @@ function reader(source: AsyncIterable<Buffer>): (method: string) => Promise<Rece
     const text = !hasBody ? '' : isChunked ? await takeChunks() : await take(Number(length))
     return {
       status: Number(head.split(' ')[1]),
-      head: head.replaceAll(/^(date|x-request-id): .*$/gim, '$1'),
+      head: head.replaceAll(/^(date|x-request-id|ratelimit-(?:remaining|reset)): .*$/gim, '$1'),
       text,
     }
   }

@@ -9,7 +9,7 @@ import { startApi, type TestApi } from './api.ts'
 import { type Client, signedIn } from './client.ts'
 import { openCells, openDatabase, type TestDatabase, testDatabase } from './database.ts'
 
-/** An API whose SES is the peer, without a worker: a test settles when it wants to. */
+/** An API whose SES is the peer, without a worker: a test reconciles when it wants to. */
 export interface ReconcileHarness {
   database: TestDatabase
   api: TestApi
@@ -17,7 +17,7 @@ export interface ReconcileHarness {
   peer: SesPeer
   deps: ReconcileDeps
   make: ReturnType<typeof fixtures>
-  /** The same worker after so much time. Whoever connected before has the time of before. */
+  /** The same worker after the given time. Connections opened before keep their old clock. */
   after(time: string): Promise<ReconcileDeps>
 }
 
@@ -63,7 +63,7 @@ export interface StoredIdentity {
 export const identitiesOf = (database: TestDatabase, name: string): Promise<StoredIdentity[]> =>
   database.query<StoredIdentity>(
     `select id::int, domain_id::int, name, provider, state, last_error, attempts,
-            extract(epoch from settle_at - updated_at)::int as wait_seconds,
+            extract(epoch from reconcile_at - updated_at)::int as wait_seconds,
             leased_until is not null as is_leased, retiring_at is null as is_living
        from control.identities where name = $1 order by id`,
     [name],
@@ -72,7 +72,7 @@ export const identitiesOf = (database: TestDatabase, name: string): Promise<Stor
 export const deedsOf = ({ deeds }: SesPeer, name: string): string[] =>
   deeds.filter(({ domain }) => domain === name).map(({ kind }) => kind)
 
-/** What the peer has been made to have, by the effective calls alone. */
+/** The names registered at the peer, by the calls that took effect. */
 export const namesAt = (peer: SesPeer): string[] =>
   [...new Set(peer.deeds.map(({ domain }) => domain))].filter((domain) => peer.has(domain)).sort()
 
@@ -83,7 +83,7 @@ export function assertAliases(peer: SesPeer, { name, dns_records }: Static<typeo
   assert.deepEqual(names.sort(), expected.sort())
 }
 
-/** How many calls about one name were under way at the same time, at most. */
+/** Counts the calls about one name that ran at the same time, at most. */
 export function watched(deps: ReconcileDeps): { deps: ReconcileDeps; most: () => number } {
   const underWay = new Map<string, number>()
   let most = 0
@@ -96,10 +96,10 @@ export function watched(deps: ReconcileDeps): { deps: ReconcileDeps; most: () =>
   const ses = deps.providers.ses ?? assert.fail()
   const provider: IdentityProvider = {
     name: ses.name,
-    place: ses.place,
+    location: ses.location,
     register: (name) => watch(name, ses.register(name)),
     deregister: (name) => watch(name, ses.deregister(name)),
-    look: (name) => ses.look(name),
+    describe: (name) => ses.describe(name),
     close: () => ses.close(),
   }
   return { deps: { ...deps, providers: { ...deps.providers, ses: provider } }, most: () => most }

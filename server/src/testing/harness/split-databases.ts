@@ -2,16 +2,16 @@ import { Cells, cellIn } from '../../platform/db/cells.ts'
 import { Database, type DatabaseOptions } from '../../platform/db/db.ts'
 
 /**
- * With POSTERN_TEST_SPLIT the tests run on two servers: control in one, and a cell for all mail in the other, supplied
- * by replication as in production. What went to the wrong one is refused there (platform/db/database-kind.ts), so that tests that
- * know nothing of this find it. A commit in control waits until the cell has it: tests read at once what they wrote.
+ * With POSTERN_TEST_SPLIT the tests run on two servers: control in one, and a cell for all mail in the other, replicated
+ * as in production. A statement sent to the wrong database is refused there (platform/db/database-kind.ts), so that every
+ * test finds such errors. A commit in control waits until the cell has applied it: tests read what they wrote.
  */
 export const isSplit = process.env['POSTERN_TEST_SPLIT'] !== undefined
 
-/** Of the server of control: whoever supplies cells is waited for, where a database asks for it. */
+/** Of the control server: a commit waits for the cells where the database sets synchronous_commit. */
 export const controlSettings = { wal_level: 'logical', synchronous_standby_names: '*' }
 
-/** The mail plane's role is in the cell, and every other in control. */
+/** The mail role connects to the cell, every other role to control. */
 export class SplitDatabase extends Database {
   readonly #cell: Database
 
@@ -34,6 +34,6 @@ export class SplitDatabase extends Database {
   }
 }
 
-/** Where a statement of a test belongs. */
+/** To which database a test's statement goes. */
 export const isOfMail = (text: string): boolean => /\bmail\.[a-z_]/.test(text)
 export const isOfBoth = (text: string): boolean => /\bpostern\.clock_offset\b/.test(text)

@@ -16,13 +16,13 @@ import { openDatabase, testDatabase } from './database.ts'
 export type Domain = Static<typeof DomainSchema>
 type Named = Pick<Domain, 'id' | 'project_id'>
 
-/** The world outside: a DNS in which records are published and withdrawn, and Amazon SES. */
+/** The outside world: a DNS server in which records are published and withdrawn, and Amazon SES. */
 export async function startWorld() {
   const dns = await startDns()
   const ses = await startSesPeer()
   const published = new Map<string, DnsRecord>()
   const keyOf = ({ type, name, value }: DnsRecord) => `${type} ${name} ${value}`
-  const bringOut = () => dns.setZone('.', [...published.values()])
+  const writeZone = () => dns.setZone('.', [...published.values()])
 
   return {
     dns,
@@ -35,11 +35,12 @@ export async function startWorld() {
     },
     async publish(...records: DnsRecord[]): Promise<void> {
       for (const record of records) published.set(keyOf(record), record)
-      await bringOut()
+      await writeZone()
     },
     async withdraw(...records: DnsRecord[]): Promise<void> {
-      for (const record of records) assert.ok(published.delete(keyOf(record)), `${record.name} is not there`)
-      await bringOut()
+      for (const record of records)
+        assert.ok(published.delete(keyOf(record)), `${record.name} is not published`)
+      await writeZone()
     },
   }
 }
@@ -60,7 +61,7 @@ export async function startStage(world: World, environment: Record<string, strin
     assert.equal(status, 200, text)
     return body
   }
-  const settle = async (domain: Named, deps: WorkerDeps = present): Promise<Domain> => {
+  const reconcile = async (domain: Named, deps: WorkerDeps = present): Promise<Domain> => {
     await reconcileIdentity(deps, (await show(domain)).identity.id)
     return show(domain)
   }
@@ -74,17 +75,17 @@ export async function startStage(world: World, environment: Record<string, strin
     deps: present,
     pathOf,
     show,
-    settle,
+    reconcile,
 
-    /** The worker as it is a while later by the database's clock. A connection keeps the clock it began with. */
+    /** The worker at a later time by the database's clock. A connection keeps the clock it began with. */
     async later(offset: string): Promise<WorkerDeps> {
       const name = new URL(database.url).pathname.slice(1)
       await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
       return { ...present, db: openDatabase(database).as('admin') }
     },
 
-    /** A look, due or not, and what the domain is afterwards. */
-    async look(domain: Named, deps: WorkerDeps = present): Promise<Domain> {
+    /** Runs a check, due or not, and returns the domain afterwards. */
+    async check(domain: Named, deps: WorkerDeps = present): Promise<Domain> {
       await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [
         domain.id,
       ])
@@ -92,7 +93,7 @@ export async function startStage(world: World, environment: Record<string, strin
       return show(domain)
     },
 
-    /** A domain that its provider has registered, and that was not looked at yet. */
+    /** A domain that its provider has registered and that was not checked yet. */
     async makeRegistered(
       mta_provider: 'service' | 'ses',
       name?: string,
@@ -103,31 +104,31 @@ export async function startStage(world: World, environment: Record<string, strin
         mta_provider,
         ...(name === undefined ? {} : { name }),
       })
-      return settle(domain)
+      return reconcile(domain)
     },
 
-    /** What is kept of its verification besides what is shown; times in seconds from the last look. */
-    async standing({ id }: Named): Promise<Standing> {
-      const [row] = await database.query<Standing>(
+    /** Stored verification state that the API does not show; times in seconds from the last check. */
+    async verification({ id }: Named): Promise<StoredVerification> {
+      const [row] = await database.query<StoredVerification>(
         `select checks_failed, failing_since is not null as is_failing,
-                extract(epoch from next_check_at - last_checked_at)::float8 as next_look_seconds
+                extract(epoch from next_check_at - last_checked_at)::float8 as next_check_seconds
            from control.domains where id = $1`,
         [id],
       )
-      return row ?? assert.fail('there is no such domain')
+      return row ?? assert.fail(`no domain ${id}`)
     },
 
-    /** Everything that went wrong so far and was only logged. */
+    /** Every error that was only logged so far. */
     errors: () => api.logLines.filter((line) => /^\{"level":"(?:error|fatal)"/.test(line)),
   }
 }
 
 export type Stage = Awaited<ReturnType<typeof startStage>>
 
-export interface Standing {
+export interface StoredVerification {
   checks_failed: number
   is_failing: boolean
-  next_look_seconds: number | null
+  next_check_seconds: number | null
 }
 
 export const recordsOf = ({ dns_records }: Pick<Domain, 'dns_records'>, purpose: string) =>
@@ -136,8 +137,8 @@ export const recordsOf = ({ dns_records }: Pick<Domain, 'dns_records'>, purpose:
 export const recordOf = (domain: Pick<Domain, 'dns_records'>, purpose: string) =>
   recordsOf(domain, purpose)[0] ?? assert.fail(`there is no ${purpose} record`)
 
-/** What is seen of each record, by its purpose. */
-export const seen = ({ dns_records }: Pick<Domain, 'dns_records'>): Record<string, string> =>
+/** The status of each record, by its purpose. */
+export const recordStatuses = ({ dns_records }: Pick<Domain, 'dns_records'>): Record<string, string> =>
   Object.fromEntries(dns_records.map(({ purpose, status }) => [purpose, status]))
 
 export const needed = ({ dns_records }: Pick<Domain, 'dns_records'>) =>

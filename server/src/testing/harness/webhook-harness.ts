@@ -13,33 +13,33 @@ import { databaseNow, openDatabase, type TestDatabase } from './database.ts'
 import { fanOutAll } from './fan-out.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
-/** Endpoints at a real receiver, events for them, and workers that tell the one of the other. */
+/** Endpoints at a real receiver, events for them, and workers that deliver the events. */
 export interface WebhookHarness {
   api: TestApi
   receiver: Receiver
-  /** Of the role that writes mail. */
+  /** Has the role that writes mail. */
   mail: WebhookDispatcherDeps['db']
-  /** Everything that workers logged as an error. */
-  troubles: string[]
+  /** All warnings and errors that workers logged. */
+  errors: string[]
   makeProject(): Promise<number>
-  /** At a path of its own, subscribed to everything that tests write. */
+  /** Has its own path, and subscribes to the events that tests write. */
   makeEndpoint(projectId: number, changes?: { url?: string }): Promise<TestEndpoint>
-  /** Written as by the dispatcher, and fanned out. Returns their ids, in order. */
-  tell(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
+  /** Writes events and fans them out. Returns their ids, in order. */
+  publishEvents(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
   /**
-   * A worker for webhooks alone, stopped at the end of the file if a test does not. However slow the machine is, its requests
-   * do not time out, and a retry is due only after `pass`.
+   * A webhook worker, stopped at the end of the test file. However slow the machine is, its requests do not time out, and a
+   * retry is due only after `pass`.
    */
   startWorker(changes?: Partial<WebhookDispatcherDeps>): WebhookDispatcher
   attemptsOf(endpoint: TestEndpoint): Promise<TestAttempt[]>
   queueOf(endpoint: TestEndpoint): Promise<TestQueue>
   waitingFor(endpoint: TestEndpoint): Promise<number>
   outboxOf(endpoint: TestEndpoint): Promise<{ topic: string; payload: Record<string, unknown> }[]>
-  /** By the database's clock. */
+  /** The database's time. */
   now(): Promise<Date>
-  /** Everything that is due by now was done. */
+  /** Waits until nothing is due for the endpoint. */
   untilQuiet(endpoint: TestEndpoint): Promise<void>
-  /** As if so much time had gone by: everything that is dated is dated back. */
+  /** Simulates the passing of time by moving all timestamps of the endpoint back. */
   pass(endpoint: TestEndpoint, interval: string): Promise<void>
 }
 
@@ -62,16 +62,16 @@ export interface TestAttempt {
 
 export interface TestQueue {
   failures: number
-  is_proven: boolean
+  is_healthy: boolean
   is_idle: boolean
   is_leased: boolean
   lease: number
   is_due: boolean
   due_at: Date | null
-  rests_until: Date | null
+  backoff_until: Date | null
 }
 
-/** How long an endpoint rests after a failure, of workers that a test starts: until the test lets this time pass. */
+/** The backoff after a failure, for workers that a test starts. The test advances the time by this. */
 export const retryDelay = { ms: 3_600_000, interval: '1 hour' } as const
 
 export async function webhookHarness(database: TestDatabase): Promise<WebhookHarness> {
@@ -86,8 +86,8 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
     ports: [receiver.port, 443],
     ca: receiver.ca,
   })
-  const troubles: string[] = []
-  const log = createLogger('warn', { write: (line) => void troubles.push(line) })
+  const errors: string[] = []
+  const log = createLogger('warn', { write: (line) => void errors.push(line) })
   const of = ({ project_id, id }: TestEndpoint) => [project_id, id]
   const where = 'where shard = postern.shard_of($1) and project_id = $1 and endpoint_id = $2'
   let paths = 0
@@ -95,8 +95,8 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
 
   const queueOf = async (endpoint: TestEndpoint): Promise<TestQueue> => {
     const [row] = await database.query<TestQueue>(
-      `select failures, is_proven, due_at is null as is_idle, leased_until is not null as is_leased, lease::int as lease,
-              coalesce(due_at <= postern.now(), false) as is_due, due_at, rests_until
+      `select failures, is_healthy, due_at is null as is_idle, leased_until is not null as is_leased, lease::int as lease,
+              coalesce(due_at <= postern.now(), false) as is_due, due_at, backoff_until
          from mail.endpoint_queues ${where}`,
       of(endpoint),
     )
@@ -107,21 +107,21 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
     api,
     receiver,
     mail,
-    troubles,
+    errors,
     makeProject: async () => (await made.makeProject()).id,
     async makeEndpoint(projectId, { url } = {}) {
       const { resource, secret } = await made.makeEndpoint(projectId, {
         events: ['message.delivered', 'message.bounced'],
       })
       const path = `/hook${++paths}`
-      // Made through the API, which lets nobody point inside; a test has its receiver there.
+      // The API refuses private addresses, but the test's receiver has one.
       await database.query('update control.endpoints set url = $2 where id = $1', [
         resource.id,
         url ?? `${receiver.url}${path}`,
       ])
       return { id: resource.id, project_id: projectId, path, secret }
     },
-    async tell(projectId, count = 1, changes = {}) {
+    async publishEvents(projectId, count = 1, changes = {}) {
       const events = Array.from(
         { length: count },
         (_, no): NewEvent => ({
@@ -148,7 +148,7 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
       worker.start()
       cleanUp(async () => {
         const stopped = worker.stop()
-        // It would wait for the answers that a test left out.
+        // Otherwise it would wait for responses that the test never sends.
         receiver.disconnect()
         await stopped
       })
@@ -185,9 +185,9 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
     },
     async pass(endpoint, interval) {
       await database.query(
-        `update mail.endpoint_queues set due_at = due_at - $3::interval, rests_until = rests_until - $3::interval,
+        `update mail.endpoint_queues set due_at = due_at - $3::interval, backoff_until = backoff_until - $3::interval,
                 leased_until = leased_until - $3::interval, failing_since = failing_since - $3::interval,
-                told_at = told_at - $3::interval ${where}`,
+                published_at = published_at - $3::interval ${where}`,
         [...of(endpoint), interval],
       )
       await database.query(
@@ -198,11 +198,11 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
   }
 }
 
-/** A time that the database set to `ms` after its own clock, at some moment between `before` and `after`. */
+/** Asserts that the database set `at` to `ms` after its clock at some moment between `before` and `after`. */
 export function assertDated(at: Date | null, ms: number, before: Date, after: Date): void {
   const moment = at?.getTime() ?? Number.NaN
   assert.ok(
     moment >= before.getTime() + ms && moment <= after.getTime() + ms,
-    `${at?.toISOString()} is not ${ms} ms after a moment from ${before.toISOString()} to ${after.toISOString()}`,
+    `${at?.toISOString()} is not ${ms} ms after a time between ${before.toISOString()} and ${after.toISOString()}`,
   )
 }

@@ -5,13 +5,13 @@ import type { TestApi } from './api.ts'
 import { openDatabase, type TestDatabase } from './database.ts'
 import { patienceMs } from './waiting.ts'
 
-/** As the service runs: with a worker, for as long as `work` takes. */
+/** Runs a worker until `work` resolves. */
 export async function withWorker(
   api: TestApi,
   database: TestDatabase,
   work: () => Promise<void>,
 ): Promise<void> {
-  // One that was stopped does not start again.
+  // A stopped runner cannot be started again.
   const runner = new JobRunner({ db: openDatabase(database).statementsAsAdmin(), onError: () => {} })
   const worker = startWorker({
     ...workerDeps(api.context),

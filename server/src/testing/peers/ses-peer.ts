@@ -16,7 +16,7 @@ import { isSignedWith, scopeOf } from './sigv4.ts'
  */
 export interface SesPeer {
   url: string
-  place: SesPlace
+  location: SesLocation
   /** What a configuration needs to reach it. In a test file the credentials are in `process.env` from the start. */
   settings: Record<string, string>
   /** Every request with a good signature, in order of arrival. */
@@ -28,23 +28,23 @@ export interface SesPeer {
   hooks: SesHooks
   /** The next requests of that kind, repetitions by the SDK included, meet this. Faults are used up in order. */
   failNext(kind: SesCall['kind'], fault: SesFault, times?: number): void
-  has(domain: string, place?: SesPlace): boolean
-  tokens(domain: string, place?: SesPlace): string[]
+  has(domain: string, location?: SesLocation): boolean
+  tokens(domain: string, location?: SesLocation): string[]
   /** Sets what SES found when it last looked for the DKIM records. */
-  setDkim(domain: string, status: DkimStatus, place?: SesPlace): void
+  setDkim(domain: string, status: DkimStatus, location?: SesLocation): void
   /** Looks for the DKIM records as SES does, and says whether all are there. */
-  checkDns(domain: string, dns: Pick<Resolver, 'cname'>, place?: SesPlace): Promise<boolean>
+  checkDns(domain: string, dns: Pick<Resolver, 'cname'>, location?: SesLocation): Promise<boolean>
   /** An identity that somebody made by hand, with a key of their own. */
   makeByHand(domain: string): void
   close(): Promise<void>
 }
 
-export interface SesPlace {
+export interface SesLocation {
   account: string
   region: string
 }
 
-export interface SesCall extends SesPlace {
+export interface SesCall extends SesLocation {
   kind: 'create' | 'get' | 'delete' | 'send'
   /** Of a mail: its sender's. */
   domain: string
@@ -52,7 +52,7 @@ export interface SesCall extends SesPlace {
   mail?: OutboundMail
 }
 
-export interface SesDeed extends SesPlace {
+export interface SesDeed extends SesLocation {
   kind: 'create' | 'delete'
   domain: string
   at: Date
@@ -120,7 +120,7 @@ export function sesCredentials(account: string): { accessKeyId: string; secretAc
 /** For a test file, at whose end it is closed. */
 export async function startSesPeer(): Promise<SesPeer> {
   const peer = await openSesPeer()
-  const { accessKeyId, secretAccessKey } = sesCredentials(peer.place.account)
+  const { accessKeyId, secretAccessKey } = sesCredentials(peer.location.account)
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey })
   cleanUp(() => peer.close())
   return peer
@@ -128,16 +128,16 @@ export async function startSesPeer(): Promise<SesPeer> {
 
 /** For whoever closes it. */
 export async function openSesPeer(): Promise<SesPeer> {
-  const place = { account: '111122223333', region: 'eu-west-1' }
-  const peer = new Peer(place)
+  const location = { account: '111122223333', region: 'eu-west-1' }
+  const peer = new Peer(location)
   const server = createServer((request, response) => {
     peer.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   peer.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   peer.settings = {
-    POSTERN_SES_REGION: place.region,
-    POSTERN_SES_ACCOUNT_ID: place.account,
+    POSTERN_SES_REGION: location.region,
+    POSTERN_SES_ACCOUNT_ID: location.account,
     POSTERN_SES_ENDPOINT: peer.url,
   }
   peer.close = async () => {
@@ -151,7 +151,7 @@ class Peer implements SesPeer {
   url = ''
   settings: Record<string, string> = {}
   close: () => Promise<void> = async () => {}
-  readonly place: SesPlace
+  readonly location: SesLocation
   readonly calls: SesCall[] = []
   readonly deeds: SesDeed[] = []
   readonly mails: OutboundMail[] = []
@@ -159,28 +159,28 @@ class Peer implements SesPeer {
   readonly #faults: { kind: SesCall['kind']; fault: SesFault }[] = []
   readonly #identities = new Map<string, Identity>()
 
-  constructor(place: SesPlace) {
-    this.place = place
+  constructor(location: SesLocation) {
+    this.location = location
   }
 
   failNext(kind: SesCall['kind'], fault: SesFault, times = 1): void {
     for (let i = 0; i < times; i++) this.#faults.push({ kind, fault })
   }
 
-  has(domain: string, place = this.place): boolean {
-    return this.#identities.has(keyOf(domain, place))
+  has(domain: string, location = this.location): boolean {
+    return this.#identities.has(keyOf(domain, location))
   }
 
-  tokens(domain: string, place = this.place): string[] {
-    return this.#known(domain, place).tokens
+  tokens(domain: string, location = this.location): string[] {
+    return this.#known(domain, location).tokens
   }
 
-  setDkim(domain: string, status: DkimStatus, place = this.place): void {
-    this.#known(domain, place).dkim = status
+  setDkim(domain: string, status: DkimStatus, location = this.location): void {
+    this.#known(domain, location).dkim = status
   }
 
-  async checkDns(domain: string, dns: Pick<Resolver, 'cname'>, place = this.place): Promise<boolean> {
-    const identity = this.#known(domain, place)
+  async checkDns(domain: string, dns: Pick<Resolver, 'cname'>, location = this.location): Promise<boolean> {
+    const identity = this.#known(domain, location)
     const found = await Promise.all(
       identity.tokens.map(async (token) => {
         const lookup = await dns.cname(`${token}._domainkey.${domain}`)
@@ -193,7 +193,7 @@ class Peer implements SesPeer {
 
   makeByHand(domain: string): void {
     const identity = { ...newIdentity(), tokens: ['selector1'], origin: 'EXTERNAL' as const }
-    this.#identities.set(keyOf(domain, this.place), identity)
+    this.#identities.set(keyOf(domain, this.location), identity)
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -289,16 +289,16 @@ class Peer implements SesPeer {
     this.deeds.push({ kind, domain, account, region, at: new Date() })
   }
 
-  #known(domain: string, place: SesPlace): Identity {
-    const identity = this.#identities.get(keyOf(domain, place))
-    if (!identity) throw new Error(`SES does not have ${domain} in ${place.account}, ${place.region}`)
+  #known(domain: string, location: SesLocation): Identity {
+    const identity = this.#identities.get(keyOf(domain, location))
+    if (!identity) throw new Error(`SES does not have ${domain} in ${location.account}, ${location.region}`)
     return identity
   }
 }
 
 const hostedZone = 'dkim.amazonses.com'
 
-const keyOf = (domain: string, { account, region }: SesPlace): string => `${account} ${region} ${domain}`
+const keyOf = (domain: string, { account, region }: SesLocation): string => `${account} ${region} ${domain}`
 
 function newIdentity(): Identity {
   const token = () => randomBytes(16).toString('hex')
@@ -331,21 +331,21 @@ function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
     ]
   }
   const [, name] = /^\/v2\/email\/identities(?:\/([^/?]+))?$/.exec(path) ?? []
-  const place = { account, region: scope.region }
+  const location = { account, region: scope.region }
   if (method === 'POST' && path === '/v2/email/outbound-emails') {
     const mail = readOutbound(JSON.parse(body.toString()) as SendEmailBody)
     return 'fault' in mail
       ? mail.fault
-      : { kind: 'send', domain: mail.fromDomain, body: null, mail, ...place }
+      : { kind: 'send', domain: mail.fromDomain, body: null, mail, ...location }
   }
-  if (method === 'GET' && name) return { kind: 'get', domain: domainOf(name), body: null, ...place }
-  if (method === 'DELETE' && name) return { kind: 'delete', domain: domainOf(name), body: null, ...place }
+  if (method === 'GET' && name) return { kind: 'get', domain: domainOf(name), body: null, ...location }
+  if (method === 'DELETE' && name) return { kind: 'delete', domain: domainOf(name), body: null, ...location }
   if (method === 'POST' && path === '/v2/email/identities') {
     const input = JSON.parse(body.toString()) as { EmailIdentity?: unknown; Tags?: object[] }
     if (typeof input.EmailIdentity !== 'string' || !/^[\w-]+(\.[\w-]+)+$/.test(input.EmailIdentity)) {
       return [400, 'BadRequestException', `Invalid domain name ${String(input.EmailIdentity)}.`]
     }
-    return { kind: 'create', domain: input.EmailIdentity.toLowerCase(), body: input, ...place }
+    return { kind: 'create', domain: input.EmailIdentity.toLowerCase(), body: input, ...location }
   }
   return [404, 'UnknownOperationException', `${method} ${path} is nothing that this peer knows`]
 }

@@ -3,7 +3,7 @@ import type { JWK } from 'jose'
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** What a request needs to know about the user behind a token; one query, on every request. */
+/** The columns that authenticate a request. Every request runs one such query. */
 const columns = ['users.id', 'users.email', 'users.name', 'users.role', 'users.is_active'] as const
 
 export interface TokenSubject {
@@ -13,8 +13,8 @@ export interface TokenSubject {
 }
 
 /**
- * The user that one of our own tokens names, while its generation and its session live. A token without a
- * session comes from the server's own shell, which counts as a second factor.
+ * The user of one of our own tokens, if its generation is current and its session is active. A token without a session
+ * was issued on the server's command line, which counts as a second factor.
  */
 export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: TokenSubject) {
   const query = tx
@@ -33,15 +33,15 @@ export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: Tok
 }
 
 /**
- * The user pinned to an outside issuer's (iss, sub). Such a token carries no generation, so one issued
- * before (or in the same second as) the last end of the user's sessions is refused by its time.
+ * The user linked to the (iss, sub) of an external issuer. Its tokens carry no generation, so a token is refused by
+ * `iat` if it was issued before, or in the same second as, the last time all sessions of the user were ended.
  */
 export function findExternalUser(tx: ReadTx, issuer: string, subject: string, issuedAt: Date) {
   return (
     tx
       .selectFrom('control.external_logins as logins')
       .innerJoin('control.users as users', 'users.id', 'logins.user_id')
-      // How its users prove who they are is the issuer's business.
+      // The external issuer decides how its users authenticate.
       .select([...columns, sql<boolean>`true`.as('has_second_factor')])
       .where('logins.issuer', '=', issuer)
       .where('logins.subject', '=', subject)
@@ -52,12 +52,12 @@ export function findExternalUser(tx: ReadTx, issuer: string, subject: string, is
   )
 }
 
-/** Private halves of the same, as they are kept. */
+/** The encrypted private keys. */
 export async function listSealedSigningKeys(tx: ReadTx): Promise<{ id: number; private_key: string }[]> {
   return tx.selectFrom('control.signing_keys').select(['id', 'private_key']).orderBy('id').execute()
 }
 
-/** Public halves of the keys that sign, or lately signed, access tokens. */
+/** Public keys that sign access tokens, or signed them within the grace period. */
 export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise<JWK[]> {
   const rows = await tx
     .selectFrom('control.signing_keys')
@@ -75,7 +75,7 @@ export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise
   }))
 }
 
-/** A user as the signin plane needs them; by id from a session, or by email at the server's own shell. */
+/** A user for the signin plane: by id from a session, or by email on the command line. */
 export function findSignInUser(tx: ReadTx, by: { id: number } | { email: string }) {
   return tx
     .selectFrom('control.users')
@@ -103,7 +103,7 @@ export async function deleteSession(tx: Tx, userId: number, sessionId: number): 
   return numDeletedRows > 0n
 }
 
-/** As Better Auth keeps it. */
+/** In the form that Better Auth stores. */
 export async function insertPassword(tx: Tx, userId: number, hash: string): Promise<void> {
   await tx
     .insertInto('control.accounts')
@@ -121,7 +121,7 @@ export function insertAdministrator(tx: Tx, email: string, name: string) {
     .executeTakeFirst()
 }
 
-/** Every token made before is dead after this. */
+/** Invalidates every token issued before. */
 export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
   await tx
     .updateTable('control.users')
@@ -137,7 +137,7 @@ export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
     .execute()
 }
 
-/** Sessions opened before there was a second factor to give. */
+/** Sessions opened before the second factor was set up. */
 export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promise<void> {
   await tx
     .deleteFrom('control.sessions')
@@ -146,7 +146,7 @@ export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promis
     .execute()
 }
 
-/** Sign-ins that wait for their second factor: the password they began with counts no longer. */
+/** Sign-ins that await their second factor. Called when their password is no longer valid. */
 export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
   await tx
     .deleteFrom('control.verifications')
@@ -155,8 +155,8 @@ export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
     .execute()
 }
 
-/** Whose sign-in an attempt is that waits for its second factor. */
-export async function findChallenged(tx: ReadTx, identifier: string): Promise<number | undefined> {
+/** The user whose sign-in awaits its second factor. */
+export async function findChallengedUserId(tx: ReadTx, identifier: string): Promise<number | undefined> {
   const row = await tx
     .selectFrom('control.verifications')
     .select('value')
@@ -167,12 +167,12 @@ export async function findChallenged(tx: ReadTx, identifier: string): Promise<nu
   return Number.isSafeInteger(id) ? id : undefined
 }
 
-/** Links that were asked for by whoever reads the user's mail, or made at the shell. */
+/** Password reset links, requested by mail or created on the command line. */
 export async function deleteResets(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.password_resets').where('user_id', '=', userId).execute()
 }
 
-export async function forgetCredentials(tx: Tx, userId: number): Promise<void> {
+export async function deleteCredentials(tx: Tx, userId: number): Promise<void> {
   await deleteChallenges(tx, userId)
   await deleteResets(tx, userId)
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
@@ -181,14 +181,14 @@ export async function forgetCredentials(tx: Tx, userId: number): Promise<void> {
   await tx.updateTable('control.users').set({ two_factor_enabled: false }).where('id', '=', userId).execute()
 }
 
-/** The TOTP seed was handed over at the shell; the session that made it has done its work. */
+/** Confirms the TOTP secret that the command line printed, and ends the session that created it. */
 export async function confirmTotp(tx: Tx, userId: number): Promise<void> {
   await tx.updateTable('control.two_factors').set({ verified: true }).where('user_id', '=', userId).execute()
   await tx.updateTable('control.users').set({ two_factor_enabled: true }).where('id', '=', userId).execute()
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
-/** With the user when the link is new. */
+/** Returns the user if the link is new. */
 export async function linkLogin(
   tx: Tx,
   email: string,
@@ -219,7 +219,7 @@ export async function linkLogin(
   return { outcome: login?.user_id === user.id ? 'linked' : 'taken' }
 }
 
-/** False when this user has given the code before. Codes are valid for 90 seconds; the rows need live no longer. */
+/** False if the user has used this code before. Codes are valid for 90 seconds; rows older than 5 minutes are deleted. */
 export async function useTotpCode(tx: Tx, userId: number, code: string): Promise<boolean> {
   await tx
     .deleteFrom('control.used_totp_codes')
@@ -234,8 +234,10 @@ export async function useTotpCode(tx: Tx, userId: number, code: string): Promise
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** The function deletes as its owner: no plane's role may read all of these. */
+/** The database function runs as its owner, because no plane's role can read all of these tables. */
 export async function deleteEnded(tx: Tx, atMost: number): Promise<number> {
-  const { rows } = await sql<{ gone: number }>`select control.purge_sign_ins(${atMost}) as gone`.execute(tx)
-  return rows[0]?.gone ?? 0
+  const { rows } = await sql<{
+    deleted: number
+  }>`select control.purge_sign_ins(${atMost}) as deleted`.execute(tx)
+  return rows[0]?.deleted ?? 0
 }

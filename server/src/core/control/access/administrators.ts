@@ -1,3 +1,8 @@
+/**
+ * Administrators created and reset on the server's command line. Password and second factor are set in one run, so that
+ * signing in with a password alone is never possible. A run that is interrupted leaves an administrator whose credentials
+ * were never printed; `reset` issues new ones.
+ */
 import { randomInt, randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -7,8 +12,8 @@ import { recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
 import {
   confirmTotp,
+  deleteCredentials,
   findSignInUser,
-  forgetCredentials,
   insertAdministrator,
   linkLogin,
   makeAdministrator,
@@ -16,12 +21,7 @@ import {
 import type { BetterAuth } from './better-auth.ts'
 import { issueReset } from './password-reset.ts'
 
-/**
- * Administrators made at the server's own shell: with password and second factor in one go, so that there
- * is no moment at which one could sign in with a password alone. A run that is cut short leaves an
- * administrator whose credentials nobody has seen; `reset` gives new ones.
- */
-export interface Enrolment {
+export interface AdministratorCredentials {
   userId: number
   password: string
   totpUri: string
@@ -32,7 +32,7 @@ export interface AdministratorDeps {
   auth: BetterAuth
   adminDb: Db
   identityDb: Db
-  /** For the audit, where the person at the shell gave one. */
+  /** The `--reason` option, for the audit. */
   reason?: string | undefined
 }
 
@@ -40,39 +40,42 @@ export async function createAdministrator(
   deps: AdministratorDeps,
   email: string,
   name: string,
-): Promise<Enrolment> {
-  return giveCredentials(deps, await grantAdministrator(deps, email, name), email)
+): Promise<AdministratorCredentials> {
+  return issueCredentials(deps, await grantAdministrator(deps, email, name), email)
 }
 
-/** Without credentials: nobody can sign in as them yet. */
+/** Without credentials: the user cannot sign in yet. */
 export async function grantAdministrator(
   deps: Pick<AdministratorDeps, 'adminDb' | 'reason'>,
   email: string,
   name: string,
 ): Promise<number> {
   const user = await deps.adminDb.transaction(async (tx) => {
-    const made = await insertAdministrator(tx, email, name)
-    if (made) await record(tx, deps, 'users.create', { id: made.id, email, name }, null)
-    return made
+    const inserted = await insertAdministrator(tx, email, name)
+    if (inserted) await record(tx, deps, 'users.create', { id: inserted.id, email, name }, null)
+    return inserted
   })
   if (!user) {
     throw new UsageError(
-      `A user with the address ${email} exists. To make them an administrator with new credentials, run: postern admin reset --email ${email}`,
+      `A user with the address ${email} already exists. To grant the admin role and issue new credentials, run: postern admin reset --email ${email}`,
     )
   }
   return user.id
 }
 
-/** New password, new second factor, every session and token ended, active, administrator. */
-export async function resetAdministrator(deps: AdministratorDeps, email: string): Promise<Enrolment> {
+/** Sets a new password and second factor, ends all sessions and tokens, activates the user and grants the admin role. */
+export async function resetAdministrator(
+  deps: AdministratorDeps,
+  email: string,
+): Promise<AdministratorCredentials> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
-  // In this order: what is cut short is told, and nobody comes in with the old credentials as what the user is made here.
+  // In this order: an interrupted run is in the audit, and the old credentials never sign in with the admin role.
   await deps.adminDb.transaction((tx) =>
     record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
   )
   await deps.identityDb.transaction(async (tx) => {
-    await forgetCredentials(tx, user.id)
+    await deleteCredentials(tx, user.id)
     await recordUserActivity(tx, user.id, {
       actor: system,
       requestId: randomUUIDv7(),
@@ -81,10 +84,10 @@ export async function resetAdministrator(deps: AdministratorDeps, email: string)
     })
   })
   await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
-  return giveCredentials(deps, user.id, email)
+  return issueCredentials(deps, user.id, email)
 }
 
-/** The token of a link by which the person sets a new password. Role, second factor and sessions stay until it is used. */
+/** Returns the token of a password reset link. Role and second factor stay; sessions end when the link is used. */
 export async function issuePasswordReset(
   deps: Pick<AdministratorDeps, 'adminDb' | 'identityDb' | 'reason'>,
   email: string,
@@ -92,12 +95,12 @@ export async function issuePasswordReset(
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
   if (!user.is_active) throw new UsageError(`${email} is disabled. Enable the user first.`)
-  // In this order: what is cut short is recorded, and no link is made that is not.
+  // In this order: every link that exists is in the audit, even if the run is interrupted.
   await deps.adminDb.transaction((tx) => record(tx, deps, 'users.reset-password', user, null, null))
   return deps.identityDb.transaction((tx) => issueReset(tx, user.id))
 }
 
-/** Lets an outside issuer's user be this administrator. */
+/** Links a subject of an external issuer to this user. */
 export async function linkAdministrator(
   deps: AdministratorDeps,
   email: string,
@@ -106,16 +109,16 @@ export async function linkAdministrator(
 ): Promise<void> {
   const { outcome } = await deps.adminDb.transaction(async (tx) => {
     const linked = await linkLogin(tx, email, issuer, subject)
-    // Without the subject, which is often an address and could not be erased.
+    // Without the subject: it is often an email address, and audit rows cannot be erased.
     if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer })
     return linked
   })
   if (outcome === 'no such user') throw new UsageError(`There is no user with the address ${email}.`)
   if (outcome === 'taken')
-    throw new UsageError(`The subject ${subject} of ${issuer} is linked to another user already.`)
+    throw new UsageError(`The subject ${subject} of ${issuer} is already linked to another user.`)
 }
 
-/** In the chain of what belongs to no project, by the shell. */
+/** Writes to the audit chain without a project, with the command line as actor. */
 function record(
   tx: Tx,
   { reason = '' }: Pick<AdministratorDeps, 'reason'>,
@@ -137,19 +140,19 @@ function record(
   })
 }
 
-/** An access token drawn at the shell, which whoever reads the audit must be able to see. */
-export async function recordDrawnToken(
+/** Records in the audit that the command line issued an access token. */
+export async function recordShellToken(
   db: Db,
   user: { id: number; email: string; name: string },
 ): Promise<void> {
-  await db.transaction((tx) => record(tx, {}, 'users.draw-token', user, null, null))
+  await db.transaction((tx) => record(tx, {}, 'users.issue-token', user, null, null))
 }
 
-async function giveCredentials(
+async function issueCredentials(
   { auth, identityDb }: AdministratorDeps,
   userId: number,
   email: string,
-): Promise<Enrolment> {
+): Promise<AdministratorCredentials> {
   const password = newPassword()
   const context = await auth.$context
   await context.internalAdapter.linkAccount({
@@ -158,19 +161,19 @@ async function giveCredentials(
     providerId: 'credential',
     password: await context.password.hash(password),
   })
-  // The same steps a person takes, in this process: sign in, set up the second factor.
+  // The same steps that a person takes, in this process: sign in, then set up the second factor.
   const { headers } = await auth.api.signInEmail({ body: { email, password }, returnHeaders: true })
   const cookie = headers
     .getSetCookie()
     .map((line) => line.split(';')[0])
     .join('; ')
   const totp = await auth.api.enableTwoFactor({ body: { password }, headers: new Headers({ cookie }) })
-  if (!('totpURI' in totp)) throw new Error('Better Auth gave no TOTP seed')
+  if (!('totpURI' in totp)) throw new Error('Better Auth returned no TOTP secret')
   await identityDb.transaction((tx) => confirmTotp(tx, userId))
   return { userId, password, totpUri: totp.totpURI, backupCodes: totp.backupCodes }
 }
 
-// No l, I, O, 0, 1: it is read off a terminal. 20 of 57 characters are 116 bits.
+// Without l, I, O, 0 and 1, which are hard to tell apart on a terminal. 20 of 57 characters are 116 bits.
 const alphabet = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 
 const newPassword = (): string =>

@@ -30,10 +30,10 @@ import { linkAdministrator } from './administrators.ts'
  * The door of the administrative plane, through HTTP. Behind it there is nothing at `/v1/admin/anything`, so
  * an administrator gets 404 and everybody else 401 or 403.
  */
-const outside = await startIssuer()
+const external = await startIssuer()
 const stranger = await startIssuer()
 const database = await testDatabase()
-const api = await startApi(database, { POSTERN_OIDC_ISSUERS: JSON.stringify([outside.configuration]) })
+const api = await startApi(database, { POSTERN_OIDC_ISSUERS: JSON.stringify([external.configuration]) })
 
 const admin = await api.makeAdmin()
 const subject = 'ada-7f3c'
@@ -41,11 +41,11 @@ const { auth, db } = api.context
 await linkAdministrator(
   { auth, adminDb: db.admin, identityDb: db.identity },
   admin.email,
-  outside.issuer,
+  external.issuer,
   subject,
 )
 
-const scene = await makeForgedTokenContext(api, database, admin, { outside, stranger })
+const scene = await makeForgedTokenContext(api, database, admin, { external, stranger })
 const { own } = scene
 
 const { genuine } = tokenForge(scene)
@@ -68,9 +68,9 @@ async function assertGenuineTokensPass(): Promise<void> {
     'as the service made it': await api.tokenOf(admin.email),
     'made here': genuine(),
     'made here, with a session': genuine({ sid: String(scene.sessions.own) }),
-    'of the outside issuer in EdDSA': await outside.sign({ sub: subject }),
-    'of the outside issuer in ES256': await outside.sign({ sub: subject }, { algorithm: 'ES256' }),
-    'of the outside issuer in RS256': await outside.sign({ sub: subject }, { algorithm: 'RS256' }),
+    'of the external issuer in EdDSA': await external.sign({ sub: subject }),
+    'of the external issuer in ES256': await external.sign({ sub: subject }, { algorithm: 'ES256' }),
+    'of the external issuer in RS256': await external.sign({ sub: subject }, { algorithm: 'RS256' }),
   }
   for (const [what, token] of Object.entries(tokens)) {
     const response = await knock(`Bearer ${token}`)
@@ -267,16 +267,16 @@ describe('the scheme', () => {
   }
 })
 
-/** The outside issuer's tokens, for the user whom it knows as `subject` but for what the kind names. */
+/** The external issuer's tokens, for the user whom it knows as `subject` but for what the kind names. */
 function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const sealing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  outside.publish({ ...weak.publicKey.export({ format: 'jwk' }), kid: 'weak' })
-  outside.publish({ ...sealing.publicKey.export({ format: 'jwk' }), kid: 'sealing', use: 'enc' })
-  outside.publish({ kty: 'oct', kid: 'shared', k: encode('a shared secret') })
+  external.publish({ ...weak.publicKey.export({ format: 'jwk' }), kid: 'weak' })
+  external.publish({ ...sealing.publicKey.export({ format: 'jwk' }), kid: 'sealing', use: 'enc' })
+  external.publish({ kty: 'oct', kid: 'shared', k: encode('a shared secret') })
 
   const { ed25519, es256, rs256, hmac } = signers
-  const [ed, ec, rsa] = [outside.key('EdDSA'), outside.key('ES256'), outside.key('RS256')]
+  const [ed, ec, rsa] = [external.key('EdDSA'), external.key('ES256'), external.key('RS256')]
   const rsaPem = rsa.publicKey.export({ format: 'pem', type: 'spki' })
   const pss: Signer = (input) =>
     sign('sha256', Buffer.from(input), {
@@ -286,8 +286,8 @@ function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
     })
   const der: Signer = (input) => sign('sha256', Buffer.from(input), ec.privateKey)
   const claims = () => ({
-    iss: outside.issuer,
-    aud: outside.audience,
+    iss: external.issuer,
+    aud: external.audience,
     sub: subject,
     iat: inSeconds(0),
     exp: inSeconds(300),
@@ -310,36 +310,36 @@ function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
     "whose subject is the administrator's address": { sub: admin.email, email: admin.email },
     'with the claims of our own': ours(),
     'in the name of an issuer that is not configured': { iss: stranger.issuer },
-    'with a slash behind its issuer': { iss: `${outside.issuer}/` },
+    'with a slash behind its issuer': { iss: `${external.issuer}/` },
   }
   return [
-    ...bearers(each('an outside token', changes, (change) => outside.sign({ sub: subject, ...change }))),
+    ...bearers(each('an external token', changes, (change) => external.sign({ sub: subject, ...change }))),
     ...bearers({
       'a token of an issuer that is not configured': () => stranger.sign({ sub: subject }),
-      "a stranger's token in the name of the outside issuer": () => stranger.sign(claims()),
+      "a stranger's token in the name of the external issuer": () => stranger.sign(claims()),
       "a stranger's token in our name": () => stranger.sign(ours(), { header: ourHeader }),
-      "an outside token in our name under our key's id": () => outside.sign(ours(), { header: ourHeader }),
-      "an outside user's token by our key": signed('EdDSA', own.kid, ed25519(own.key)),
-      "an outside user's token by our key under the outside key's id": signed(
+      "an external token in our name under our key's id": () => external.sign(ours(), { header: ourHeader }),
+      "an external user's token by our key": signed('EdDSA', own.kid, ed25519(own.key)),
+      "an external user's token by our key under the external key's id": signed(
         'EdDSA',
         ed.kid,
         ed25519(own.key),
       ),
-      'an outside token without a signature': () => `${encode({ alg: 'none' })}.${encode(claims())}.`,
-      'an outside token in HS256 with the RSA key as PEM': signed('HS256', rsa.kid, hmac(rsaPem)),
-      'an outside token in HS256 with a shared key': signed('HS256', 'shared', hmac('a shared secret')),
-      'an outside token by an RSA key of 1,024 bits': signed('RS256', 'weak', rs256(weak.privateKey)),
-      'an outside token by a key for encryption': signed('ES256', 'sealing', es256(sealing.privateKey)),
-      'an outside token in ES256 under the id of an RSA key': signed('ES256', rsa.kid, es256(ec.privateKey)),
-      'an outside token in RS256 under the id of an EC key': signed('RS256', ec.kid, rs256(rsa.privateKey)),
-      'an outside token in PS256, which is not on our list': signed('PS256', rsa.kid, pss),
-      'an outside token in RS256 with a PSS signature': signed('RS256', rsa.kid, pss),
-      'an outside token whose ECDSA signature is zeros': signed('ES256', ec.kid, () => Buffer.alloc(64)),
-      'an outside token whose ECDSA signature is in DER': signed('ES256', ec.kid, der),
-      'an outside token whose RSA signature is zeros': signed('RS256', rsa.kid, () => Buffer.alloc(256)),
+      'an external token without a signature': () => `${encode({ alg: 'none' })}.${encode(claims())}.`,
+      'an external token in HS256 with the RSA key as PEM': signed('HS256', rsa.kid, hmac(rsaPem)),
+      'an external token in HS256 with a shared key': signed('HS256', 'shared', hmac('a shared secret')),
+      'an external token by an RSA key of 1,024 bits': signed('RS256', 'weak', rs256(weak.privateKey)),
+      'an external token by a key for encryption': signed('ES256', 'sealing', es256(sealing.privateKey)),
+      'an external token in ES256 under the id of an RSA key': signed('ES256', rsa.kid, es256(ec.privateKey)),
+      'an external token in RS256 under the id of an EC key': signed('RS256', ec.kid, rs256(rsa.privateKey)),
+      'an external token in PS256, which is not on our list': signed('PS256', rsa.kid, pss),
+      'an external token in RS256 with a PSS signature': signed('RS256', rsa.kid, pss),
+      'an external token whose ECDSA signature is zeros': signed('ES256', ec.kid, () => Buffer.alloc(64)),
+      'an external token whose ECDSA signature is in DER': signed('ES256', ec.kid, der),
+      'an external token whose RSA signature is zeros': signed('RS256', rsa.kid, () => Buffer.alloc(256)),
     }),
     ...bearers(
-      { 'an outside token that has expired': () => outside.sign({ sub: subject, exp: inSeconds(-1) }) },
+      { 'an external token that has expired': () => external.sign({ sub: subject, exp: inSeconds(-1) }) },
       'token_expired',
     ),
   ]

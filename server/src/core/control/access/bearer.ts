@@ -1,3 +1,9 @@
+/**
+ * Verifies `Authorization: Bearer <user JWT>` and reads the user from the database.
+ *
+ * The token only identifies the user. Role and active flag are read on every request, so a demoted or disabled
+ * administrator is refused on the next request, whatever the token says.
+ */
 import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -6,12 +12,6 @@ import { KeysNotLoaded } from './issuer-keys.ts'
 import { accessTokenType, type Issuer } from './issuers.ts'
 import { readJwt } from './strict-jwt.ts'
 
-/**
- * `Authorization: Bearer <user JWT>` → the user, as the database knows them now.
- *
- * The token says only who; role and activity are read on every request, so a demoted or disabled
- * administrator is refused on the next one, whatever the token says.
- */
 export interface User {
   id: number
   email: string
@@ -27,7 +27,7 @@ export interface Admin extends User {
 export type Authenticate = (authorization: string | undefined) => Promise<User>
 
 export const secondFactorNeeded =
-  'An administrator needs a session opened with a second factor. Set one up if you have none, then sign in again.'
+  'Administrators need a session with a second factor. Set one up if you have none, then sign in again.'
 
 // RS256 keys below 2,048 bits are refused by jose itself (RFC 7518 §3.3).
 const algorithms = ['EdDSA', 'ES256', 'RS256']
@@ -44,7 +44,7 @@ export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authentic
     const user = await db.readOne((tx) =>
       issuer.isOwn
         ? findTokenUser(tx, subjectOf(claims))
-        : findExternalUser(tx, issuer.issuer, outsideSubjectOf(claims), new Date(claims.iat * 1000)),
+        : findExternalUser(tx, issuer.issuer, externalSubjectOf(claims), new Date(claims.iat * 1000)),
     )
     if (!user?.is_active) throw unauthenticated()
     return {
@@ -61,7 +61,7 @@ interface Verified {
   claims: VerifiedClaims
   issuer: Issuer
   header: JWTHeaderParameters
-  /** The very key that verified the signature. */
+  /** The key that verified the signature. */
   key: unknown
 }
 
@@ -69,70 +69,69 @@ async function check(token: string, issuers: ReadonlyMap<string, Issuer>): Promi
   const jwt = readJwt(token)
   const name = jwt?.payload['iss']
   const issuer = typeof name === 'string' ? issuers.get(name) : undefined
-  if (!jwt || !issuer || !isKindOf(jwt.header, issuer)) throw unauthenticated()
+  if (!jwt || !issuer || !hasExpectedType(jwt.header, issuer)) throw unauthenticated()
   return { ...(await verify(token, issuer)), issuer }
 }
 
-const keptTokens = 1_000
+const maxCachedTokens = 1_000
 
 /**
- * Tokens whose signature was found right, oldest first: to verify it again costs more than the rest of a request's
- * authentication. Its key is looked up every time all the same, and a token whose key is another one now, or none,
- * is checked anew.
+ * A cache of tokens with a verified signature, oldest first. Verifying a signature costs more than the rest of a request's
+ * authentication. The key is still looked up on every request; if it has changed or is gone, the token is verified again.
  */
 class VerifiedTokens {
-  readonly #kept = new Map<string, Verified>()
+  readonly #verified = new Map<string, Verified>()
 
   async find(token: string): Promise<Verified | undefined> {
-    const known = this.#kept.get(token)
+    const known = this.#verified.get(token)
     if (known === undefined) return undefined
     if (known.claims.exp * 1000 > Date.now() && (await keyOf(known)) === known.key) return known
-    this.#kept.delete(token)
+    this.#verified.delete(token)
     return undefined
   }
 
   keep(token: string, verified: Verified): Verified {
-    this.#kept.set(token, verified)
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > keptTokens && oldest !== undefined) this.#kept.delete(oldest)
+    this.#verified.set(token, verified)
+    const [oldest] = this.#verified.keys()
+    if (this.#verified.size > maxCachedTokens && oldest !== undefined) this.#verified.delete(oldest)
     return verified
   }
 }
 
 async function keyOf({ issuer, header }: Verified): Promise<unknown> {
   try {
-    return await issuer.keys(header, flattened)
+    return await issuer.keys(header, unusedJws)
   } catch {
-    // The whole check says why.
+    // The full check that follows reports why.
     return undefined
   }
 }
 
-// What jose hands to a look-up of keys beside the header, and ours does not use.
-const flattened = { payload: '', signature: '' }
+// jose passes this to a key lookup in addition to the header. Our lookups do not use it.
+const unusedJws = { payload: '', signature: '' }
 
 export function requireAdministrator(user: User): asserts user is Admin {
   if (!isAdmin(user)) {
-    throw new PosternError('admin_required', 'Only administrators may do this.')
+    throw new PosternError('admin_required', 'Administrator role required.')
   }
-  // Drawing such a token is refused already; this is for who became an administrator afterwards.
+  // Issuing such a token is refused as well; this covers users who became administrators afterwards.
   if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
 }
 
 const isAdmin = (user: User): user is Admin => user.role === 'admin'
 
-/** A bearer with the shape of a project's API key, whether there is such a key or not. */
+/** A bearer token in the format of a project API key, whether or not the key exists. */
 export function apiKeyOf(authorization: string | undefined): string | undefined {
   const bearer = bearerOf(authorization)
   return bearer !== undefined && /^pk_/i.test(bearer) ? bearer : undefined
 }
 
-/** By its shape alone, before any look-up: valid, revoked and made-up keys get one and the same answer. */
+/** By format alone, before any lookup: valid, revoked and invented keys get the same response. */
 export function refuseApiKey(authorization: string | undefined): void {
   if (apiKeyOf(authorization) !== undefined) {
     throw new PosternError(
       'api_key_not_allowed',
-      'The API key of a project does not open the administrative interface. Use the access token of an administrator.',
+      'Project API keys are not accepted here. Use the access token of an administrator.',
     )
   }
 }
@@ -143,10 +142,10 @@ function bearerOf(authorization: string | undefined): string | undefined {
 }
 
 /**
- * RFC 8725 §3.11: a token made for something else (a logout token, a DPoP proof) says so in `typ`, and is
- * none of ours. An issuer that is known to send one type must send that; another may send none.
+ * RFC 8725 §3.11: a token for another purpose (a logout token, a DPoP proof) declares it in `typ` and is refused. An
+ * issuer with a configured type must send that type; for other issuers `typ` is optional.
  */
-function isKindOf({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
+function hasExpectedType({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
   if (isOwn && kid === undefined) return false
   if (typ === undefined) return tokenType === undefined
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
@@ -177,10 +176,10 @@ async function verify(token: string, issuer: Issuer): Promise<Omit<Verified, 'is
   }
 }
 
-// The clocks of two honest machines differ by less.
+// Synchronized clocks differ by less.
 const clockSkewSeconds = 60
 
-/** jose looks at `iat` only where a maximum age is asked for. */
+/** jose checks `iat` only when a maximum age is requested. */
 const isPlausibleTime = (seconds: unknown): boolean =>
   typeof seconds === 'number' && seconds >= 0 && seconds <= Date.now() / 1000 + clockSkewSeconds
 
@@ -188,7 +187,7 @@ function refusal(error: unknown): unknown {
   if (error instanceof PosternError) return error
   if (error instanceof KeysNotLoaded) return error.cause
   if (error instanceof errors.JWTExpired) {
-    return new PosternError('token_expired', 'The access token has expired. Draw a new one and try again.')
+    return new PosternError('token_expired', 'The access token has expired. Request a new one and try again.')
   }
   return unauthenticated(error)
 }
@@ -202,7 +201,7 @@ function subjectOf({ sub, sid, gen }: VerifiedClaims): TokenSubject {
 }
 
 /** OpenID Connect Core §2: a string of at most 255 ASCII characters. */
-function outsideSubjectOf({ sub }: VerifiedClaims): string {
+function externalSubjectOf({ sub }: VerifiedClaims): string {
   if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw unauthenticated()
   return sub
 }
@@ -216,8 +215,6 @@ const safeId = (value: unknown): number | undefined =>
     : undefined
 
 const unauthenticated = (cause?: unknown): PosternError =>
-  new PosternError(
-    'unauthenticated',
-    'This needs the access token of a signed-in user: Authorization: Bearer <token>.',
-    { cause },
-  )
+  new PosternError('unauthenticated', 'A valid access token is required: Authorization: Bearer <token>.', {
+    cause,
+  })

@@ -1,3 +1,9 @@
+/**
+ * Better Auth, configured for Postern: passwords, TOTP, sessions and the keys that sign access tokens.
+ *
+ * Its router is not mounted. The signin plane calls the few endpoints that Postern offers by name (sign-in.ts), so a new
+ * release does not add endpoints to the network. Its queries run as postern_identity, which cannot change a user's role.
+ */
 import { APIError, betterAuth, type GenericEndpointContext } from 'better-auth'
 import { jwt, signJWT } from 'better-auth/plugins/jwt'
 import { twoFactor } from 'better-auth/plugins/two-factor'
@@ -6,15 +12,8 @@ import type { Logger } from '../../../platform/telemetry/log.ts'
 import { recordUserActivity } from '../activity/activity.ts'
 import { findSignInUser, useTotpCode } from './access.sql.ts'
 import { accessTokenLifetimeSeconds, accessTokenType } from './issuers.ts'
-import { keepSession } from './settled-password.sql.ts'
+import { lockSession } from './password-race.sql.ts'
 
-/**
- * Better Auth, set up for Postern: passwords, TOTP, sessions and the keys that sign access tokens.
- *
- * It is never mounted as it is. The signin plane calls the few of its endpoints that Postern offers, by
- * name (sign-in.ts), so that what a new release of it adds is not suddenly on the network. Its queries run
- * as postern_identity, which cannot touch a user's role.
- */
 export interface BetterAuthOptions {
   publicUrl: URL
   secrets: { version: number; value: string }[]
@@ -24,9 +23,9 @@ export interface BetterAuthOptions {
 
 export type BetterAuth = ReturnType<typeof createBetterAuth>
 
-/** Set by the signin plane from the connection, never taken from the caller. */
+/** The signin plane sets this header from the connection. The caller's own header is never used. */
 export const clientAddressHeader = 'x-postern-client-address'
-/** Likewise: who is signed in where credentials change, and in which request. */
+/** Also set by the signin plane, where credentials change: the request id and the signed-in user. */
 export const requestIdHeader = 'x-postern-request-id'
 export const userIdHeader = 'x-postern-user-id'
 
@@ -53,11 +52,11 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
     trustedOrigins: [publicUrl.origin],
     telemetry: { enabled: false },
     logger: {
-      // Its further arguments are whole requests and rows; only an error is worth keeping, and safe.
+      // Further arguments are whole requests and rows. Only an error is useful and safe to log.
       log: (level, message, ...args) =>
         log[level]({ err: args.find((arg) => arg instanceof Error) }, `sign-in: ${message}`),
     },
-    // What is no answer to the caller is not for Better Auth to log and hide: sign-in.ts tells an outage from a bug.
+    // Other errors are rethrown instead of logged and hidden, so that sign-in.ts can tell an outage from a bug.
     onAPIError: {
       onError: (error) => {
         if (!(error instanceof APIError)) throw error
@@ -131,8 +130,8 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       maxPasswordLength: 128,
     },
     databaseHooks: {
-      // Better Auth writes without a transaction of ours: the row of the user's activity is written first, and without it
-      // nothing changes.
+      // Better Auth writes outside our transactions, so the user's activity row is written first. If that fails, nothing
+      // changes.
       account: {
         update: {
           before: async (_account, context) => {
@@ -145,7 +144,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
         update: {
           before: async (user, context) => {
             if (context?.path === totpPath && user['twoFactorEnabled'] === true)
-              await recordCredentials(db, context, 'auth.enrol-totp')
+              await recordCredentials(db, context, 'auth.confirm-totp')
           },
         },
       },
@@ -201,14 +200,14 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
 async function recordCredentials(
   db: Db,
   { headers, context }: GenericEndpointContext,
-  operation: 'auth.change-password' | 'auth.enrol-totp',
+  operation: 'auth.change-password' | 'auth.confirm-totp',
 ): Promise<void> {
   const userId = Number(headers?.get(userIdHeader) ?? Number.NaN)
   const requestId = headers?.get(requestIdHeader)
   if (!Number.isSafeInteger(userId) || !requestId) throw new Error(`${operation} without a user`)
   await db.transaction(async (tx) => {
-    // It may have been ended while the passwords were hashed: by a reset, whose password stays then.
-    if (!(await keepSession(tx, Number(context.session?.session.id)))) throw new APIError('UNAUTHORIZED')
+    // A password reset may have ended the session while the passwords were hashed. The reset's password then stays.
+    if (!(await lockSession(tx, Number(context.session?.session.id)))) throw new APIError('UNAUTHORIZED')
     await recordUserActivity(tx, userId, {
       actor: {
         ...{ type: 'user', id: userId, email: null },
@@ -222,8 +221,8 @@ async function recordCredentials(
 }
 
 /**
- * When the second factor of a session that is being made was given: decided by how the session comes to be,
- * never by what is copied into it. A changed password replaces the session it was changed in.
+ * When the second factor of a new session was verified. The path that creates the session decides, never data copied into
+ * it. A password change replaces its session and keeps the time.
  */
 function secondFactorAt(context: GenericEndpointContext | null): Date | null {
   if (context?.path === totpPath || context?.path === backupCodePath) return new Date()
@@ -244,7 +243,7 @@ export interface AccessToken {
   expiresAt: Date
 }
 
-/** Signs with the newest living key; makes one where there is none. */
+/** Signs with the newest valid key, and creates a key if there is none. */
 export async function signAccessToken(auth: BetterAuth, claims: AccessTokenClaims): Promise<AccessToken> {
   const iat = Math.floor(Date.now() / 1000)
   const exp = iat + accessTokenLifetimeSeconds

@@ -1,4 +1,4 @@
-/** The part of a request that signing in is about. */
+/** The part of a request that signing in uses. */
 export interface Browser {
   requestId: string
   cookie: string | undefined

@@ -1,7 +1,7 @@
-// What Better Auth takes: an ASCII mailbox at a host name with a dot in it.
+// The addresses that Better Auth accepts: an ASCII mailbox at a host name that contains a dot.
 const mailbox = /^[a-z0-9_'+.-]+@(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/
 
-/** An address under which a person can sign in, as stored (in lower case, as Better Auth compares); else undefined. */
+/** The address in the form that is stored (lower case, as Better Auth compares), or undefined if it cannot sign in. */
 export function signInAddress(text: string): string | undefined {
   const email = text.toLowerCase()
   const isUsable = email.length <= 254 && mailbox.test(email) && !/^\.|\.\.|\.@/.test(email)

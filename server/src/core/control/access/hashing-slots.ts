@@ -1,14 +1,13 @@
+/**
+ * A semaphore for password hashing in this process. One hash (scrypt) takes 32 MiB and about 0.1 s of a thread that DNS
+ * lookups and file access use as well, and unauthenticated requests cause it.
+ *
+ * Two hashes run at once, half of Node.js's four threads, and 60 wait: about three seconds. Each network has one slot, so
+ * that no network takes them all, and a queue of 16. Further requests get `rate_limited` with Retry-After.
+ */
 import { networkOf } from '../../../platform/http/rate-limit.ts'
 import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'
 
-/**
- * A semaphore for work that hashes passwords, in this process. A hash (scrypt) takes 32 MiB and about a tenth of a second of a
- * thread that look-ups in the DNS and files use as well, and strangers cause it.
- *
- * Two run at once, half of the four threads that Node.js has, and 60 wait: about three seconds. A network has one of
- * these places, so that no network fills them, and 16 more that wait before they take it. What does not fit gets
- * `rate_limited` with Retry-After.
- */
 export class HashingSlots {
   readonly #networks: KeyedSemaphore<string>
   readonly #all: KeyedSemaphore<'all'>

@@ -1,27 +1,26 @@
+/**
+ * A cache of an issuer's public keys, for our own table and for the JWKS address of an external issuer. (jose's remote key
+ * set requests the keys again for every unknown key id while the issuer is down, so a flood of invented key ids would
+ * reach the issuer.)
+ */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose'
 import { PosternError } from '../../../platform/errors.ts'
 
-/**
- * An issuer's public keys, kept in memory between requests; the same for our own table and for an outside
- * issuer's address. (jose's remote key set asks again for every unknown key while the issuer is down, so a
- * flood of made-up key ids would be passed on to it.)
- */
-
-/** Not a fault of the token: what went wrong is its cause. */
+/** The token is not at fault. `cause` holds the error. */
 export class KeysNotLoaded extends Error {}
 
-// Keys are loaded anew after this time, …
+// Keys are reloaded after this time, …
 const freshMs = 60_000
-// … and sooner for a key that is not among them, but never more often than this, whether it works or not.
-// Our own table is near, and a new key of ours is used at once.
+// … and earlier for an unknown key id, but never more often than this, whether loading succeeds or not.
+// The cooldown for our own table is shorter: it is in the database, and a new key signs immediately.
 const ownCooldownMs = 1_000
-const outsideCooldownMs = 5_000
-// While they cannot be loaded, those of before are good for as long as a token they signed.
+const externalCooldownMs = 5_000
+// If loading fails, the old keys stay valid for as long as a token that they signed.
 const staleMs = 600_000
 
-/** The clock by which keys age, and the limit for a fetch of an outside issuer's key set. Tests pass their own. */
+/** The clock by which keys age, and the timeout for fetching an external key set. Tests pass their own. */
 export interface KeyTiming {
-  /** Of a clock that never goes back. */
+  /** From a monotonic clock. */
   nowMs: () => number
   fetchTimeoutMs: number
 }
@@ -31,8 +30,8 @@ export const keyTiming: KeyTiming = { nowMs: () => performance.now(), fetchTimeo
 export const ownKeys = (list: () => Promise<JWK[]>, { nowMs }: KeyTiming): JWTVerifyGetKey =>
   cachedKeys(async () => createLocalJWKSet({ keys: await list() }), ownCooldownMs, nowMs)
 
-export const outsideKeys = (url: URL, timing: KeyTiming): JWTVerifyGetKey =>
-  cachedKeys(() => fetchKeys(url, timing.fetchTimeoutMs), outsideCooldownMs, timing.nowMs)
+export const externalKeys = (url: URL, timing: KeyTiming): JWTVerifyGetKey =>
+  cachedKeys(() => fetchKeys(url, timing.fetchTimeoutMs), externalCooldownMs, timing.nowMs)
 
 function cachedKeys(
   load: () => Promise<JWTVerifyGetKey>,
@@ -44,7 +43,7 @@ function cachedKeys(
   let failure: KeysNotLoaded | undefined
   let loading: Promise<void> | undefined
 
-  /** Requests that arrive together share one attempt. */
+  /** Concurrent requests share one attempt. */
   const tryToLoad = (): Promise<void> => {
     triedAt = nowMs()
     loading ??= load()
@@ -53,7 +52,7 @@ function cachedKeys(
         failure = undefined
       })
       .catch((error: unknown) => {
-        failure = new KeysNotLoaded('the keys of an issuer could not be loaded', { cause: error })
+        failure = new KeysNotLoaded('failed to load the keys of an issuer', { cause: error })
       })
       .finally(() => {
         loading = undefined
@@ -71,14 +70,14 @@ function cachedKeys(
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
       if (mayTry()) await tryToLoad()
-      // It may be among those that could not be loaded.
+      // The key may be among those that could not be loaded.
       if (failure !== undefined) throw failure
       return known.find(header, token)
     }
   }
 }
 
-/** An outside issuer's key set, from the address that the operator configured. */
+/** The key set of an external issuer, from the configured address. */
 async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> {
   try {
     const response = await fetch(url, {
@@ -88,14 +87,18 @@ async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> 
     })
     if (!response.ok) throw new Error(`status ${response.status}`)
     const set = (await response.json()) as JSONWebKeySet
-    // jose looks at its form; an empty one would mean that nobody can sign in.
+    // jose validates the format. With an empty set, no user of the issuer could sign in.
     const keys = createLocalJWKSet(set)
     if (set.keys.length === 0) throw new Error('the key set is empty')
     return keys
   } catch (error) {
-    throw new PosternError('unavailable', "The token issuer's keys cannot be fetched at the moment.", {
-      cause: error,
-      retryAfterSeconds: outsideCooldownMs / 1000,
-    })
+    throw new PosternError(
+      'unavailable',
+      "The token issuer's keys are temporarily unavailable. Try again later.",
+      {
+        cause: error,
+        retryAfterSeconds: externalCooldownMs / 1000,
+      },
+    )
   }
 }

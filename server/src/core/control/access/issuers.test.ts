@@ -12,9 +12,9 @@ import {
   type TestIssuer,
 } from '../../../testing/peers/issuer.ts'
 import { linkAdministrator } from './administrators.ts'
-import type { OutsideIssuerOptions } from './issuers.ts'
+import type { ExternalIssuerOptions } from './issuers.ts'
 
-/** Each world is an API with its own outside issuer and its own clock for kept keys. */
+/** Each world is an API with its own external issuer and its own clock for kept keys. */
 const database = await testDatabase()
 const world = await startWorld()
 const rotating = await startWorld()
@@ -61,7 +61,7 @@ interface World {
 const welcome = '404 not_found'
 const refused = '401 unauthenticated'
 
-async function startWorld(options: Partial<OutsideIssuerOptions> = {}): Promise<World> {
+async function startWorld(options: Partial<ExternalIssuerOptions> = {}): Promise<World> {
   const issuer = await startIssuer()
   const clock = new KeyClock()
   const settings = { POSTERN_OIDC_ISSUERS: JSON.stringify([{ ...issuer.configuration, ...options }]) }
@@ -95,7 +95,7 @@ async function knock(api: TestApi, token: string): Promise<string> {
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 describe('who may issue tokens', () => {
-  describe('an outside issuer', () => {
+  describe('an external issuer', () => {
     for (const algorithm of ['EdDSA', 'ES256', 'RS256'] satisfies Algorithm[]) {
       test(`vouches for the linked user in ${algorithm}`, async () => {
         assert.equal(await world.knock(await world.sign({}, { algorithm })), welcome)
@@ -209,7 +209,7 @@ describe('who may issue tokens', () => {
     })
   })
 
-  describe('keys of an outside issuer', () => {
+  describe('keys of an external issuer', () => {
     test('a new key counts once the cooldown is over, and the dropped one no longer', async () => {
       const { issuer, clock, sign, knock } = rotating
       const old = await sign()

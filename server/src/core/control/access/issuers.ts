@@ -1,18 +1,17 @@
+/**
+ * The trusted token issuers and the source of their keys. Keys come from our own table or from an address that the operator
+ * configured, never from the token.
+ */
 import type { JWTVerifyGetKey } from 'jose'
 import type { Db } from '../../../platform/db/db.ts'
 import { listSigningKeys } from './access.sql.ts'
-import { type KeyTiming, keyTiming, outsideKeys, ownKeys } from './issuer-keys.ts'
+import { externalKeys, type KeyTiming, keyTiming, ownKeys } from './issuer-keys.ts'
 
-/**
- * Who may issue tokens, and where each one's keys are found.
- *
- * Keys come from our own table or from an address that the operator configured, never from the token.
- */
 export interface Issuer {
   issuer: string
   audience: string
   keys: JWTVerifyGetKey
-  /** The `typ` header that every token of this issuer carries, where it is known to send one. */
+  /** The required `typ` header. Undefined: optional. */
   tokenType: string | undefined
   requiresNotBefore: boolean
   maxLifetimeSeconds: number
@@ -22,10 +21,10 @@ export interface Issuer {
 export const accessTokenType = 'at+jwt'
 export const accessTokenLifetimeSeconds = 600
 
-/** An outside issuer decides how long its tokens live, up to a day: they cannot be taken back one by one. */
-const outsideTokenLifetimeSeconds = 86_400
+/** An external issuer sets the lifetime of its tokens, up to a day: single tokens cannot be revoked. */
+const externalTokenLifetimeSeconds = 86_400
 
-/** A signing key is still good for verification this long after it stopped signing. */
+/** How long a signing key still verifies tokens after it has stopped signing. */
 export const signingKeyGraceSeconds = 3600
 
 export function ownIssuer(publicUrl: URL, db: Db, timing: KeyTiming = keyTiming): Issuer {
@@ -40,7 +39,7 @@ export function ownIssuer(publicUrl: URL, db: Db, timing: KeyTiming = keyTiming)
   }
 }
 
-export interface OutsideIssuerOptions {
+export interface ExternalIssuerOptions {
   issuer: string
   audience: string
   jwks_url: string
@@ -48,14 +47,14 @@ export interface OutsideIssuerOptions {
   requires_nbf?: boolean
 }
 
-export function outsideIssuer(options: OutsideIssuerOptions, timing: KeyTiming = keyTiming): Issuer {
+export function externalIssuer(options: ExternalIssuerOptions, timing: KeyTiming = keyTiming): Issuer {
   return {
     issuer: options.issuer,
     audience: options.audience,
-    keys: outsideKeys(new URL(options.jwks_url), timing),
+    keys: externalKeys(new URL(options.jwks_url), timing),
     tokenType: options.token_type,
     requiresNotBefore: options.requires_nbf ?? false,
-    maxLifetimeSeconds: outsideTokenLifetimeSeconds,
+    maxLifetimeSeconds: externalTokenLifetimeSeconds,
     isOwn: false,
   }
 }

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** After this long without a failure an account begins at none. */
+/** After this time without a failure the count starts at zero. */
 const keptHours = 24
 
 /**
- * Counts the attempt as failed before it is made, so that those that come at once are counted as well. False when it has
- * to wait: then nothing is counted.
+ * Counts the attempt as failed before it is made, so that concurrent attempts are counted as well. Returns false, and
+ * counts nothing, if the account is delayed.
  */
 export async function countAttempt(tx: Tx, digest: Buffer, email: string): Promise<boolean> {
   const { rows } = await sql`
@@ -29,15 +29,15 @@ export async function secondsToWait(tx: ReadTx, digest: Buffer): Promise<number>
   return rows[0]?.seconds ?? 1
 }
 
-export async function forgetFailures(tx: Tx, digest: Buffer): Promise<void> {
+export async function deleteFailures(tx: Tx, digest: Buffer): Promise<void> {
   await tx.deleteFrom('control.sign_in_failures').where('digest', '=', digest).execute()
 }
 
-export async function forgetFailuresOf(tx: Tx, userId: number): Promise<void> {
+export async function deleteFailuresOfUser(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sign_in_failures').where('user_id', '=', userId).execute()
 }
 
-/** The attempt was not made after all. */
+/** The attempt did not fail because of a wrong password. */
 export async function uncountAttempt(tx: Tx, digest: Buffer): Promise<void> {
   await sql`
     update control.sign_in_failures set failures = greatest(failures - 1, 0) where digest = ${digest}`.execute(
@@ -53,7 +53,7 @@ export async function deleteOldFailures(tx: Tx, limit: number): Promise<number> 
   return Number(numAffectedRows ?? 0)
 }
 
-/** Of addresses without an account, the newest stay. */
+/** Keeps the newest rows of addresses without an account. */
 export async function deleteUnknownBeyond(tx: Tx, kept: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.sign_in_failures where digest in (

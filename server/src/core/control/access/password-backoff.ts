@@ -1,28 +1,28 @@
+/**
+ * Backoff for wrong passwords, counted per account over all client addresses. Ten attempts are free. After that, each wrong
+ * password delays the next attempt, by one second at first and 15 minutes at most (control.sign_in_delay). The correct
+ * password resets the count. Time is the database's.
+ *
+ * An attempt is counted before it is made and uncounted unless the password was wrong, so that parallel attempts count.
+ * An address without an account is counted in the same way, and the responses are equal.
+ *
+ * An attacker who keeps guessing keeps the account delayed. The owner's browsers are exempt: a browser that has signed in
+ * before holds a cookie for this account and has its own count, which no other browser can raise. The cookie grants no
+ * access. https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
+ */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
   countAttempt,
+  deleteFailures,
   deleteOldFailures,
   deleteUnknownBeyond,
-  forgetFailures,
   secondsToWait,
   uncountAttempt,
 } from './password-backoff.sql.ts'
 
-/**
- * Backoff for wrong passwords, per account: whatever address they come from. Ten attempts are free; then each wrong one
- * makes the next wait, one second at first and a quarter of an hour at most (control.sign_in_delay). The right password
- * resets the count. Time is the database's.
- *
- * An attempt is counted before it is made and uncounted unless the password was wrong, so that parallel attempts count. An
- * address without an account is counted in the same way; the answers are equal.
- *
- * A stranger who keeps guessing keeps the account waiting. The owner's browsers do not wait with it: a browser that has
- * signed in before holds a cookie for this account and has a count of its own, which no other browser reaches. The cookie
- * opens nothing. https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
- */
 export class PasswordBackoff {
   readonly #db: Db
   readonly #key: Buffer
@@ -36,20 +36,20 @@ export class PasswordBackoff {
     this.#secure = isHttps ? 'Secure; ' : ''
   }
 
-  /** Tries the password that `attempt` has, unless it has to wait. With the cookie to set when it was right. */
+  /** Runs `attempt` unless the account is delayed. Returns the device cookie to set after a correct password. */
   async attempt<T>(
     email: string,
     cookies: string | undefined,
     attempt: () => Promise<T>,
-  ): Promise<{ answer: T; cookie: string }> {
+  ): Promise<{ result: T; cookie: string }> {
     const account = email.toLowerCase()
     const device = this.#deviceIn(cookies, account)
     const digest = this.#digest(device === undefined ? `account/${account}` : `count/${account}/${device}`)
     await this.#count(digest, account)
     try {
-      const answer = await attempt()
-      await this.#db.transaction((tx) => forgetFailures(tx, digest))
-      return { answer, cookie: this.#cookieFor(account, device ?? randomBytes(16).toString('base64url')) }
+      const result = await attempt()
+      await this.#db.transaction((tx) => deleteFailures(tx, digest))
+      return { result, cookie: this.#cookieFor(account, device ?? randomBytes(16).toString('base64url')) }
     } catch (error) {
       const isWrong = error instanceof PosternError && error.code === 'unauthenticated'
       if (!isWrong) await this.#db.transaction((tx) => uncountAttempt(tx, digest))
@@ -62,7 +62,7 @@ export class PasswordBackoff {
       (await countAttempt(tx, digest, account)) ? undefined : secondsToWait(tx, digest),
     )
     if (wait === undefined) return
-    throw new PosternError('rate_limited', 'Too many attempts. Wait before you try again.', {
+    throw new PosternError('rate_limited', 'Too many attempts. Try again later.', {
       retryAfterSeconds: wait,
     })
   }
@@ -87,14 +87,14 @@ export class PasswordBackoff {
 
 const cookieSeconds = 180 * 24 * 60 * 60
 
-/** From the newest of the secrets that protect sessions. With another one counts begin anew. */
+/** Derived from the newest session secret. A new secret resets all counts. */
 export const backoffKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern sign-in backoff', 32))
 
-/** Rows of addresses without an account. Each took a password to be hashed; at most so many are kept. */
-const usualUnknownKept = 100_000
+/** The maximum number of rows for addresses without an account. Each row has cost one password hash. */
+const defaultUnknownKept = 100_000
 
-export const purgeFailures = async (tx: Tx, unknownKept = usualUnknownKept): Promise<number> =>
+export const purgeFailures = async (tx: Tx, unknownKept = defaultUnknownKept): Promise<number> =>
   Math.max(
     await deleteOldFailures(tx, purgedAtOnce),
     await deleteUnknownBeyond(tx, unknownKept, purgedAtOnce),

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { deleteResets } from './access.sql.ts'
 
-/** One more of today, by the same statement for whatever is counted. */
+/** Adds one to today's count and returns it. */
 export async function countToday(
   tx: Tx,
   kind: 'resets of account' | 'resets of network',
@@ -18,8 +18,8 @@ const expiry = (minutes: number): RawBuilder<Date> =>
   sql<Date>`postern.now() + make_interval(mins => ${minutes})`
 
 /**
- * Asked for by anybody, for an address that may have no account: the user is left out then, and for whom no link is
- * mailed. Nothing is written while `waitingAtMost` wait for their mail.
+ * An unauthenticated request. `user_id` is null if the address has no active account with a password; no link is mailed
+ * then. Nothing is written while `waitingAtMost` requests await their mail.
  */
 export async function insertRequest(
   tx: Tx,
@@ -38,7 +38,7 @@ export async function insertRequest(
             ) as waiting) < ${waitingAtMost}`.execute(tx)
 }
 
-/** Shown at the shell, and so not mailed. */
+/** Printed on the command line instead of mailed. */
 export async function insertIssued(tx: Tx, userId: number, hash: Buffer, minutes: number): Promise<void> {
   await tx
     .insertInto('control.password_resets')
@@ -51,8 +51,8 @@ export async function insertIssued(tx: Tx, userId: number, hash: Buffer, minutes
     .execute()
 }
 
-/** Asked for an address without an account. */
-export async function deleteForNobody(tx: Tx): Promise<void> {
+/** Requests for an address without an account. */
+export async function deleteWithoutAccount(tx: Tx): Promise<void> {
   await tx
     .deleteFrom('control.password_resets')
     .where('user_id', 'is', null)
@@ -75,7 +75,7 @@ export async function listUnsent(tx: ReadTx, limit: number): Promise<UnsentReset
   return rows
 }
 
-/** False when it is gone, or was mailed by another worker. */
+/** False if the row is gone or another worker has mailed it. */
 export async function storeHash(tx: Tx, id: number, hash: Buffer): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('control.password_resets')
@@ -94,7 +94,7 @@ export async function markSent(tx: Tx, id: number): Promise<void> {
     .execute()
 }
 
-/** Undefined when the token is none, was used or has expired, or its user is disabled. */
+/** Undefined if the token is invalid, was used or has expired, or its user is disabled. */
 export async function findUsable(tx: ReadTx, hash: Buffer): Promise<number | undefined> {
   const { rows } = await sql<{ user_id: number }>`
     select resets.user_id
@@ -103,8 +103,8 @@ export async function findUsable(tx: ReadTx, hash: Buffer): Promise<number | und
   return rows[0]?.user_id
 }
 
-/** All of the user's: a link is used once, and ends the others. False when the token was used meanwhile. */
-export async function useUp(tx: Tx, userId: number, hash: Buffer): Promise<boolean> {
+/** Deletes all links of the user: using one invalidates the others. False if a concurrent request used the token. */
+export async function consumeToken(tx: Tx, userId: number, hash: Buffer): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('control.password_resets')
     .where('token_hash', '=', hash)

@@ -1,3 +1,12 @@
+/**
+ * Password reset links. A link can be used once, within an hour if it was mailed and within a day if an operator created it
+ * (administrators.ts). Only the SHA-256 of its token is stored. Using it ends every session and changes nothing else: role
+ * and second factor stay, and the next sign-in requires the second factor.
+ *
+ * A request by mail runs the same statements for every address, with or without an account; the worker looks up the
+ * account and sends the mail. The token of a mail is computed from the row, so a mail that is sent again has the same
+ * token.
+ */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
@@ -6,13 +15,14 @@ import { networkOf } from '../../../platform/http/rate-limit.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { MailRefused, type SystemMail } from '../notifications/system-mail.ts'
 import { deleteChallenges } from './access.sql.ts'
-import { forgetFailuresOf } from './password-backoff.sql.ts'
+import { deleteFailuresOfUser } from './password-backoff.sql.ts'
 import {
+  consumeToken,
   countToday,
   deleteExpired,
-  deleteForNobody,
   deleteOldCounts,
   deleteSessionsOf,
+  deleteWithoutAccount,
   findUsable,
   insertIssued,
   insertRequest,
@@ -21,24 +31,15 @@ import {
   setPassword,
   storeHash,
   type UnsentReset,
-  useUp,
 } from './password-reset.sql.ts'
 
-/**
- * A new password for a person who has lost the old one. A link sets it, once, for an hour where it was mailed and for a
- * day where an operator made it (administrators.ts). Only the SHA-256 of its token is kept. Using it ends every session and
- * changes nothing else: role and second factor stay, and the second factor is asked for at the next sign-in.
- *
- * The request by mail does the same statements for every address, with or without an account; the worker finds out, and
- * mails. The token of a mail is computed from the row, so that a mail that is sent again has the same one.
- */
 const mailedMinutes = 60
 export const issuedMinutes = 24 * 60
 
-/** Mails in a UTC day: to an account, and asked for from a network. */
+/** Mails per UTC day: to one account, and requested from one network. */
 const perAccount = 5
 const perNetwork = 30
-/** Requests that wait for the worker. */
+/** Requests that await the worker. */
 const waitingAtMost = 1_000
 
 const tokenPrefix = 'pwr_'
@@ -46,16 +47,20 @@ const tokenForm = /^pwr_[\w-]{43}$/
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** The token is in the fragment, which browsers do not send: no log of a server has it. */
+/** The token is in the fragment, which browsers do not send, so no server logs it. */
 export const resetLink = ({ origin }: URL, token: string): string =>
   `${origin}/console/reset-password#${token}`
 
 export async function requestReset(db: Db, email: string, address: string): Promise<void> {
   await db.transaction(async (tx) => {
     if ((await countToday(tx, 'resets of network', networkOf(address))) > perNetwork) {
-      throw new PosternError('rate_limited', 'Too many requests from this network today.', {
-        retryAfterSeconds: 3600,
-      })
+      throw new PosternError(
+        'rate_limited',
+        'Too many password reset requests from this network today. Try again tomorrow.',
+        {
+          retryAfterSeconds: 3600,
+        },
+      )
     }
     const account = email.toLowerCase()
     if ((await countToday(tx, 'resets of account', account)) > perAccount) return
@@ -78,39 +83,39 @@ export async function resetPassword(
 ): Promise<void> {
   const tokenHash = hashOf(token)
   const find = async (tx: ReadTx) => (tokenForm.test(token) ? findUsable(tx, tokenHash) : undefined)
-  if ((await db.read(find)) === undefined) throw noReset()
+  if ((await db.read(find)) === undefined) throw invalidLink()
   const password = await hash()
   await db.transaction(async (tx) => {
     const userId = await find(tx)
-    if (userId === undefined || !(await useUp(tx, userId, tokenHash))) throw noReset()
+    if (userId === undefined || !(await consumeToken(tx, userId, tokenHash))) throw invalidLink()
     await setPassword(tx, userId, password)
     await deleteSessionsOf(tx, userId)
     await deleteChallenges(tx, userId)
-    await forgetFailuresOf(tx, userId)
+    await deleteFailuresOfUser(tx, userId)
     await record(tx, userId)
   })
 }
 
-const noReset = (): PosternError =>
-  new PosternError('not_found', 'This link is not valid, was used, or has expired. Request another one.')
+const invalidLink = (): PosternError =>
+  new PosternError('not_found', 'This link is invalid, was used or has expired. Request a new one.')
 
 export interface ResetMailDeps {
   db: Db
-  /** Undefined: nothing can be mailed. */
+  /** Undefined: this installation sends no system mail. */
   systemMail: SystemMail | undefined
   resetKey: Buffer
   publicUrl: URL
   log: Logger
 }
 
-/** From the newest of the secrets that protect sessions. */
+/** Derived from the newest session secret. */
 export const resetKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern password resets', 32))
 
-/** Stores the hash, mails the link and notes that; each of the three may happen again without harm. */
+/** Stores the hash, mails the link and marks it as sent. Each of the three steps can be repeated. */
 export async function sendDueResets(deps: ResetMailDeps, atMost: number, signal: AbortSignal): Promise<void> {
   const { db, systemMail, resetKey, log } = deps
-  await db.transaction(deleteForNobody)
+  await db.transaction(deleteWithoutAccount)
   if (systemMail === undefined) return
   for (const reset of await db.read((tx) => listUnsent(tx, atMost))) {
     if (signal.aborted) return
@@ -120,7 +125,7 @@ export async function sendDueResets(deps: ResetMailDeps, atMost: number, signal:
       await systemMail.send(mailFor(reset, token, deps.publicUrl))
     } catch (error) {
       if (!(error instanceof MailRefused)) throw error
-      log.warn({ password_reset_id: reset.id, err: error }, 'the mail of a password reset was refused')
+      log.warn({ password_reset_id: reset.id, err: error }, 'password reset mail permanently rejected')
     }
     await db.transaction((tx) => markSent(tx, reset.id))
   }
@@ -132,13 +137,13 @@ const mailFor = (
   publicUrl: URL,
 ): Parameters<SystemMail['send']>[0] => ({
   to: email,
-  subject: `New password at ${publicUrl.host}`,
+  subject: `Reset your password for ${publicUrl.host}`,
   text: [
-    `A new password was requested for your account at ${publicUrl.origin}.`,
-    `Set it with this link, which can be used once, until ${expires_at.toISOString()}:`,
+    `Someone requested a password reset for your account at ${publicUrl.origin}.`,
+    `To choose a new password, open this link. It can be used once and expires at ${expires_at.toISOString()}:`,
     resetLink(publicUrl, token),
-    'Setting it signs you out everywhere. Your second factor stays as it is.',
-    'If you did not request this, do nothing. Your password stays as it is.',
+    'A new password signs you out on all devices. Your second factor does not change.',
+    'If you did not request this, ignore this mail. Your password does not change.',
   ].join('\n\n'),
 })
 

@@ -1,3 +1,8 @@
+/**
+ * Writes sign-ins to the activity of a user. Better Auth writes outside our transactions, so a success is recorded before
+ * its cookie is sent: a session whose cookie was never sent grants no access. Changes of credentials are recorded before
+ * they are made (better-auth.ts).
+ */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
@@ -6,16 +11,11 @@ import {
   recordAttempt,
   recordUserActivity,
 } from '../activity/activity.ts'
-import { deleteSession, findChallenged, findSignInUser } from './access.sql.ts'
+import { deleteSession, findChallengedUserId, findSignInUser } from './access.sql.ts'
 import type { Browser } from './browser.ts'
 
-type Who = { id: number } | { email: string }
+type UserKey = { id: number } | { email: string }
 
-/**
- * The rows that signing in leaves in the activity of a user. Better Auth writes without a transaction of ours, so a
- * success is recorded before its cookie is handed over: a session whose cookie nobody has opens nothing. What changes
- * credentials is recorded before it is done (better-auth.ts).
- */
 export class SignInRecords {
   readonly #db: Db
   readonly #onError: (error: unknown, what: string) => void
@@ -25,13 +25,13 @@ export class SignInRecords {
     this.#onError = onError
   }
 
-  /** `isPending`: the password was right, and a second factor is asked for; whoever knows it can repeat that. */
-  signedIn(browser: Browser, who: Who, method: Method, isPending = false): Promise<void> {
+  /** `isPending`: the password was correct and a second factor must follow. Such an attempt can be repeated at will. */
+  signedIn(browser: Browser, userKey: UserKey, method: Method, isPending = false): Promise<void> {
     const after = { outcome: 'success', method, second_factor_required: isPending }
     return this.#db.transaction(async (tx) => {
-      const user = await findSignInUser(tx, who)
-      // Nothing is handed over without a row.
-      if (!user) throw new Error('somebody signed in who is no user')
+      const user = await findSignInUser(tx, userKey)
+      // No cookie is sent without a row.
+      if (!user) throw new Error('a sign-in succeeded for a user that does not exist')
       const entry = entryOf(browser, 'auth.sign-in', user, sessionChange(after))
       if (isPending) await recordAttempt(tx, user.id, entry, 'success')
       else await recordUserActivity(tx, user.id, entry)
@@ -52,7 +52,7 @@ export class SignInRecords {
     await recordUserActivity(tx, user.id, entryOf(browser, 'auth.reset-password', user, change))
   }
 
-  /** Ends the session: it and the row, both or neither. */
+  /** Deletes the session and records it in one transaction. */
   endSession(
     browser: Browser,
     operation: 'auth.sign-out' | 'auth.end-session',
@@ -67,33 +67,33 @@ export class SignInRecords {
     })
   }
 
-  /** Whose sign-in waits for a second factor here. The cookie names the attempt; Better Auth checks its signature. */
-  async challenged({ cookie = '' }: Browser): Promise<Who | undefined> {
+  /** The user whose sign-in awaits its second factor. The cookie names the attempt; Better Auth verifies its signature. */
+  async challenged({ cookie = '' }: Browser): Promise<UserKey | undefined> {
     const [, identifier] = /(?:^|;\s*)(?:__Secure-)?postern\.two_factor=(2fa-[\w-]+)/.exec(cookie) ?? []
     if (identifier === undefined) return undefined
-    const id = await this.#db.read((tx) => findChallenged(tx, identifier))
+    const id = await this.#db.read((tx) => findChallengedUserId(tx, identifier))
     return id === undefined ? undefined : { id }
   }
 
   /**
-   * Passes a refusal on, and records it where there is such an account. The answer does not wait for that, or its time
-   * would tell whether there is one.
+   * Rethrows a refusal, and records it if the account exists. The response does not wait for the record, because its
+   * timing would reveal whether the account exists.
    */
-  orFailed(
+  recordFailure(
     browser: Browser,
     operation: string,
-    who: Who | undefined,
+    userKey: UserKey | undefined,
     method: Method,
   ): (error: unknown) => never {
     return (error) => {
-      if (who && error instanceof PosternError && error.code === 'unauthenticated') {
+      if (userKey && error instanceof PosternError && error.code === 'unauthenticated') {
         const entry = entryOf(browser, operation, undefined, sessionChange({ outcome: 'failure', method }))
         this.#db
           .transaction(async (tx) => {
-            const user = await findSignInUser(tx, who)
+            const user = await findSignInUser(tx, userKey)
             if (user) await recordAttempt(tx, user.id, entry)
           })
-          .catch((failure: unknown) => this.#onError(failure, 'a failed sign-in was not recorded'))
+          .catch((failure: unknown) => this.#onError(failure, 'failed to record a failed sign-in'))
       }
       throw error
     }
@@ -109,7 +109,7 @@ const sessionChange = (after: object): ActivityChange => ({
   after,
 })
 
-/** By the user; by somebody unknown where none is given. */
+/** The actor is the user, or `unknown` without one. */
 export const entryOf = (
   { requestId, address: ip, userAgent }: Browser,
   operation: string,

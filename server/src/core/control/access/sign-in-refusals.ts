@@ -1,16 +1,15 @@
+/** Translates Better Auth's error responses into errors of our closed list. */
 import { PosternError } from '../../../platform/errors.ts'
 
-/** Better Auth's error responses as errors of our closed list. */
+const wrongCode = 'The code is wrong or was already used. Enter the next code, or sign in again.'
 
-const wrongCode = 'The code is wrong or has been used up. Try the next one, or sign in again.'
-
-/** Better Auth's codes in the words of our list. What is not here is not the caller's doing. */
+/** Better Auth's codes and ours. A code that is not listed is not the caller's error. */
 const refusals: Record<
   string,
   [code: 'unauthenticated' | 'validation_failed' | 'already_exists', message: string]
 > = {
   INVALID_EMAIL_OR_PASSWORD: ['unauthenticated', 'The email address or the password is wrong.'],
-  INVALID_EMAIL: ['validation_failed', '"email" is not an email address.'],
+  INVALID_EMAIL: ['validation_failed', '"email" must be an email address.'],
   INVALID_PASSWORD: ['unauthenticated', 'The password is wrong.'],
   PASSWORD_TOO_SHORT: ['validation_failed', 'The new password must have at least 12 characters.'],
   PASSWORD_TOO_LONG: ['validation_failed', 'The new password must have at most 128 characters.'],
@@ -18,41 +17,37 @@ const refusals: Record<
   INVALID_BACKUP_CODE: ['unauthenticated', wrongCode],
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: ['unauthenticated', 'Too many wrong codes. Sign in again.'],
   INVALID_TWO_FACTOR_COOKIE: ['unauthenticated', 'Sign in with email and password first.'],
-  TOTP_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
+  TOTP_NOT_ENABLED: ['unauthenticated', 'No second factor is set up.'],
   TOTP_ALREADY_ENABLED: ['already_exists', 'A second factor is already set up.'],
-  BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up. Set one up first.'],
+  BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up.'],
 }
 
 export const alreadySignedIn = (): PosternError =>
-  new PosternError('already_exists', 'You are signed in already. Sign out before you give a code again.')
+  new PosternError('already_exists', 'You are already signed in. Sign out before you enter another code.')
 
 export const notSignedIn = (): PosternError =>
-  new PosternError('unauthenticated', 'Nobody is signed in here. Sign in first.')
+  new PosternError('unauthenticated', 'You are not signed in. Sign in first.')
 
-export function refusalOf(response: Response, answer: Record<string, unknown>): PosternError {
+export function refusalOf(response: Response, body: Record<string, unknown>): PosternError {
   if (response.status === 429) {
     const retryAfter = Number(response.headers.get('x-retry-after') ?? 900)
-    return new PosternError('rate_limited', 'Too many attempts. Wait before you try again.', {
+    return new PosternError('rate_limited', 'Too many attempts. Try again later.', {
       retryAfterSeconds: retryAfter,
     })
   }
-  const code = typeof answer['code'] === 'string' ? answer['code'] : ''
-  // Better Auth keeps the cause to itself; the only thing that it does there is to ask the database.
+  const code = typeof body['code'] === 'string' ? body['code'] : ''
+  // Better Auth does not expose the cause. The only thing it does at this point is to query the database.
   if (code === 'FAILED_TO_GET_SESSION') {
-    return new PosternError(
-      'unavailable',
-      'The session cannot be looked up at the moment. Try again shortly.',
-      {
-        retryAfterSeconds: 1,
-      },
-    )
+    return new PosternError('unavailable', 'Sign-in is temporarily unavailable. Try again later.', {
+      retryAfterSeconds: 1,
+    })
   }
   const [ours, message] = refusals[code] ?? []
   if (ours === undefined || message === undefined) {
     if (response.status === 401) return notSignedIn()
     return new PosternError(
       'internal_error',
-      `Better Auth answered ${response.status} ${JSON.stringify(answer)}`,
+      `Better Auth responded with ${response.status} ${JSON.stringify(body)}`,
     )
   }
   return new PosternError(ours, message)

@@ -1,3 +1,10 @@
+/**
+ * Signing in with email, password and TOTP, and the operations of a session.
+ *
+ * A session is a cookie that only the signin plane reads. All other planes take access tokens, which are issued from the
+ * session and valid for ten minutes. An administrator's token is issued only from a session with a second factor. Ending
+ * a session invalidates its tokens immediately: they carry the session id, which is looked up on every request.
+ */
 import type { JWK } from 'jose'
 import type { Db } from '../../../platform/db/db.ts'
 import { translateFailure } from '../../../platform/db/failures.ts'
@@ -27,22 +34,14 @@ import type { Browser } from './browser.ts'
 import { HashingSlots } from './hashing-slots.ts'
 import { type Issuer, signingKeyGraceSeconds } from './issuers.ts'
 import type { PasswordBackoff } from './password-backoff.ts'
+import { withUnchangedPassword } from './password-race.ts'
 import { requestReset, resetPassword } from './password-reset.ts'
-import { withSettledPassword } from './settled-password.ts'
 import { entryOf, SignInRecords } from './sign-in-records.ts'
 import { alreadySignedIn, notSignedIn, refusalOf } from './sign-in-refusals.ts'
 
-/**
- * Signing in with email, password and TOTP, and what a session is good for.
- *
- * A session is a cookie that only the signin plane reads; everything else takes the ten-minute access
- * tokens drawn from it. An administrator's token is drawn only from a session that was opened with a second
- * factor. Ending a session ends the tokens drawn from it at once: they carry its id, and it is looked up.
- */
-
 export type { Browser }
 
-/** What goes back, with the cookies to set. */
+/** The response body and the cookies to set. */
 export interface SignInResponse<T> {
   body: T
   cookies: string[]
@@ -53,7 +52,7 @@ export interface SignInResult {
   session: { id: number; second_factor_at: Date | null; expires_at: Date }
 }
 
-/** As `/get-session` answers it. */
+/** The session as `/get-session` returns it. */
 interface BetterAuthSession {
   id: string
   userId: string
@@ -66,7 +65,7 @@ export interface SignInOptions {
   db: Db
   issuer: Issuer
   backoff: PasswordBackoff
-  /** Whether links to set a new password can be mailed. */
+  /** Whether this installation can mail password reset links. */
   mailsResets: boolean
   slots?: HashingSlots
   onError: (error: unknown, what: string) => void
@@ -104,29 +103,29 @@ export class SignIn {
     email: string,
     password: string,
   ): Promise<SignInResponse<{ second_factor_required: boolean }>> {
-    const who = { email: email.toLowerCase() }
-    const { body, cookies } = await this.#tried(browser, email, () =>
-      withSettledPassword(this.#db, storable(who.email), () =>
+    const userKey = { email: email.toLowerCase() }
+    const { body, cookies } = await this.#withBackoff(browser, email, () =>
+      withUnchangedPassword(this.#db, storable(userKey.email), () =>
         this.#call('/sign-in/email', browser, { email, password }),
       ),
-    ).catch(this.#records.orFailed(browser, 'auth.sign-in', who, 'password'))
+    ).catch(this.#records.recordFailure(browser, 'auth.sign-in', userKey, 'password'))
     const second_factor_required = body['twoFactorRedirect'] === true
-    await this.#records.signedIn(browser, who, 'password', second_factor_required)
+    await this.#records.signedIn(browser, userKey, 'password', second_factor_required)
     return { body: { second_factor_required }, cookies }
   }
 
-  /** Completes a sign-in; in a session that set up an authenticator, confirms that it works. */
+  /** Completes a sign-in, or confirms the authenticator in the session that set it up. */
   async withTotp(browser: Browser, code: string): Promise<SignInResponse<null>> {
     const signedIn = await this.#signedIn(browser)
-    // Better Auth counts no failures where there is a session, so none but the one that set it up may guess.
+    // Better Auth counts no failures within a session, so codes are accepted only from the session that set up TOTP.
     if (signedIn?.user.second_factor_enabled) throw alreadySignedIn()
-    const who = signedIn?.user ?? (await this.#records.challenged(browser))
+    const userKey = signedIn?.user ?? (await this.#records.challenged(browser))
     const { body, cookies } = await this.#call(
       '/two-factor/verify-totp',
       browser,
       { code },
       signedIn?.user.id,
-    ).catch(this.#records.orFailed(browser, 'auth.sign-in', who, 'totp'))
+    ).catch(this.#records.recordFailure(browser, 'auth.sign-in', userKey, 'totp'))
     if (!signedIn) await this.#records.signedIn(browser, userIn(body), 'totp')
     if (signedIn) await this.#db.transaction((tx) => deletePasswordOnlySessions(tx, signedIn.user.id))
     return { body: null, cookies }
@@ -134,9 +133,9 @@ export class SignIn {
 
   async withBackupCode(browser: Browser, code: string): Promise<SignInResponse<null>> {
     if (await this.#signedIn(browser)) throw alreadySignedIn()
-    const who = await this.#records.challenged(browser)
+    const userKey = await this.#records.challenged(browser)
     const { body, cookies } = await this.#call('/two-factor/verify-backup-code', browser, { code }).catch(
-      this.#records.orFailed(browser, 'auth.sign-in', who, 'backup_code'),
+      this.#records.recordFailure(browser, 'auth.sign-in', userKey, 'backup_code'),
     )
     await this.#records.signedIn(browser, userIn(body), 'backup_code')
     return { body: null, cookies }
@@ -149,7 +148,7 @@ export class SignIn {
     return { body: null, cookies }
   }
 
-  /** Who is signed in; the session's end moves on while it is used. */
+  /** The signed-in user and the session. Use renews the session. */
   async current(browser: Browser): Promise<SignInResponse<SignInResult>> {
     const { body, cookies } = await this.#call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
@@ -175,7 +174,7 @@ export class SignIn {
     }
   }
 
-  async drawToken(browser: Browser): Promise<SignInResponse<AccessToken>> {
+  async issueToken(browser: Browser): Promise<SignInResponse<AccessToken>> {
     const { body, cookies } = await this.current(browser)
     if (body.user.role === 'admin' && body.session.second_factor_at === null) {
       throw new PosternError('unauthenticated', secondFactorNeeded)
@@ -183,8 +182,8 @@ export class SignIn {
     return { body: await this.#sign(body.user.id, body.session.id), cookies }
   }
 
-  /** For a person at the server's own shell, who could read the database anyway: no session behind it. */
-  async shellToken(
+  /** For the command line, which has access to the database anyway. The token has no session. */
+  async issueShellToken(
     email: string,
   ): Promise<{ token: string; user: { id: number; email: string; name: string } }> {
     const user = await this.#db.read((tx) => findSignInUser(tx, { email }))
@@ -206,11 +205,11 @@ export class SignIn {
   async endSession(browser: Browser, sessionId: number): Promise<SignInResponse<null>> {
     const { body, cookies } = await this.current(browser)
     const ended = await this.#records.endSession(browser, 'auth.end-session', body.user, sessionId)
-    if (!ended) throw new PosternError('not_found', 'You have no such session.')
+    if (!ended) throw new PosternError('not_found', 'You have no session with this id.')
     return { body: null, cookies }
   }
 
-  /** Every other session of the user ends with the old password. */
+  /** Ends every other session of the user. */
   async changePassword(
     browser: Browser,
     currentPassword: string,
@@ -223,7 +222,7 @@ export class SignIn {
     const { id, email } = body.user
     const passwords = { currentPassword, newPassword, revokeOtherSessions: true }
     const { cookies } = await this.#callWithPassword('/change-password', browser, email, passwords, id).catch(
-      this.#records.orFailed(browser, 'auth.change-password', body.user, 'password'),
+      this.#records.recordFailure(browser, 'auth.change-password', body.user, 'password'),
     )
     await this.#db.transaction(async (tx) => {
       await deleteChallenges(tx, id)
@@ -239,18 +238,21 @@ export class SignIn {
     const { user } = (await this.current(browser)).body
     const { body, cookies } = await this.#callWithPassword('/two-factor/enable', browser, user.email, {
       password,
-    }).catch(this.#records.orFailed(browser, 'auth.set-up-totp', user, 'password'))
+    }).catch(this.#records.recordFailure(browser, 'auth.enroll-totp', user, 'password'))
     const backup_codes = (body['backupCodes'] as string[]).length
-    await this.#records.changed(browser, 'auth.set-up-totp', user, { backup_codes })
+    await this.#records.changed(browser, 'auth.enroll-totp', user, { backup_codes })
     return {
       body: { totp_uri: body['totpURI'] as string, backup_codes: body['backupCodes'] as string[] },
       cookies,
     }
   }
 
-  /** For an invited person without an account: account, password and membership, all or nothing. */
-  async join(browser: Browser, { token, name, password }: { token: string; name: string; password: string }) {
-    // Whoever has no invitation is told before a password is hashed, which takes a tenth of a second.
+  /** For an invited person without an account: creates account, password and membership in one transaction. */
+  async registerInvited(
+    browser: Browser,
+    { token, name, password }: { token: string; name: string; password: string },
+  ) {
+    // An invalid token is refused before the password is hashed, which takes 0.1 s.
     await this.#db.dryRun((tx) => createInvitedUser(tx, token, name))
     const hash = await this.#hash(browser.address, password)
     const member = await this.#db.transaction(async (tx) => {
@@ -258,7 +260,7 @@ export class SignIn {
       await insertPassword(tx, userId, hash)
       const member = await acceptInvitation(tx, token, userId)
       const change = { resource: 'member', id: member.id, before: null, after: memberActivity(member) }
-      const entry = entryOf(browser, 'auth.join', { id: userId, email: member.email }, change)
+      const entry = entryOf(browser, 'auth.register-invited', { id: userId, email: member.email }, change)
       await recordProjectActivity(tx, member.project_id, entry)
       await recordUserActivity(tx, userId, entry)
       return member
@@ -266,19 +268,19 @@ export class SignIn {
     return { body: memberView(member), cookies: [] }
   }
 
-  /** One answer for every address. The link is mailed by the worker, where there is an account. */
+  /** The response is the same for every address. The worker mails the link if there is an account. */
   async forgotPassword({ address }: Browser, email: string): Promise<SignInResponse<null>> {
     if (!this.#mailsResets) {
       throw new PosternError(
         'not_found',
-        'This installation mails no links. Ask its operator for a new password.',
+        'This installation does not send password reset mails. Ask its operator to reset your password.',
       )
     }
     await requestReset(this.#db, email, address)
     return { body: null, cookies: [] }
   }
 
-  /** Opens no session: the second factor is asked for at the sign-in that follows. */
+  /** Opens no session: the sign-in that follows requires the second factor. */
   async resetPassword(browser: Browser, token: string, password: string): Promise<SignInResponse<null>> {
     await resetPassword(
       this.#db,
@@ -294,7 +296,7 @@ export class SignIn {
     return { cookies, body: await this.#db.read((tx) => activityPage(tx, 'user', body.user.id, query)) }
   }
 
-  /** The public halves of the signing keys, as a JWKS lists them. */
+  /** The public signing keys, in the form of a JWKS. */
   publicKeys(): Promise<JWK[]> {
     return this.#db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))
   }
@@ -310,7 +312,7 @@ export class SignIn {
 
   async #sign(userId: number, sessionId: number | undefined): Promise<AccessToken> {
     const user = await this.#db.read((tx) => findSignInUser(tx, { id: userId }))
-    if (!user?.is_active) throw new PosternError('unauthenticated', 'This user is not active.')
+    if (!user?.is_active) throw new PosternError('unauthenticated', 'This user is disabled.')
     const { issuer, audience } = this.#issuer
     return signAccessToken(this.#auth, {
       issuer,
@@ -326,7 +328,7 @@ export class SignIn {
     return this.#slots.run(address, () => hashing.hash(password))
   }
 
-  /** One that checks the password of an account: it waits for its turn, and for the account's backoff. */
+  /** Calls an endpoint that checks a password, subject to the hashing slots and the account's backoff. */
   #callWithPassword(
     path: string,
     browser: Browser,
@@ -334,21 +336,21 @@ export class SignIn {
     body: Record<string, unknown>,
     userId?: number,
   ): Promise<SignInResponse<Record<string, unknown>>> {
-    return this.#tried(browser, email, () => this.#call(path, browser, body, userId))
+    return this.#withBackoff(browser, email, () => this.#call(path, browser, body, userId))
   }
 
-  async #tried(
+  async #withBackoff(
     browser: Browser,
     email: string,
     attempt: () => Promise<SignInResponse<Record<string, unknown>>>,
   ): Promise<SignInResponse<Record<string, unknown>>> {
-    const { answer, cookie } = await this.#slots.run(browser.address, () =>
+    const { result, cookie } = await this.#slots.run(browser.address, () =>
       this.#backoff.attempt(storable(email), browser.cookie, attempt),
     )
-    return { body: answer.body, cookies: [...answer.cookies, cookie] }
+    return { body: result.body, cookies: [...result.cookies, cookie] }
   }
 
-  /** One of Better Auth's endpoints: a POST with a body, a GET without. */
+  /** Calls a Better Auth endpoint: POST with a body, GET without. */
   async #call(
     path: string,
     browser: Browser,
@@ -357,7 +359,7 @@ export class SignIn {
   ): Promise<SignInResponse<Record<string, unknown>>> {
     const { origin } = new URL(this.#issuer.issuer)
     const headers = new Headers({
-      // The signin plane has refused other origins; a program that sends none is no browser to protect.
+      // The signin plane has already refused other origins. A program that sends no Origin is not a browser to protect.
       origin,
       'content-type': 'application/json',
       [clientAddressHeader]: browser.address,
@@ -373,18 +375,18 @@ export class SignIn {
     const response = await this.#auth.handler(request).catch((error: unknown) => {
       throw translateFailure(error)
     })
-    const answer = ((await response.json().catch(() => null)) ?? {}) as Record<string, unknown>
-    if (!response.ok) throw refusalOf(response, answer)
-    return { body: answer, cookies: response.headers.getSetCookie() }
+    const answerBody = ((await response.json().catch(() => null)) ?? {}) as Record<string, unknown>
+    if (!response.ok) throw refusalOf(response, answerBody)
+    return { body: answerBody, cookies: response.headers.getSetCookie() }
   }
 }
 
-/** PostgreSQL takes no NUL, not even in a question; Better Auth refuses it afterwards, as no address. */
+/** PostgreSQL rejects NUL in parameters. Better Auth refuses such an address afterwards. */
 const storable = (email: string): string => email.replaceAll('\0', '\uFFFD')
 
-/** The user whom one of Better Auth's answers names. */
+/** The user in a response of Better Auth. */
 function userIn({ user }: Record<string, unknown>): { id: number } {
   const id = Number((user as { id?: unknown } | undefined)?.id)
-  if (!Number.isSafeInteger(id)) throw new Error('Better Auth named no user')
+  if (!Number.isSafeInteger(id)) throw new Error('the response of Better Auth has no user')
   return { id }
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { ParserTiming } from '../../../testing/harness/parser-timing.ts'
 import { seed } from '../../../testing/harness/random.ts'
 import { encode } from '../../../testing/peers/issuer.ts'
-import { hasDoubtfulNames, readJwt } from './strict-jwt.ts'
+import { hasAmbiguousNames, readJwt } from './strict-jwt.ts'
 
 const header = '{"alg":"EdDSA","kid":"1"}'
 const payload = '{"iss":"https://mail.example.com","sub":"1"}'
@@ -100,7 +100,7 @@ describe('readJwt', () => {
   }
 })
 
-describe('hasDoubtfulNames', () => {
+describe('hasAmbiguousNames', () => {
   const cases: [json: string, doubtful: boolean][] = [
     ['{}', false],
     ['1', false],
@@ -137,7 +137,7 @@ describe('hasDoubtfulNames', () => {
   ]
   for (const [json, doubtful] of cases) {
     test(`finds ${doubtful ? 'a' : 'no'} doubtful name in ${JSON.stringify(json)}`, () => {
-      assert.equal(hasDoubtfulNames(json), doubtful)
+      assert.equal(hasAmbiguousNames(json), doubtful)
       assert.equal(losesMembers(json) || escapesNames(json), doubtful, 'and so does the other way to tell')
     })
   }
@@ -163,7 +163,7 @@ describe('hostile input', () => {
       }
       for (const text of texts.filter(isJson)) {
         const expected = losesMembers(text) || escapesNames(text)
-        assert.equal(hasDoubtfulNames(text), expected, text)
+        assert.equal(hasAmbiguousNames(text), expected, text)
         if (expected) assert.equal(parts, undefined, text)
         if (expected) doubtful++
       }

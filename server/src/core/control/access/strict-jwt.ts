@@ -1,12 +1,11 @@
 /**
- * What a compact JWT must look like before anybody computes a signature over it.
+ * Strict parsing of a compact JWT, before its signature is verified.
  *
- * jose verifies; it does not complain about two members of one name in a JSON object (JSON.parse takes the
- * last, another reader may take the first: RFC 8725 §2.4 calls such differences an attack surface), nor
- * about base64url that is not the one canonical spelling of its bytes. Both are refused here, and so is a
- * name that is spelled with an escape: it can hide a repetition, and V8 has been seen to mistake it for a
- * name in a text parsed before (nodejs/node#63785). `\/` alone is let through, because some JSON writers
- * put it into names that are addresses.
+ * jose verifies the signature. It accepts two members with the same name in a JSON object (JSON.parse takes the last,
+ * another reader may take the first: RFC 8725 §2.4 calls such differences an attack surface) and base64url that is not
+ * the canonical encoding of its bytes. Both are refused here, and so is a name that contains an escape: it can hide a
+ * duplicate, and V8 has been seen to mistake it for a name in a text parsed before (nodejs/node#63785). Only `\/` is
+ * allowed, because some JSON writers use it in names that are URLs.
  */
 export interface UnverifiedJwt {
   header: Record<string, unknown>
@@ -15,10 +14,10 @@ export interface UnverifiedJwt {
 
 const maxTokenLength = 8192
 const segment = /^[A-Za-z0-9_-]+$/
-// RFC 8725 §3.10: a token does not say where its key comes from. `crit` names extensions; we know none.
+// RFC 8725 §3.10: a token must not choose its own key. `crit` names extensions, none of which is supported.
 const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 
-/** The two readable parts, or undefined for anything that is not a well-formed JWS in compact form. */
+/** Header and payload, or undefined if the text is not a well-formed compact JWS. */
 export function readJwt(token: string): UnverifiedJwt | undefined {
   if (token.length > maxTokenLength) return undefined
   const segments = token.split('.')
@@ -39,7 +38,7 @@ function readObject(text = ''): Record<string, unknown> | undefined {
     const json = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const value: unknown = JSON.parse(json)
     const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isRecord && !hasDoubtfulNames(json) ? (value as Record<string, unknown>) : undefined
+    return isRecord && !hasAmbiguousNames(json) ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined
   }
@@ -47,8 +46,8 @@ function readObject(text = ''): Record<string, unknown> | undefined {
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g
 
-/** Whether any object in this (valid) JSON text has two members of one name, or a name with an escape in it. */
-export function hasDoubtfulNames(json: string): boolean {
+/** Whether any object in this (valid) JSON text has two members with the same name, or a name with an escape. */
+export function hasAmbiguousNames(json: string): boolean {
   const open: (Set<string> | undefined)[] = []
   let lastString = ''
   for (const [token] of json.matchAll(tokens)) {

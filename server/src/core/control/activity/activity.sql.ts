@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** A chain per project, or one per user. The two kinds have tables of the same form. */
+/** One chain per project and one per user. Both kinds have tables with the same columns. */
 export type Kind = 'project' | 'user'
 
 const names = {
@@ -19,32 +19,32 @@ const names = {
   },
 } as const
 
-/** The end of a chain, which is this transaction's until it is over. */
-export interface End {
+/** The head of a chain, locked until the transaction ends. */
+export interface ChainHead {
   seq: number
   hash: string
   at: string
 }
 
-export async function lockEnd(tx: Tx, kind: Kind, owner: number): Promise<End> {
+export async function lockHead(tx: Tx, kind: Kind, owner: number): Promise<ChainHead> {
   const { rows } = await (kind === 'project'
-    ? sql<End>`select * from control.lock_project_activity(${owner})`
-    : sql<End>`select * from control.lock_user_activity(${owner})`
+    ? sql<ChainHead>`select * from control.lock_project_activity(${owner})`
+    : sql<ChainHead>`select * from control.lock_user_activity(${owner})`
   ).execute(tx)
-  const [end] = rows
-  if (!end) throw new Error(`the activity of ${kind} ${owner} has no head`)
-  return end
+  const [head] = rows
+  if (!head) throw new Error(`the activity of ${kind} ${owner} has no head`)
+  return head
 }
 
 export async function append(tx: Tx, kind: Kind, entry: object, people: readonly object[]): Promise<void> {
-  const [row, beside] = [JSON.stringify(entry), JSON.stringify(people)]
+  const [row, personal] = [JSON.stringify(entry), JSON.stringify(people)]
   await (kind === 'project'
-    ? sql`select control.append_project_activity(${row}::jsonb, ${beside}::jsonb)`
-    : sql`select control.append_user_activity(${row}::jsonb, ${beside}::jsonb)`
+    ? sql`select control.append_project_activity(${row}::jsonb, ${personal}::jsonb)`
+    : sql`select control.append_user_activity(${row}::jsonb, ${personal}::jsonb)`
   ).execute(tx)
 }
 
-/** Whether the act of this request is in the project's chain. */
+/** Whether the project's chain has a row for this request. */
 export async function isRecorded(tx: ReadTx, projectId: number, requestId: string): Promise<boolean> {
   const { rows } = await sql`
     select from control.project_activity where project_id = ${projectId} and request_id = ${requestId}`.execute(
@@ -59,11 +59,11 @@ export async function admitAttempt(
   most: number,
 ): Promise<{ is_recorded: boolean; unrecorded: number }> {
   const { rows } = await sql<{ is_recorded: boolean; unrecorded: number }>`
-    select * from control.admit_attempt(${userId}, ${most})`.execute(tx)
+    select * from control.count_sign_in_attempt(${userId}, ${most})`.execute(tx)
   return rows[0] ?? { is_recorded: false, unrecorded: 0 }
 }
 
-/** Whether this hour has a row of an attempt with the right password, whose second factor was to follow. */
+/** Whether a correct password whose second factor was still missing is recorded in the current hour. */
 export async function hasSucceeded(tx: ReadTx, userId: number, operation: string): Promise<boolean> {
   const { rows } = await sql`
     select from control.user_activity
@@ -72,7 +72,7 @@ export async function hasSucceeded(tx: ReadTx, userId: number, operation: string
   return rows.length > 0
 }
 
-/** In UTC whatever the session's settings, with what microseconds there are: as it is hashed. */
+/** In UTC, independent of session settings, with microseconds: the form that is hashed. */
 const instant = (at: RawBuilder<unknown>) => sql<string>`(to_json(${at} at time zone 'UTC') #>> '{}') || 'Z'`
 
 export interface Person {
@@ -174,7 +174,7 @@ export async function purgeRows(
   return rows[0]?.purged ?? 0
 }
 
-/** What is kept beside the chains under an address. */
+/** Deletes the personal data of an address beside the chains. */
 export async function deletePerson(tx: Tx, email: string): Promise<number> {
   let deleted = 0n
   for (const { people } of Object.values(names)) {

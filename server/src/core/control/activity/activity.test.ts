@@ -5,8 +5,8 @@ import { sql } from 'kysely'
 import { startApi } from '../../../testing/harness/api.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { relayToControl } from '../../outbox/relay-to-control.ts'
-import { erasePerson } from '../audit/people.ts'
-import { append, lockEnd } from './activity.sql.ts'
+import { erasePerson } from '../audit/erasure.ts'
+import { append, lockHead } from './activity.sql.ts'
 import {
   type ActivityEntry,
   activityPage,
@@ -270,7 +270,7 @@ test('a transaction of one project writes nothing beside the rows of another, or
   )
   const customer = opened.asCustomer().forProject(mine)
   await customer.transaction(async (tx) => {
-    const { seq, hash, at } = await lockEnd(tx, 'project', mine)
+    const { seq, hash, at } = await lockHead(tx, 'project', mine)
     const row = {
       ...{ project_id: mine, seq: seq + 1, at, actor_type: 'system', actor_digest: `\\x${hash}` },
       ...{ request_id: randomUUIDv7(), operation: 'x', resource_type: 'x' },
@@ -284,7 +284,7 @@ test('a transaction of one project writes nothing beside the rows of another, or
   )
   assert.deepEqual(beside, [{ project_id: mine }])
   await assert.rejects(
-    customer.transaction((tx) => lockEnd(tx, 'project', theirs)),
+    customer.transaction((tx) => lockHead(tx, 'project', theirs)),
     /activity of project/,
   )
   for (const table of ['project_activity_people', 'project_activity', 'project_activity_heads'])

@@ -1,3 +1,12 @@
+/**
+ * Activity: customers' changes in a project, and sign-in events of a user. Each project and each user has a hash chain,
+ * separate from the administrators' audit (core/control/audit), with the same canonical form:
+ *
+ *   hash of a row      = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
+ *   digest of a person = SHA-256(salt ‖ canonical JSON of the other columns of …_activity_people)
+ *
+ * The row is written in the transaction of the change. docs/decisions/0024-activity-chains.md lists the exceptions.
+ */
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -15,19 +24,10 @@ import {
   isRecorded,
   type Kind,
   listNewest,
-  lockEnd,
+  lockHead,
   purgeRows,
 } from './activity.sql.ts'
 
-/**
- * What customers do in a project, and what happens to a user's account: a hash chain for each project and one for each
- * user, apart from the administrators' audit (core/control/audit), with the same canonical form:
- *
- *   hash of a row      = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
- *   digest of a person = SHA-256(salt ‖ canonical JSON of the other columns of …_activity_people)
- *
- * The row is written in the transaction of the act. docs/decisions/0024-activity-chains.md says where that is not so.
- */
 export const actorTypes = ['user', 'api_key', 'administrator', 'system', 'unknown'] as const
 
 export interface ActivityActor {
@@ -38,10 +38,10 @@ export interface ActivityActor {
   userAgent: string | null
 }
 
-/** Without secrets. Addresses may be in it: they are set aside here. */
+/** Must not contain secrets. It may contain addresses: they are stored beside the chain. */
 export interface ActivityChange {
   resource: string
-  /** Null where it would be an address. */
+  /** Null if the id would be an address. */
   id: string | number | null
   before: object | null
   after: object | null
@@ -56,32 +56,32 @@ export interface ActivityEntry {
 
 export const system: ActivityActor = { type: 'system', id: null, email: null, ip: null, userAgent: null }
 
-/** Locks the end of the project's chain until the transaction ends: call it last. */
+/** Locks the head of the project's chain until the transaction ends, so call it last. */
 export const recordProjectActivity = (tx: Tx, projectId: number, entry: ActivityEntry): Promise<void> =>
   record(tx, 'project', projectId, entry)
 
 export const recordUserActivity = (tx: Tx, userId: number, entry: ActivityEntry): Promise<void> =>
   record(tx, 'user', userId, entry)
 
-/** Of what the mail side has told, which may come twice. False: it is there already. */
+/** Records a row relayed from the mail side, which may arrive twice. False if it is already recorded. */
 export async function recordRelayedActivity(
   tx: Tx,
   projectId: number,
   entry: ActivityEntry & { at: string },
 ): Promise<boolean> {
-  // The lock comes first, so that another relay of the same row is seen.
-  await lockEnd(tx, 'project', projectId)
+  // Lock first, so that a concurrent relay of the same row is visible.
+  await lockHead(tx, 'project', projectId)
   if (await isRecorded(tx, projectId, entry.requestId)) return false
   await record(tx, 'project', projectId, entry)
   return true
 }
 
-/** So many attempts at one account have a row in an hour; the others are counted. A stranger fills no table. */
+/** Attempts per account and hour that get a row. The others are counted, so that an attacker cannot fill the table. */
 export const attemptsRecordedPerHour = 10
 
 /**
- * An attempt that anybody can make: recorded while there are few of them. One with the right password (`outcome` is
- * success) has a row in each hour all the same, or ten wrong ones before it would hide it.
+ * Records an attempt that needs no session, up to the hourly limit. The first attempt with the correct password (`outcome`
+ * is success) in an hour is always recorded; otherwise ten wrong attempts would hide it.
  */
 export async function recordAttempt(
   tx: Tx,
@@ -101,10 +101,10 @@ async function record(
   tx: Tx,
   kind: Kind,
   owner: number,
-  { actor, requestId, operation, change, at: told }: ActivityEntry & { at?: string },
+  { actor, requestId, operation, change, at: relayedAt }: ActivityEntry & { at?: string },
 ): Promise<void> {
-  const { seq: last, hash: prevHash, at } = await lockEnd(tx, kind, owner)
-  const place = { [`${kind}_id`]: owner, seq: last + 1 }
+  const { seq: last, hash: prevHash, at } = await lockHead(tx, kind, owner)
+  const position = { [`${kind}_id`]: owner, seq: last + 1 }
   const people: object[] = []
   const digestOf = (
     part: string,
@@ -113,7 +113,7 @@ async function record(
     const salt = randomBytes(16).toString('hex')
     const { email, ip, userAgent } = person
     const content = {
-      ...place,
+      ...position,
       part,
       email: storable(email),
       ip: storable(ip),
@@ -122,11 +122,11 @@ async function record(
     people.push({ ...content, salt: `\\x${salt}` })
     return hashOf(salt, content)
   }
-  const aside = (value: object | null, path: string) =>
+  const setAside = (value: object | null, path: string) =>
     withoutAddresses(value, path, (part, email) => digestOf(part, { email, ip: null, userAgent: null }))
   const content = {
-    ...place,
-    at: told ?? at,
+    ...position,
+    at: relayedAt ?? at,
     actor_type: actor.type,
     actor_id: actor.id,
     actor_digest: digestOf('actor', actor),
@@ -134,8 +134,8 @@ async function record(
     operation,
     resource_type: change.resource,
     resource_id: change.id === null ? null : String(change.id),
-    before: aside(change.before, 'before'),
-    after: aside(change.after, 'after'),
+    before: setAside(change.before, 'before'),
+    after: setAside(change.after, 'after'),
   }
   const [prev_hash, hash] = [prevHash, hashOf(prevHash, content)]
   const binary = {
@@ -146,10 +146,10 @@ async function record(
   await append(tx, kind, { ...content, ...binary }, people)
 }
 
-/** Characters. A request has 16 KiB of headers, and a chain has many rows: nobody fills the database with this one. */
+/** Characters. Limits storage: a request can have 16 KiB of headers, and a chain has many rows. */
 const userAgentKept = 512
 
-/** As PostgreSQL will give it back: it stores neither NUL nor half of a surrogate pair. */
+/** The text as PostgreSQL returns it. It stores neither NUL nor an unpaired surrogate. */
 const storable = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll('\0', '\uFFFD')
 
@@ -157,17 +157,17 @@ const Values = nullable(Type.Object({}, { additionalProperties: true }))
 
 export const Activity = Type.Object(
   {
-    id: Type.Integer({ description: 'The number in the chain, without gaps.' }),
+    id: Type.Integer({ description: 'The sequence number in the chain, without gaps.' }),
     at: Timestamp,
     actor: Type.Object(
       {
         type: oneOf(actorTypes),
-        id: nullable(Type.Integer({ description: 'Of the user or the API key.' })),
+        id: nullable(Type.Integer({ description: 'The id of the user or API key.' })),
         email: nullable(Type.String()),
         ip: nullable(Type.String()),
         user_agent: nullable(Type.String()),
       },
-      { additionalProperties: false, description: 'Null where it is unknown or was erased.' },
+      { additionalProperties: false, description: 'Fields are null if they are unknown or were erased.' },
     ),
     request_id: Type.String(),
     operation: Type.String(),
@@ -205,7 +205,7 @@ export function activityView(row: ActivityRow): Static<typeof Activity> {
   }
 }
 
-/** A page of a chain, newest first. */
+/** One page of a chain, newest first. */
 export const activityPage = (
   tx: ReadTx,
   kind: Kind,
@@ -221,15 +221,15 @@ export const activityPage = (
     (row: ActivityRow & { id: number }) => activityView(row),
   )
 
-/** Rows of one chain at most: whoever is let in cannot fill the database. */
+/** Maximum rows per chain, so that no customer can fill the database. */
 export const activityKept = { project: 50_000, user: 10_000 } as const
 
-/** One step; how many rows went. */
+/** Deletes one batch and returns the number of rows. */
 export const purgeActivity =
   (kind: Kind, days: number) =>
   (tx: Tx): Promise<number> =>
     purgeRows(tx, kind, { days, most: activityKept[kind], atMost: purgedAtOnce })
 
-/** Forgets what is kept beside the chains under an address. How many rows went. */
+/** Erases the personal data of an address beside the chains. Returns the number of rows. */
 export const eraseFromActivity = (tx: Tx, email: string): Promise<number> =>
   deletePerson(tx, email.toLowerCase())

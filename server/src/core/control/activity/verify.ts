@@ -1,12 +1,12 @@
+/**
+ * Verifies the activity chains, from the oldest row that is kept. No checkpoint signs these chains, so whoever can write to
+ * the database can also write a consistent chain.
+ */
 import type { Db } from '../../../platform/db/db.ts'
 import { addressDigests } from '../audit/addresses.ts'
 import { hashOf } from '../audit/chain.ts'
 import { type ActivityRow, type HeadRow, type Kind, listFrom, listHeads } from './activity.sql.ts'
 
-/**
- * Whether the chains of activity are as they were written, from the oldest row that is kept. Their hashes agree or they do
- * not: no checkpoint signs them, so whoever can write the database can also write a chain that agrees.
- */
 export interface ActivityVerification {
   ok: boolean
   rows: number
@@ -24,7 +24,7 @@ export async function verifyActivity(db: Db): Promise<ActivityVerification> {
   const found: ActivityVerification = { ok: true, rows: 0, chains: 0, erased: 0, first_bad: null }
   for (const kind of ['project', 'user'] as const) {
     for await (const head of headsOf(db, kind)) {
-      // A purge or an append meanwhile looks like a fault: what is one is there the second time, too.
+      // A concurrent purge or append looks like a fault. A real fault is also found the second time.
       const bad = (await verifyChain(db, kind, head, found)) && (await verifyAgain(db, kind, head.owner))
       if (bad) return { ...found, ok: false, first_bad: bad }
       found.chains++
@@ -72,7 +72,7 @@ async function verifyChain(
     for (const row of page) {
       if (row.seq > head.seq) break
       if (row.seq !== seq + 1) return bad(seq + 1, `is missing: the next one is row ${row.seq}.`)
-      if (row.prev_hash !== hash) return bad(row.seq, 'does not follow on the row before it.')
+      if (row.prev_hash !== hash) return bad(row.seq, 'does not follow the row before it.')
       const problem = faultOf(kind, row, counted)
       if (problem) return bad(row.seq, problem)
       counted.rows++
@@ -85,8 +85,8 @@ async function verifyChain(
 
 function faultOf(kind: Kind, row: ActivityRow, counted: { erased: number }): string | null {
   const { owner, people, prev_hash, hash, ...rest } = row
-  const place = { [`${kind}_id`]: owner, seq: row.seq }
-  if (hashOf(prev_hash, { ...place, ...rest }) !== hash) {
+  const position = { [`${kind}_id`]: owner, seq: row.seq }
+  if (hashOf(prev_hash, { ...position, ...rest }) !== hash) {
     return 'was altered: its hash does not match its content.'
   }
   const digests = new Map([
@@ -95,8 +95,8 @@ function faultOf(kind: Kind, row: ActivityRow, counted: { erased: number }): str
     ...addressDigests(row.after, 'after'),
   ])
   for (const { salt, ...person } of people) {
-    if (digests.get(person.part) !== hashOf(salt, { ...place, ...person })) {
-      return `is right, but the personal data "${person.part}" beside it was altered.`
+    if (digests.get(person.part) !== hashOf(salt, { ...position, ...person })) {
+      return `is intact, but the personal data "${person.part}" beside it was altered.`
     }
     digests.delete(person.part)
   }

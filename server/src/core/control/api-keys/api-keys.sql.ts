@@ -1,7 +1,7 @@
 import { type Selectable, sql, type UpdateObject } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 
-/** An API key as everybody may see it: the hash of its secret is not among the columns. */
+/** An API key without the hash of its secret. */
 export type ApiKeyRow = Omit<
   Selectable<Schema['control.api_keys']>,
   'secret_hash' | 'created_by_type' | 'created_by_id'
@@ -24,7 +24,7 @@ const columns = [
   'updated_at',
 ] as const
 
-/** A key that has no statistics was never used. */
+/** A key without a statistics row was never used. */
 const selectKeys = (tx: ReadTx) =>
   tx
     .selectFrom('control.api_keys as keys')
@@ -39,7 +39,7 @@ const selectOfProject = (tx: ReadTx, projectId: number) =>
 export const findById = (tx: ReadTx, projectId: number, id: number): Promise<ApiKeyRow | undefined> =>
   selectOfProject(tx, projectId).where('keys.id', '=', id).executeTakeFirst()
 
-/** The first note of a key's use refers to it, and need not wait for an edit. */
+/** Does not block `recordUse`, which inserts a row that references the key. */
 export const lock = (tx: Tx, projectId: number, id: number): Promise<ApiKeyRow | undefined> =>
   selectOfProject(tx, projectId).where('keys.id', '=', id).forNoKeyUpdate('keys').executeTakeFirst()
 
@@ -58,8 +58,8 @@ export interface StoredSecret {
   secret_hash: Buffer
 }
 
-/** Who made a key; no key makes another. */
-export interface KeyMaker {
+/** The creator of a key. A key cannot create keys. */
+export interface KeyCreator {
   type: 'user' | 'administrator'
   id: number
 }
@@ -75,12 +75,12 @@ export async function insert(
   isTest: boolean,
   configuration: Configuration,
   secret: StoredSecret,
-  createdBy: KeyMaker,
+  createdBy: KeyCreator,
 ): Promise<ApiKeyRow> {
-  const maker = { created_by_type: createdBy.type, created_by_id: createdBy.id }
+  const creator = { created_by_type: createdBy.type, created_by_id: createdBy.id }
   const row = await tx
     .insertInto('control.api_keys')
-    .values({ project_id: projectId, is_test: isTest, ...configuration, ...secret, ...maker })
+    .values({ project_id: projectId, is_test: isTest, ...configuration, ...secret, ...creator })
     .returning(columns)
     .executeTakeFirstOrThrow()
   return { ...row, last_used_at: null }
@@ -114,9 +114,9 @@ export async function remove(tx: Tx, { project_id, id }: ApiKeyRow): Promise<voi
   await tx.deleteFrom('control.api_keys').where('project_id', '=', project_id).where('id', '=', id).execute()
 }
 
-export async function isFuture(tx: ReadTx, moment: Date): Promise<boolean> {
+export async function isFuture(tx: ReadTx, time: Date): Promise<boolean> {
   const { rows } = await sql<{ is_future: boolean }>`
-    select ${moment}::timestamptz > postern.now() as is_future`.execute(tx)
+    select ${time}::timestamptz > postern.now() as is_future`.execute(tx)
   return rows[0]?.is_future === true
 }
 
@@ -126,7 +126,7 @@ export interface BoundDomain {
   status: string
 }
 
-/** Not to be removed before the transaction ends. */
+/** Locks the domain against deletion until the transaction ends. */
 export const shareDomain = (tx: Tx, projectId: number, id: number): Promise<BoundDomain | undefined> =>
   selectDomain(tx, projectId, id).forKeyShare().executeTakeFirst()
 
@@ -140,8 +140,8 @@ const selectDomain = (tx: ReadTx, projectId: number, id: number) =>
     .where('project_id', '=', projectId)
     .where('id', '=', id)
 
-/** Those that open something now. */
-const selectLiving = (tx: ReadTx) =>
+/** Active keys that have not expired. */
+const selectActive = (tx: ReadTx) =>
   selectKeys(tx)
     .where('keys.is_active', '=', true)
     .where((eb) =>
@@ -149,28 +149,28 @@ const selectLiving = (tx: ReadTx) =>
     )
 
 /**
- * The keys of these hashes, by their hexadecimal digits. The only look-up that begins without a project: the secret is
- * what names it.
+ * The keys with these hashes, by hexadecimal hash. The only lookup without a project id: the secret identifies the
+ * project.
  */
-export async function findLiving(
+export async function findActive(
   tx: ReadTx,
   secretHashes: readonly Buffer[],
 ): Promise<Map<string, ApiKeyRow>> {
-  const rows = await selectLiving(tx)
+  const rows = await selectActive(tx)
     .select('keys.secret_hash')
     .where('keys.secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
     .execute()
   return new Map(rows.map(({ secret_hash, ...key }) => [secret_hash.toString('hex'), key]))
 }
 
-export const findLivingById = (tx: ReadTx, projectId: number, id: number): Promise<ApiKeyRow | undefined> =>
-  selectLiving(tx).where('keys.project_id', '=', projectId).where('keys.id', '=', id).executeTakeFirst()
+export const findActiveById = (tx: ReadTx, projectId: number, id: number): Promise<ApiKeyRow | undefined> =>
+  selectActive(tx).where('keys.project_id', '=', projectId).where('keys.id', '=', id).executeTakeFirst()
 
 /**
- * Writes, and locks, nothing while the last note is younger than a minute. `for key share` is what the reference
- * takes anyway; here it makes a key that is being deleted give no row instead of a broken reference.
+ * Writes and locks nothing if the last use was recorded less than a minute ago. The foreign key takes `for key share`
+ * anyway; taken here, a key that is being deleted yields no row instead of a foreign key violation.
  */
-export async function noteUse(tx: Tx, projectId: number, id: number): Promise<void> {
+export async function recordUse(tx: Tx, projectId: number, id: number): Promise<void> {
   await sql`
     insert into control.api_key_stats as stats (api_key_id, project_id, last_used_at)
     select keys.id, keys.project_id, postern.now() from control.api_keys as keys

@@ -12,7 +12,7 @@ import {
   findDomain,
   insert,
   isFuture,
-  type KeyMaker,
+  type KeyCreator,
   listByProject,
   lock,
   remove,
@@ -47,7 +47,7 @@ const settings = (row: ApiKeyRow) => ({
   is_active: row.is_active,
 })
 
-/** What the audit keeps of a key: never more of the secret than everybody sees. */
+/** The key as the audit stores it, with no more of the secret than the prefix. */
 export const apiKeyConfig = (row: ApiKeyRow) => ({
   name: row.name,
   mode: modeOf(row),
@@ -65,38 +65,38 @@ const existing = (row: ApiKeyRow | undefined, projectId: number, id: number): Ap
 export const findApiKey = async (tx: ReadTx, projectId: number, id: number): Promise<ApiKeyRow> =>
   existing(await findById(tx, projectId, id), projectId, id)
 
-/** Whoever changes a key locks its project and then the key, and hands what was locked to the functions below. */
+/** To change a key, lock its project, then the key, and pass the locked row to the functions below. */
 export const lockApiKey = async (tx: Tx, projectId: number, id: number): Promise<ApiKeyRow> =>
   existing(await lock(tx, projectId, id), projectId, id)
 
-/** Newest first; `beforeId` is the last one of the page before. */
+/** Newest first. `beforeId` is the last id of the previous page. */
 export const listApiKeys = (
   tx: ReadTx,
   projectId: number,
   { limit, beforeId }: { limit: number; beforeId?: number | undefined },
 ): Promise<ApiKeyRow[]> => listByProject(tx, projectId, limit, beforeId)
 
-/** The domain that a key is bound to, as it is now; null for one that sends from all of them. */
+/** The domain that the key is bound to. Null for a key that sends from all domains. */
 export const domainOfKey = async (
   tx: ReadTx,
   { project_id, domain_id }: ApiKeyRow,
 ): Promise<BoundDomain | null> =>
   domain_id === null ? null : ((await findDomain(tx, project_id, domain_id)) ?? null)
 
-/** The secret is given out here and, after a rotation, by `rotateApiKey`; nothing can tell it again. */
+/** Returns the secret. Only this function and `rotateApiKey` do; it cannot be recovered later. */
 export async function createApiKey(
   tx: Tx,
   projectId: number,
   mode: ApiKeyMode,
   config: ApiKeyConfig,
-  createdBy: KeyMaker,
+  createdBy: KeyCreator,
 ): Promise<{ row: ApiKeyRow; secret: string }> {
   const wanted = await normalised(tx, projectId, config)
   const secret = newSecret(mode)
   return { row: await insert(tx, projectId, mode === 'test', wanted, storedForm(secret), createdBy), secret }
 }
 
-/** Gives back `before` itself when there is nothing to change. */
+/** Returns `before` itself if nothing changes. */
 export async function editApiKey(tx: Tx, before: ApiKeyRow, config: ApiKeyConfig): Promise<ApiKeyRow> {
   const wanted = await normalised(tx, before.project_id, config, before.expires_at)
   const { name, scopes, domain_id, expires_at, is_active } = before
@@ -105,7 +105,7 @@ export async function editApiKey(tx: Tx, before: ApiKeyRow, config: ApiKeyConfig
   return isDeepStrictEqual(wanted, current) ? before : updateConfiguration(tx, before, wanted)
 }
 
-/** The old hash is overwritten: from the commit on there is nothing by which the old secret could be known. */
+/** Overwrites the old hash: after the commit the old secret is unknown. */
 export async function rotateApiKey(tx: Tx, before: ApiKeyRow): Promise<{ row: ApiKeyRow; secret: string }> {
   const secret = newSecret(modeOf(before))
   return { row: await replaceSecret(tx, before, storedForm(secret)), secret }
@@ -113,7 +113,7 @@ export async function rotateApiKey(tx: Tx, before: ApiKeyRow): Promise<{ row: Ap
 
 export const deleteApiKey = remove
 
-/** `knownExpiry` may lie in the past: who edits the name of an expired key need not revive it. */
+/** `knownExpiry` may be in the past, so that the name of an expired key can be edited. */
 async function normalised(
   tx: Tx,
   projectId: number,
@@ -124,7 +124,7 @@ async function normalised(
   const name = plainName(config.name, 'name')
   const scopes = chosenScopes(config.scopes)
   if (config.allowed_ips.length > maxNetworks) {
-    throw new PosternError('validation_failed', `"allowed_ips" holds more than ${maxNetworks} entries.`)
+    throw new PosternError('validation_failed', `"allowed_ips" must have at most ${maxNetworks} entries.`)
   }
   const allowed_ips = allowedNetworks(config.allowed_ips)
   const expires_at = config.expires_at === null ? null : timestampOf(config.expires_at, 'expires_at')
@@ -135,11 +135,11 @@ async function normalised(
   ) {
     throw new PosternError(
       'validation_failed',
-      '"expires_at" must lie in the future. To end a key now, set "is_active" to false or delete it.',
+      '"expires_at" must be in the future. To disable the key now, set "is_active" to false or delete it.',
     )
   }
   if (domain_id !== null && !(await shareDomain(tx, projectId, domain_id))) {
-    throw new PosternError('validation_failed', `"domain_id" is no domain of project ${projectId}.`)
+    throw new PosternError('validation_failed', `"domain_id" must be a domain of project ${projectId}.`)
   }
   return { name, scopes, domain_id, allowed_ips, expires_at, is_active }
 }

@@ -8,7 +8,7 @@ import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { holdingBack } from '../../../testing/harness/lock-queue.ts'
 import { lockApiKey, rotateApiKey } from './api-keys.ts'
-import { authenticateApiKey, findIn, noteUse } from './authenticate.ts'
+import { authenticateApiKey, findIn, recordUse } from './authenticate.ts'
 import { hashOf, newSecret } from './secret.ts'
 
 const database = await testDatabase()
@@ -24,7 +24,7 @@ const open = { allowed_ips: [] as string[] }
 const pathOf = (id: number) => `/projects/${projectId}/api-keys/${id}`
 
 /** By the role that the customer's side asks with; `after` moves the database's clock. */
-const recognise = (secret: string, address = here, after = '0') =>
+const authenticate = (secret: string, address = here, after = '0') =>
   opened.as('mail').read(async (tx) => {
     await sql`select set_config('postern.clock_offset', ${after}, true)`.execute(tx)
     return authenticateApiKey(findIn(tx), secret, address)
@@ -42,14 +42,14 @@ const refusalOf = async (attempt: Promise<unknown>): Promise<PosternError> => {
 /** Which of all the ways to be dead it is, nobody is told. */
 async function assertDead(attempt: Promise<unknown>): Promise<void> {
   const { code, message } = await refusalOf(attempt)
-  assert.deepEqual([code, message], ['unauthenticated', (await refusalOf(recognise('pk_live_x'))).message])
+  assert.deepEqual([code, message], ['unauthenticated', (await refusalOf(authenticate('pk_live_x'))).message])
 }
 
 describe('an API key', () => {
   test('is recognised by its secret, with its project and all that it may', async () => {
     for (const mode of ['live', 'test'] as const) {
       const { resource, secret } = await makeApiKey(projectId, { ...open, mode, scopes: ['usage:read'] })
-      const key = await recognise(secret)
+      const key = await authenticate(secret)
       assert.deepEqual(
         [key.id, key.project_id, key.is_test, key.scopes, key.domain_id, key.prefix],
         [resource.id, projectId, mode === 'test', ['usage:read'], null, secret.slice(0, 12)],
@@ -70,7 +70,7 @@ describe('an API key', () => {
       '',
       'garbage',
     ]) {
-      await assertDead(recognise(wrong))
+      await assertDead(authenticate(wrong))
     }
   })
 
@@ -81,59 +81,59 @@ describe('an API key', () => {
       resource.id,
       hashOf(forged),
     ])
-    await assertDead(recognise(forged))
+    await assertDead(authenticate(forged))
   })
 
   test('switched off is dead at once, and alive again when it is switched on', async () => {
     const { resource, secret } = await makeApiKey(projectId, open)
     const configuration = { ...apiKeyConfiguration, ...open }
     await admin.patch(pathOf(resource.id), { ...configuration, is_active: false })
-    await assertDead(recognise(secret))
+    await assertDead(authenticate(secret))
     await admin.patch(pathOf(resource.id), { ...configuration, is_active: true })
-    assert.equal((await recognise(secret)).id, resource.id)
+    assert.equal((await authenticate(secret)).id, resource.id)
   })
 
   test('deleted is dead at once', async () => {
     const { resource, secret } = await makeApiKey(projectId, open)
-    await recognise(secret)
+    await authenticate(secret)
     assert.equal((await admin.delete(pathOf(resource.id), { reason })).status, 204)
-    await assertDead(recognise(secret))
+    await assertDead(authenticate(secret))
   })
 
   test('is alive until the moment it expires, by the clock of the database', async () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString()
     const { resource, secret } = await makeApiKey(projectId, { ...open, expires_at })
-    assert.equal((await recognise(secret)).id, resource.id)
-    assert.equal((await recognise(secret, here, '59 minutes')).id, resource.id)
-    await assertDead(recognise(secret, here, '1 hour'))
-    await assertDead(recognise(secret, here, '10 years'))
+    assert.equal((await authenticate(secret)).id, resource.id)
+    assert.equal((await authenticate(secret, here, '59 minutes')).id, resource.id)
+    await assertDead(authenticate(secret, here, '1 hour'))
+    await assertDead(authenticate(secret, here, '10 years'))
   })
 
   test('has its old secret until a rotation commits, and from then on the new one alone', async () => {
     const { resource, secret: old } = await makeApiKey(projectId, open)
     const young = await opened.as('admin').transaction(async (tx) => {
       const { secret } = await rotateApiKey(tx, await lockApiKey(tx, projectId, resource.id))
-      assert.equal((await recognise(old)).id, resource.id, 'the old one lives before the commit')
-      await assertDead(recognise(secret))
+      assert.equal((await authenticate(old)).id, resource.id, 'the old one lives before the commit')
+      await assertDead(authenticate(secret))
       return secret
     })
-    await assertDead(recognise(old))
-    assert.equal((await recognise(young)).id, resource.id)
+    await assertDead(authenticate(old))
+    assert.equal((await authenticate(young)).id, resource.id)
   })
 
   test('is refused from an address that it does not allow, which only its holder learns', async () => {
     const allowed_ips = ['192.0.2.0/24', '2001:db8::7']
     const { resource, secret } = await makeApiKey(projectId, { allowed_ips })
     for (const address of ['192.0.2.7', '::ffff:192.0.2.200', '2001:db8::7']) {
-      assert.equal((await recognise(secret, address)).id, resource.id, address)
+      assert.equal((await authenticate(secret, address)).id, resource.id, address)
     }
     for (const address of ['192.0.3.1', '2001:db8::8', '::1', '']) {
-      const { code, message } = await refusalOf(recognise(secret, address))
+      const { code, message } = await refusalOf(authenticate(secret, address))
       assert.equal(code, 'address_not_allowed', address)
       assert.ok(message.includes(address))
     }
     await admin.post(`${pathOf(resource.id)}/rotate`, { reason })
-    await assertDead(recognise(secret, '192.0.3.1'))
+    await assertDead(authenticate(secret, '192.0.3.1'))
   })
 })
 
@@ -149,7 +149,7 @@ describe('the use of an API key', () => {
   const use = (id: number, after = '0', project = projectId) =>
     customer.forProject(project).transaction(async (tx) => {
       await sql`select set_config('postern.clock_offset', ${after}, true)`.execute(tx)
-      await noteUse(tx, project, id)
+      await recordUse(tx, project, id)
     })
 
   test('is noted at most once a minute, and not so much as locked in between', async () => {
@@ -215,7 +215,7 @@ describe('the use of an API key', () => {
   test('of a key of another project is not to be noted', async () => {
     const other = await makeProject()
     const { resource } = await makeApiKey(other.id)
-    await customer.forProject(projectId).transaction((tx) => noteUse(tx, other.id, resource.id))
+    await customer.forProject(projectId).transaction((tx) => recordUse(tx, other.id, resource.id))
     await use(resource.id)
     assert.equal(await statsOf(resource.id), undefined)
   })

@@ -1,68 +1,66 @@
+/**
+ * Authenticates the secret of an API key.
+ *
+ * Format and checksum are checked first, so that an invented secret costs no query. The lookup is by hash, so its duration
+ * reveals nothing about the secret. Unknown, rotated, deleted, inactive and expired keys get the same response; only a
+ * caller with a valid secret learns that the client address is refused.
+ */
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { type ApiKeyRow, findLiving, findLivingById, noteUse } from './api-keys.sql.ts'
+import { type ApiKeyRow, findActive, findActiveById, recordUse } from './api-keys.sql.ts'
 import { isAllowedFrom } from './networks.ts'
 import { hashOf, isWellFormed } from './secret.ts'
 
-export { noteUse }
+export { recordUse }
 
-/** The living key of a hash; asked for by itself, or together with others (`KeyLookUps`). */
+/** Finds the active key with this hash, alone or batched (`BatchedKeyLookup`). */
 export type FindKey = (secretHash: Buffer) => Promise<ApiKeyRow | undefined>
 
-/** In a transaction of a role that sees every project: which one it is about is known only afterwards. */
+/** The role of the transaction must see every project, because the key identifies the project. */
 export const findIn =
   (tx: ReadTx): FindKey =>
   async (secretHash) =>
-    (await findLiving(tx, [secretHash])).get(secretHash.toString('hex'))
+    (await findActive(tx, [secretHash])).get(secretHash.toString('hex'))
 
-/**
- * The key that a presented secret opens with, for the customer's side.
- *
- * Shape and checksum come first, so that what was never given out costs no look-up. The look-up is by hash: how
- * long it takes says nothing about the secret. Unknown, rotated, deleted, switched off and expired are one and
- * the same answer; only who holds a living secret learns that their address is the fault.
- */
 export async function authenticateApiKey(
   find: FindKey,
   secret: string,
   remoteAddress: string,
 ): Promise<ApiKeyRow> {
-  if (!isWellFormed(secret)) throw unknownKey()
+  if (!isWellFormed(secret)) throw invalidKey()
   return authenticateKeyHash(find, hashOf(secret), remoteAddress)
 }
 
-/** The same for whoever has kept the hash, and asks again. */
+/** The same for a caller that has kept the hash and authenticates again. */
 export async function authenticateKeyHash(
   find: FindKey,
   secretHash: Buffer,
   remoteAddress: string,
 ): Promise<ApiKeyRow> {
   const key = await find(secretHash)
-  if (!key) throw unknownKey()
+  if (!key) throw invalidKey()
   if (!isAllowedFrom(key.allowed_ips, remoteAddress)) {
     throw new PosternError(
       'address_not_allowed',
-      `This API key may not be used from ${remoteAddress}. Add the address to its "allowed_ips".`,
+      `This API key is not allowed from ${remoteAddress}. Add the address to its "allowed_ips".`,
     )
   }
   return key
 }
 
 /**
- * The same key, looked at again in an operation's own transaction. Its secret is told by the readable beginning, which a
- * rotation replaces: who may change a project's things need not read the hashes.
+ * Reads the key again in the transaction of an operation. The prefix shows whether the secret was rotated, so roles that
+ * change a project need no access to the hashes.
  */
 export async function requireActiveKey(
   tx: ReadTx,
   { project_id, id, prefix }: ApiKeyRow,
 ): Promise<ApiKeyRow> {
-  const key = await findLivingById(tx, project_id, id)
-  if (key?.prefix !== prefix) throw unknownKey()
+  const key = await findActiveById(tx, project_id, id)
+  if (key?.prefix !== prefix) throw invalidKey()
   return key
 }
 
-const unknownKey = (): PosternError =>
-  new PosternError(
-    'unauthenticated',
-    'This needs a living API key of a project: Authorization: Bearer pk_live_….',
-  )
+/** The same response to an unknown key and to a request without one. */
+export const invalidKey = (): PosternError =>
+  new PosternError('unauthenticated', 'A valid project API key is required: Authorization: Bearer pk_live_….')

@@ -1,33 +1,33 @@
+/** Records when keys were last used, at most once per minute and key, without delaying the request. */
 import type { CustomerDb } from '../../../platform/db/db.ts'
 import type { ApiKeyRow } from './api-keys.ts'
-import { noteUse } from './authenticate.ts'
+import { recordUse } from './authenticate.ts'
 
-/** When keys were last used, written down at most once a minute, and by nobody who waits for an answer. */
 const minuteMs = 60_000
-/** Keys that this process remembers; what it has forgotten, the database still knows. */
-const remembered = 10_000
+/** Keys kept in memory. For evicted keys, the database enforces the same interval. */
+const maxRemembered = 10_000
 
 export class LastUsed {
   readonly #db: CustomerDb
   readonly #onError: (error: unknown) => void
-  readonly #notedAt = new Map<number, number>()
+  readonly #recordedAt = new Map<number, number>()
 
   constructor(db: CustomerDb, onError: (error: unknown) => void) {
     this.#db = db
     this.#onError = onError
   }
 
-  note({ id, project_id }: ApiKeyRow): void {
+  record({ id, project_id }: ApiKeyRow): void {
     const now = performance.now()
-    if (now - (this.#notedAt.get(id) ?? Number.NEGATIVE_INFINITY) < minuteMs) return
-    // Behind the others, so that the first ones are the oldest.
-    this.#notedAt.delete(id)
-    this.#notedAt.set(id, now)
-    const [oldest] = this.#notedAt.keys()
-    if (this.#notedAt.size > remembered && oldest !== undefined) this.#notedAt.delete(oldest)
+    if (now - (this.#recordedAt.get(id) ?? Number.NEGATIVE_INFINITY) < minuteMs) return
+    // Reinserted at the end, so that the first entry is the oldest.
+    this.#recordedAt.delete(id)
+    this.#recordedAt.set(id, now)
+    const [oldest] = this.#recordedAt.keys()
+    if (this.#recordedAt.size > maxRemembered && oldest !== undefined) this.#recordedAt.delete(oldest)
     this.#db
       .forProject(project_id)
-      .transaction((tx) => noteUse(tx, project_id, id))
+      .transaction((tx) => recordUse(tx, project_id, id))
       .catch(this.#onError)
   }
 }

@@ -1,34 +1,34 @@
+/**
+ * `allowed_ips` of an API key: single addresses and networks in CIDR notation (RFC 4632 §3.1, RFC 4291 §2.3), each in one
+ * canonical form, which is also PostgreSQL's.
+ */
 import ipaddr from 'ipaddr.js'
 import { PosternError } from '../../../platform/errors.ts'
 
-/**
- * The addresses from which a key may be used: single ones and networks in CIDR notation (RFC 4632 §3.1, RFC 4291
- * §2.3), each in its one normal form, which is also how PostgreSQL writes it.
- */
 export function allowedNetworks(texts: readonly string[]): string[] {
   const networks = texts.map(networkOf)
-  const double = networks.find((network, index) => networks.indexOf(network) !== index)
-  if (double !== undefined) throw refused(`holds ${double} twice`)
+  const duplicate = networks.find((network, index) => networks.indexOf(network) !== index)
+  if (duplicate !== undefined) throw refused(`must not repeat ${duplicate}`)
   return networks
 }
 
-/** Without any network listed, every address is allowed; one that cannot be read is allowed by no list. */
+/** An empty list allows every address. A non-empty list never allows an address that cannot be parsed. */
 export function isAllowedFrom(networks: readonly string[], remoteAddress: string): boolean {
   if (networks.length === 0) return true
   if (!ipaddr.isValid(remoteAddress)) return false
   // A server that listens on both families sees an IPv4 caller as ::ffff:192.0.2.1.
   const remote = ipaddr.process(remoteAddress)
   return networks.some((network) => {
-    const [address, bits] = ipaddr.parseCIDR(inFull(network))
+    const [address, bits] = ipaddr.parseCIDR(withPrefixLength(network))
     return address.kind() === remote.kind() && remote.match(address, bits)
   })
 }
 
-/** As PostgreSQL writes a cidr, and as we show it: a single address stands without its length. */
+/** From PostgreSQL's cidr to the wire: a single address has no prefix length. */
 export const shownNetwork = (cidr: string): string =>
   cidr.replace(cidr.includes(':') ? /\/128$/ : /\/32$/, '')
 
-const inFull = (network: string): string =>
+const withPrefixLength = (network: string): string =>
   network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`
 
 // The longest spelling of an IPv6 address, and /128.
@@ -41,31 +41,31 @@ function networkOf(text: string): string {
   const bits = length === undefined ? allBits : Number(length)
   if (!address || bits > allBits) {
     throw refused(
-      `holds ${JSON.stringify(text.slice(0, maxLength))}, which is no IP address or network. Write 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32`,
+      `contains ${JSON.stringify(text.slice(0, maxLength))}, which is not an IP address or network. Use 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32`,
     )
   }
   const network = `${networkAddress(address, bits)}/${bits}`
   if (network !== `${address}/${bits}`) {
     throw refused(
-      `holds "${text}", an address inside of a network. Write ${network} for the network, or ${address} for the address`,
+      `contains "${text}", which has host bits set. Use ${network} for the network or ${address} for the address`,
     )
   }
   return shownNetwork(network)
 }
 
-/** Four decimal numbers, or hexadecimal groups: nobody means the other spellings that inet_aton takes. */
+/** Four decimal numbers or hexadecimal groups. The other forms that inet_aton accepts are refused. */
 function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(host)) return ipaddr.IPv4.parse(host)
   if (!ipaddr.IPv6.isValid(host)) return undefined
   const address = ipaddr.IPv6.parse(host)
-  if (host.includes('.') || isIPv4InDisguise(address)) {
-    throw refused(`holds "${host}", an IPv4 address written as IPv6. Write it as IPv4`)
+  if (host.includes('.') || isEmbeddedIPv4(address)) {
+    throw refused(`contains "${host}", an IPv4 address written as IPv6. Use the IPv4 form`)
   }
   return address
 }
 
-/** RFC 4291 §2.5.5: mapped (a caller is never seen as one, see above) or compatible, which is out of use. */
-function isIPv4InDisguise({
+/** RFC 4291 §2.5.5: IPv4-mapped (remote addresses are converted, see above) or IPv4-compatible, which is deprecated. */
+function isEmbeddedIPv4({
   parts: [one, two, three, four, five, sixth, seventh, last = 0],
 }: ipaddr.IPv6): boolean {
   const beginsEmpty = [one, two, three, four, five].every((part) => part === 0)

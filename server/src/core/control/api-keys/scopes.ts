@@ -1,9 +1,9 @@
+/**
+ * The scopes of API keys: noun and verb. Members and API keys have no scope, because a key must not grant more than it
+ * has.
+ */
 import { PosternError } from '../../../platform/errors.ts'
 
-/**
- * What an API key may be allowed: noun and verb, one for each thing that a program does for a project. There is
- * none for members or for API keys: a key must not give away more than it holds.
- */
 export const apiKeyScopes = [
   'messages:send',
   'messages:read',
@@ -20,17 +20,17 @@ export const apiKeyScopes = [
 
 export type ApiKeyScope = (typeof apiKeyScopes)[number]
 
-/** In the order of the list and each once, so that the same choice is always the same list. */
+/** In the order of the list, each once, so that equal sets are equal lists. */
 export function chosenScopes(names: readonly string[]): ApiKeyScope[] {
   const unknown = names.find((name) => !apiKeyScopes.some((scope) => scope === name))
   if (unknown !== undefined) {
     throw new PosternError(
       'validation_failed',
-      `"scopes" holds "${unknown.slice(0, 100)}", which is not a scope. Choose from: ${apiKeyScopes.join(', ')}.`,
+      `"scopes" contains "${unknown.slice(0, 100)}", which is not a scope. Choose from: ${apiKeyScopes.join(', ')}.`,
     )
   }
   if (names.length === 0) {
-    throw new PosternError('validation_failed', '"scopes" is empty; a key is for something. Name a scope.')
+    throw new PosternError('validation_failed', '"scopes" must contain at least one scope.')
   }
   return apiKeyScopes.filter((scope) => names.includes(scope))
 }

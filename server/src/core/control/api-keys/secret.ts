@@ -1,21 +1,21 @@
+/**
+ * The secret of an API key: `pk_live_` or `pk_test_`, 43 random characters, a checksum of 6 characters.
+ *
+ * The prefix identifies the secret to people and secret scanners. The checksum detects a mistyped or invented key without
+ * a query. It protects nothing: anyone can compute it.
+ */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/**
- * The secret of an API key: `pk_live_` or `pk_test_`, 43 random characters, 6 characters of checksum.
- *
- * The beginning tells people and secret scanners what it is. The checksum tells a mistyped or made-up key from
- * one that was given out without a look into the database; it protects nothing, anybody can compute it.
- */
 export type ApiKeyMode = 'live' | 'test'
 
-// In the order of ASCII. 43 of 62 are 256.03 bits.
+// In ASCII order. 43 characters of 62 are 256.03 bits.
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const randomLength = 43
 const checksumLength = 6
-const readableLength = 'pk_live_'.length + 4
+const prefixLength = 'pk_live_'.length + 4
 
-const form = /^pk_(?:live|test)_[0-9A-Za-z]{49}$/
+const format = /^pk_(?:live|test)_[0-9A-Za-z]{49}$/
 
 export function newSecret(mode: ApiKeyMode): string {
   const random = Array.from({ length: randomLength }, () => alphabet.charAt(randomInt(alphabet.length)))
@@ -23,9 +23,9 @@ export function newSecret(mode: ApiKeyMode): string {
   return unchecked + checksumOf(unchecked)
 }
 
-/** Whether this can be a secret that was given out. */
+/** Whether format and checksum are those of an issued secret. */
 export const isWellFormed = (secret: string): boolean =>
-  form.test(secret) && secret.slice(-checksumLength) === checksumOf(secret.slice(0, -checksumLength))
+  format.test(secret) && secret.slice(-checksumLength) === checksumOf(secret.slice(0, -checksumLength))
 
 /** CRC-32 in base 62, the most significant digit first. 62^6 is more than 2^32. */
 function checksumOf(text: string): string {
@@ -38,9 +38,9 @@ function checksumOf(text: string): string {
   return digits
 }
 
-/** What is kept. 256 random bits need no salt and no slow hash: there is nothing to guess. */
+/** The stored columns. 256 random bits need no salt and no slow hash, because they cannot be guessed. */
 export const storedForm = (secret: string) => ({
-  prefix: secret.slice(0, readableLength),
+  prefix: secret.slice(0, prefixLength),
   secret_hash: hashOf(secret),
 })
 

@@ -6,47 +6,59 @@ export const maxNetworks = 100
 
 const Expiry = Type.String({
   format: 'date-time',
-  description: 'RFC 3339 with its offset, kept to the millisecond.',
+  description: 'RFC 3339 timestamp with offset, stored with millisecond precision.',
   examples: ['2027-01-01T00:00:00Z'],
 })
 
-/** Editable, and always given as a whole. */
+/** The editable configuration. It is always complete. */
 export const ApiKeyFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   scopes: Type.Array(oneOf(apiKeyScopes), {
     minItems: 1,
     maxItems: apiKeyScopes.length,
     uniqueItems: true,
-    description: 'What a program may do with it.',
+    description: 'The operations that the key allows.',
   }),
   domain_id: nullable(
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        'The one domain of the project that the key is bound to, in every operation; null for all domains.',
+      description: 'Restricts the key to one domain of the project, in every operation. Null: all domains.',
     }),
   ),
   allowed_ips: Type.Array(Type.String({ maxLength: 49, examples: ['192.0.2.0/24'] }), {
     maxItems: maxNetworks,
     uniqueItems: true,
-    description: 'Addresses and networks (CIDR) that it may be used from; none listed: from anywhere.',
+    description: 'IP addresses and networks (CIDR) from which the key is accepted. Empty: any address.',
   }),
   expires_at: nullable(Expiry),
-  is_active: Type.Boolean({ description: 'Switched off, it opens nothing.' }),
+  is_active: Type.Boolean({ description: 'Inactive keys are rejected.' }),
 }
 
-/** Chosen once, and part of the secret's form. */
+/** Set at creation and part of the secret's format. */
 const Mode = oneOf(['live', 'test'], {
   description:
-    'Mail sent with a `test` key is accepted and goes through everything, but is handed to no provider. It never changes; the `prefix` shows it.',
+    'Mail sent with a `test` key is accepted and processed, but not handed over to a provider. The mode cannot be changed; `prefix` shows it.',
 })
 
-/** A new one is active unless told otherwise. */
+/** Only the name is required; `newApiKeyDefaults` are the others. */
 export const NewApiKeyFields = {
-  mode: Mode,
-  ...ApiKeyFields,
+  mode: Type.Optional(Mode),
+  name: ApiKeyFields.name,
+  scopes: Type.Optional(ApiKeyFields.scopes),
+  domain_id: Type.Optional(ApiKeyFields.domain_id),
+  allowed_ips: Type.Optional(ApiKeyFields.allowed_ips),
+  expires_at: Type.Optional(ApiKeyFields.expires_at),
   is_active: Type.Optional(ApiKeyFields.is_active),
+}
+
+export const newApiKeyDefaults = {
+  mode: 'live' as const,
+  scopes: ['messages:send' as const],
+  domain_id: null,
+  allowed_ips: [],
+  expires_at: null,
+  is_active: true,
 }
 
 export const apiKeyExamples = {
@@ -68,15 +80,14 @@ export const apiKeyExamples = {
   },
 }
 
-/** An API key as callers see it. */
+/** An API key as the API returns it. */
 export const ApiKey = Type.Object(
   {
     id: Type.Integer(),
     project_id: Type.Integer(),
     name: Type.String(),
     prefix: Type.String({
-      description:
-        'The readable beginning of the secret: `pk_live_` or `pk_test_`, and four characters more.',
+      description: 'The beginning of the secret: `pk_live_` or `pk_test_` and four more characters.',
       examples: ['pk_live_4fZk'],
     }),
     scopes: Type.Array(oneOf(apiKeyScopes)),
@@ -94,7 +105,7 @@ export const ApiKey = Type.Object(
 export const ApiKeyWithSecret = Type.Object(
   {
     resource: ApiKey,
-    secret: Type.String({ description: 'Shown this once only: what a program sends as its bearer token.' }),
+    secret: Type.String({ description: 'The bearer token. It is shown only once.' }),
   },
   { title: 'ApiKeyWithSecret', additionalProperties: false },
 )

@@ -6,7 +6,7 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { addressDigests, withAddresses, withoutAddresses } from './addresses.ts'
-import { erasePerson } from './people.ts'
+import { erasePerson } from './erasure.ts'
 import { verifyAudit } from './verify.ts'
 
 /** An address in an audited change stands beside the chain, and can be erased there. */
@@ -66,7 +66,7 @@ describe('an address in an audited change', () => {
     const { first_bad } = await verify()
     assert.match(
       first_bad?.problem ?? '',
-      /is right, but the personal data of its after.forward_to was altered/,
+      /is intact, but the personal data of its after.forward_to was altered/,
     )
     await database.query(
       `update control.audit_people set email = 'edsger@example.net' where email = 'forged@example.net'`,

@@ -1,6 +1,6 @@
 /**
- * Mail addresses in recorded changes. A chain of hashes can forget nothing, so what it holds of an address is a salted
- * digest, `{"address_digest": "…"}`; the address stands beside the chain, under the path of its field
+ * Mail addresses in recorded changes. Nothing can be erased from a hash chain, so the chain contains only a salted digest of
+ * an address, `{"address_digest": "…"}`. The address is stored beside the chain, under the path of its field
  * (`before.forward_to`, `related.0.after.address`), and can be erased there.
  */
 const addressFields: ReadonlySet<string> = new Set(['address', 'email', 'forward_to'])
@@ -12,7 +12,7 @@ interface Digested {
 const isDigested = (value: object): value is Digested =>
   Object.keys(value).length === 1 && typeof (value as Partial<Digested>).address_digest === 'string'
 
-/** The value with each address replaced by what `digestOf` gives for its path. */
+/** The value with each address replaced by the result of `digestOf` for its path. */
 export function withoutAddresses<T>(
   value: T,
   path: string,
@@ -23,14 +23,14 @@ export function withoutAddresses<T>(
   )
 }
 
-/** The opposite; null for an address that was erased. */
+/** The reverse; null for an address that was erased. */
 export function withAddresses<T>(value: T, path: string, addresses: ReadonlyMap<string, string | null>): T {
   return mapped(value, path, (part, at) =>
     typeof part === 'object' && part !== null && isDigested(part) ? (addresses.get(at) ?? null) : undefined,
   )
 }
 
-/** By path. */
+/** The digests by path. */
 export function addressDigests(value: unknown, path: string): Map<string, string> {
   const found = new Map<string, string>()
   mapped(value, path, (part, at) => {
@@ -41,10 +41,10 @@ export function addressDigests(value: unknown, path: string): Map<string, string
   return found
 }
 
-/** Deeper than anything that Postern writes; what is forged may be deeper, and holds no address of ours. */
+/** Deeper than anything that Postern writes. Forged values may be deeper; they contain no address of ours. */
 const maxDepth = 20
 
-/** `replace` gives what stands in for a part, or undefined to go on into it. */
+/** `replace` returns the replacement of a part, or undefined to descend into it. */
 function mapped<T>(
   value: T,
   path: string,

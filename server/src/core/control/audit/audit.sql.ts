@@ -4,20 +4,20 @@ import type { ReadTx, Schema } from '../../../platform/db/db.ts'
 type Row = Selectable<Schema['control.audit']>
 type Person = Selectable<Schema['control.audit_people']>
 
-/** A row with the people beside it; null where there is none, or none any more. */
+/** A row with its personal data; null if there is none or it was erased. */
 export type AuditRow = Omit<Row, 'actor_digest' | 'subject_digest' | 'xid'> & {
   actor_email: Person['email']
   actor_ip: Person['ip']
   actor_user_agent: Person['user_agent']
   subject_email: Person['email']
   subject_name: Person['name']
-  /** Of everybody beside the row, by part: those in the row by their path. */
+  /** The addresses of all people of the row, by part. Addresses in changes are listed by path. */
   addresses: Record<string, string | null>
 }
 
 const maxNumber = Number.MAX_SAFE_INTEGER
 
-/** A forged number may be larger than JavaScript's: the largest is shown in its place, and verification names the row. */
+/** A forged number may exceed JavaScript's range: the largest safe number is shown, and verification names the row. */
 const number = <Column extends 'chain' | 'seq' | 'id' | 'actor_id' | 'project_id'>(column: Column) =>
   sql<
     Row[Column]

@@ -6,7 +6,7 @@ import { auditEntry, everyKind, recordEach } from '../../../testing/fixtures/aud
 import { databaseNow, openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { AuditEntryView, type AuditSearch, auditView, findAudit, searchAudit } from './audit.ts'
 import { DenialCounter, denialView, listDenials, purgeDenials } from './denials.ts'
-import { erasePerson } from './people.ts'
+import { erasePerson } from './erasure.ts'
 import { verifyAudit } from './verify.ts'
 
 const database = await testDatabase()

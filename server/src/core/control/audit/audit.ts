@@ -11,7 +11,7 @@ import {
 import { nullable, Timestamp } from '../../shared/wire.ts'
 import { withAddresses } from './addresses.ts'
 import { type AuditRow, find, findMany } from './audit.sql.ts'
-import { type AuditSearch, findIds, findKinds, look } from './search.sql.ts'
+import { type AuditSearch, findIds, findKinds, scan } from './search.sql.ts'
 
 export type { AuditRow, AuditSearch }
 
@@ -20,17 +20,17 @@ const Values = nullable(Type.Object({}, { additionalProperties: true }))
 export const AuditEntryView = Type.Object(
   {
     id: Type.Integer(),
-    chain: Type.Integer({ description: 'The project, or 0 for what belongs to none.' }),
-    seq: Type.Integer({ description: 'The place in the chain, without gaps.' }),
+    chain: Type.Integer({ description: 'The id of the project, or 0 for changes outside of projects.' }),
+    seq: Type.Integer({ description: 'The sequence number in the chain, without gaps.' }),
     at: Timestamp,
     actor: Type.Object(
       {
-        id: Type.Integer({ description: "The user; 0 is the server's own shell." }),
+        id: Type.Integer({ description: 'The id of the user; 0 is the command line of the server.' }),
         email: nullable(Type.String()),
         ip: nullable(Type.String()),
         user_agent: nullable(Type.String()),
       },
-      { additionalProperties: false, description: 'Null for what was erased.' },
+      { additionalProperties: false, description: 'Fields are null if they were erased.' },
     ),
     request_id: Type.String(),
     operation: Type.String(),
@@ -50,18 +50,21 @@ export const AuditEntryView = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: 'What else the act changed.' },
+      { description: 'Other resources that the operation changed.' },
     ),
     limit_exception: nullable(
       Type.Object(
         { limit: Type.String(), value: Type.Integer(), count: Type.Integer() },
-        { additionalProperties: false, description: 'The customer limit that was passed.' },
+        { additionalProperties: false, description: 'The customer limit that was exceeded.' },
       ),
     ),
     subject: nullable(
       Type.Object(
         { email: nullable(Type.String()), name: nullable(Type.String()) },
-        { additionalProperties: false, description: 'The person acted upon; null when erased.' },
+        {
+          additionalProperties: false,
+          description: 'The person whom the operation changed. Null if erased.',
+        },
       ),
     ),
     prev_hash: Type.String({ description: 'SHA-256, hexadecimal.' }),
@@ -72,16 +75,16 @@ export const AuditEntryView = Type.Object(
 
 type View = Static<typeof AuditEntryView>
 
-/** Far deeper than anything Postern writes. */
+/** Deeper than anything that Postern writes. */
 const maxDepth = 100
 
 /**
- * What a stranger has put into the database can be nested so deeply that it cannot be written as JSON: then the list
- * says so in its place, and verification names the row.
+ * A forged value can be nested so deeply that it cannot be written as JSON. The list then shows a placeholder, and
+ * verification names the row.
  */
-function shown<T>(value: unknown): T {
+function orPlaceholder<T>(value: unknown): T {
   return (
-    isDeeper(value, maxDepth) ? { unreadable: 'This is nested too deeply. Verify the audit.' } : value
+    isDeeper(value, maxDepth) ? { unreadable: 'This value is nested too deeply. Verify the audit.' } : value
   ) as T
 }
 
@@ -90,21 +93,21 @@ const isDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1)))
 
-/** PostgreSQL knows times that JavaScript does not, infinity among them. */
-const momentOf = (at: Date | number): string => {
-  const moment = new Date(at)
-  return Number.isNaN(moment.getTime()) ? 'unreadable' : moment.toISOString()
+/** PostgreSQL has timestamps that JavaScript does not, such as infinity. */
+const timeOf = (at: Date | number): string => {
+  const time = new Date(at)
+  return Number.isNaN(time.getTime()) ? 'unreadable' : time.toISOString()
 }
 
-/** With the addresses beside it; null for one that was erased. */
-const whole = (row: AuditRow, part: 'before' | 'after' | 'related') =>
+/** The value with its addresses; null for an address that was erased. */
+const completed = (row: AuditRow, part: 'before' | 'after' | 'related') =>
   withAddresses(row[part], part, new Map(Object.entries(row.addresses)))
 
 export const auditView = (row: AuditRow): View => ({
   id: row.id,
   chain: row.chain,
   seq: row.seq,
-  at: momentOf(row.at),
+  at: timeOf(row.at),
   actor: { id: row.actor_id, email: row.actor_email, ip: row.actor_ip, user_agent: row.actor_user_agent },
   request_id: row.request_id,
   operation: row.operation,
@@ -112,23 +115,23 @@ export const auditView = (row: AuditRow): View => ({
   resource_type: row.resource_type,
   resource_id: row.resource_id,
   reason: row.reason,
-  before: shown(whole(row, 'before')),
-  after: shown(whole(row, 'after')),
-  related: shown(whole(row, 'related') ?? []),
-  limit_exception: shown(row.limit_exception),
+  before: orPlaceholder(completed(row, 'before')),
+  after: orPlaceholder(completed(row, 'after')),
+  related: orPlaceholder(completed(row, 'related') ?? []),
+  limit_exception: orPlaceholder(row.limit_exception),
   subject: row.subject_email === null ? null : { email: row.subject_email, name: row.subject_name },
   prev_hash: row.prev_hash.toString('hex'),
   hash: row.hash.toString('hex'),
 })
 
-// Rows looked at: in an index, and in the table itself, where those of one resource lie scattered. Either takes about
-// 5 ms on two shared cores while it is in memory.
+// Rows scanned: in an index, and in the table itself, where the rows of one resource are scattered. Either takes about
+// 5 ms on two shared cores if cached.
 export const auditBounds = { inIndex: 10_000, inTable: 1_000, scanMs }
 
 /**
- * Newest first. One resource's rows are looked through for the rest of what is asked for. Otherwise an index has the
- * rows of each kind in order, all of them, a project's or an actor's, and the newest of all kinds are the answer: only
- * an actor within a project, and the ends of a stretch of time, are looked for row by row.
+ * Newest first. For one resource, its rows are scanned and filtered. Otherwise an index has the rows of each kind in order
+ * (all rows, or those of a project or an actor), and the newest rows of all kinds are merged. Only an actor within a
+ * project and the limits of a time range are filtered row by row.
  */
 export async function searchAudit(
   tx: ReadTx,
@@ -143,22 +146,22 @@ export async function searchAudit(
   const kinds = isNarrowed && !isOfOne ? await findKinds(tx, search) : undefined
   if (kinds?.length === 0) return { rows: [], next: null }
   const bound = isOfOne ? bounds.inTable : Math.ceil(bounds.inIndex / (kinds?.length ?? 1))
-  const lookFrom = async (
+  const scanFrom = async (
     beforeId: number | undefined,
     limit: number,
   ): Promise<ScanResult<{ id: string }>> => {
-    const found = await look(tx, { ...search, beforeId, limit }, { kinds, ids, bound })
-    const stop = found.stop === null ? null : placeOf({ id: found.stop })
+    const found = await scan(tx, { ...search, beforeId, limit }, { kinds, ids, bound })
+    const stop = found.stop === null ? null : positionOf({ id: found.stop })
     return scanResultOf(
       found.ids.map((id) => ({ id })),
       limit,
-      placeOf,
+      positionOf,
       stop,
     )
   }
-  const first = await lookFrom(beforeId, search.limit)
+  const first = await scanFrom(beforeId, search.limit)
   const { rows, next } = await continueScan(first, search.limit, deadline, ({ id }, limit) =>
-    lookFrom(id, limit),
+    scanFrom(id, limit),
   )
   return {
     rows:
@@ -172,8 +175,8 @@ export async function searchAudit(
   }
 }
 
-/** A forged number may be larger than JavaScript's. */
-const placeOf = ({ id }: { id: string }): ScanPosition => ({
+/** A forged number may exceed JavaScript's range. */
+const positionOf = ({ id }: { id: string }): ScanPosition => ({
   key: null,
   id: Math.min(Number(id), Number.MAX_SAFE_INTEGER),
 })

@@ -1,17 +1,16 @@
-import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
-
 /**
- * What the audit is hashed over. Whoever wants to check a chain without this program needs SHA-256 and
- * canonical JSON (RFC 8785):
+ * The hashes of the audit. Verifying a chain without this program takes SHA-256 and canonical JSON (RFC 8785):
  *
  *   hash of a row        = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
  *   hash of a checkpoint = SHA-256(prev_hash ‖ canonical JSON of {id, at, heads, key_id})
  *   digest of a person   = SHA-256(salt ‖ canonical JSON of the other columns of audit_people)
  *
- * In that JSON a binary column is text in lower-case hexadecimal digits, a transaction's number is text, and
- * a time is text as in 2026-11-14T09:30:00.123456Z, without zeros at the end of the fraction.
+ * In that JSON a binary column is a string of lower-case hexadecimal digits, a transaction id is a string, and a timestamp
+ * is a string such as 2026-11-14T09:30:00.123456Z, without trailing zeros in the fraction.
  */
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+
 export interface RowContent {
   chain: number
   seq: number
@@ -44,7 +43,7 @@ export interface PersonContent {
   user_agent: string | null
 }
 
-/** The end of a chain, as a checkpoint names it. */
+/** The last row of a chain, as a checkpoint lists it. */
 export interface Head {
   chain: number
   seq: number
@@ -58,10 +57,10 @@ export interface CheckpointContent {
   key_id: string
 }
 
-/** What the first row of a chain, and the first checkpoint, follow on. */
+/** The prev_hash of the first row of a chain and of the first checkpoint. */
 export const genesis = '00'.repeat(32)
 
-/** Also of the chains of customers' activity (core/control/activity). */
+/** Also used by the activity chains (core/control/activity). */
 export const hashOf = (first: string, content: object): string =>
   createHash('sha256')
     .update(first, 'hex')

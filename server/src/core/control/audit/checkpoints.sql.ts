@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { CheckpointContent, Head } from './chain.ts'
-import { checkpointLine, instant } from './rendered.sql.ts'
+import { checkpointLine, instant } from './json-lines.sql.ts'
 
-/** Held while one is made, and while the file is written: two processes must not take the same number. */
+/** Locked while a checkpoint is made and while the file is written, so that two processes never use the same number. */
 export async function lockCheckpoints(tx: ReadTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.audit_checkpoints', 0))`.execute(tx)
 }
@@ -13,7 +13,7 @@ export interface LastCheckpoint {
   hash: string
 }
 
-/** The last checkpoint and the time now. */
+/** The last checkpoint and the current time. */
 export async function findLast(tx: ReadTx): Promise<{ last: LastCheckpoint | undefined; at: string }> {
   const { rows } = await sql<{ id: number | null; hash: string | null; at: string }>`
     select last.id, last.hash, ${instant(sql`postern.now()`)} as at
@@ -21,7 +21,7 @@ export async function findLast(tx: ReadTx): Promise<{ last: LastCheckpoint | und
       left join lateral (select id, encode(hash, 'hex') as hash from control.audit_checkpoints
                           order by id desc limit 1) last on true`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a values list gave no row')
+  if (!row) throw new Error('the values list returned no row')
   return {
     at: row.at,
     last: row.id === null || row.hash === null ? undefined : { id: row.id, hash: row.hash },
@@ -29,8 +29,8 @@ export async function findLast(tx: ReadTx): Promise<{ last: LastCheckpoint | und
 }
 
 /**
- * The ends of the chains that the checkpoints do not reach, as the rows themselves have them: the table of
- * heads only says where to look. With 100,000 chains that takes 0.2 s on a busy machine of two cores.
+ * The last rows of chains that have grown since their last checkpoint. Hashes come from the rows themselves; the table of
+ * heads only finds the chains. With 100,000 chains this takes 0.2 s on a busy machine with two cores.
  */
 export async function findMovedHeads(tx: ReadTx, limit: number): Promise<Head[]> {
   const { rows } = await sql<Head>`

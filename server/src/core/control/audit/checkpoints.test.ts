@@ -83,7 +83,7 @@ describe('a checkpoint', () => {
     const publicKey = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
     assert.ok(row && verify(null, row.hash, publicKey, row.signature))
     assert.deepEqual(writeKeys(readKeys([text ?? ''])), [text])
-    assert.throws(() => readKeys(['old:abc']), /is no public key/)
+    assert.throws(() => readKeys(['old:abc']), /is not a public key/)
   })
 
   test('is made once, however many processes make one at the same time', async () => {
@@ -119,7 +119,7 @@ describe('a checkpoint', () => {
       return first_bad?.problem ?? notes[0]
     }
     const noFile =
-      'No checkpoint file was given: rows cut off together with their checkpoints would not show.'
+      'No checkpoint file was given: rows removed together with their checkpoints cannot be detected.'
     assert.equal(await verified(older, newer), noFile)
     assert.equal(await verified(newer), noFile)
     assert.match((await verified(older)) ?? '', /Checkpoint 2 .* key "new", which is not known here/)
@@ -158,12 +158,12 @@ describe('the checkpoint file', () => {
     await mkdir(home)
     assert.match(
       (await verified()).first_bad?.problem ?? '',
-      /checkpoints is not there or is empty, although there are checkpoints/,
+      /checkpoints is missing or empty, although checkpoints exist/,
     )
     await run()
     first = await count()
     assert.ok(first > 1)
-    assert.match(lines.join(), /"level":"?(50|error)"?.*A new one begins with checkpoint \d+/)
+    assert.match(lines.join(), /"level":"?(50|error)"?.*A new file begins with checkpoint \d+/)
     lines.length = 0
     await rowOn(4)
     await run()
@@ -190,7 +190,7 @@ describe('the checkpoint file', () => {
     await rename(home, `${home}-elsewhere`)
     await rowOn(4)
     await run()
-    assert.match(lines.join(), /the audit checkpoint file could not be brought up to date/)
+    assert.match(lines.join(), /failed to update the audit checkpoint file/)
     await rename(`${home}-elsewhere`, home)
     await rowOn(4)
     await run()
@@ -203,9 +203,9 @@ describe('the checkpoint file', () => {
   test('that cannot be read, or holds something else, is a finding', async () => {
     const whole = await readFile(file)
     await writeFile(file, 'nonsense\n')
-    assert.match((await verified()).first_bad?.problem ?? '', /holds a line that is no JSON: nonsense/)
+    assert.match((await verified()).first_bad?.problem ?? '', /contains a line that is not JSON: nonsense/)
     await writeFile(file, '')
-    assert.match((await verified()).first_bad?.problem ?? '', /is not there or is empty/)
+    assert.match((await verified()).first_bad?.problem ?? '', /is missing or empty/)
     await writeFile(file, whole)
     const { first_bad } = await verifyAudit(db, { keys, checkpointFile: home })
     assert.match(first_bad?.problem ?? '', /mounted cannot be read: EISDIR/)

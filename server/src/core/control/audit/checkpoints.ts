@@ -2,17 +2,17 @@ import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import type { MasterKeys } from '../secrets/master-keys.ts'
 import { type CheckpointContent, checkpointHash, genesis } from './chain.ts'
-import { beganLate, catchUpFile } from './checkpoint-file.ts'
+import { catchUpFile, newFileWarning } from './checkpoint-file.ts'
 import { findLast, findMovedHeads, insertCheckpoint, lockCheckpoints } from './checkpoints.sql.ts'
 import { isSigned, type SigningKey, signHash, signingKeyOf, type VerifyingKeys } from './keys.ts'
 import { askSigner, type Proposal, type SignedCheckpoint } from './signer-messages.ts'
 
-/** Beyond that the next checkpoint goes on: a line of some 600 KB is as long as one should be. */
+/** Further heads go into the next checkpoint. 5000 heads make a line of about 600 KB. */
 const maxHeads = 5000
 
 /**
- * Signs the ends of the chains that moved since the last checkpoint; null when none did. To be called in a
- * transaction that has written no audit row itself, because that row would be signed before it is committed.
+ * Signs the heads of the chains that have grown since the last checkpoint; null if none has. The transaction must not have
+ * written an audit row itself, because that row would be signed before it is committed.
  */
 export async function makeCheckpoint(tx: Tx, key: SigningKey): Promise<CheckpointContent | null> {
   await lockCheckpoints(tx)
@@ -26,28 +26,28 @@ export async function makeCheckpoint(tx: Tx, key: SigningKey): Promise<Checkpoin
   return content
 }
 
-/** As many as it takes to cover every chain that moved; how many that were. */
+/** Makes as many checkpoints as it takes to cover every chain that has grown. Returns their number. */
 export async function makeCheckpoints(db: Db, [first]: MasterKeys): Promise<number> {
   const key = signingKeyOf(first)
   for (let made = 0; ; made++) {
     const checkpoint = await db.transaction((tx) => makeCheckpoint(tx, key))
     if (checkpoint === null) return made
-    // What moved meanwhile is for the next minute: on a busy server something always does.
+    // Chains that have grown meanwhile wait for the next run: on a busy server some always have.
     if (checkpoint.heads.length < maxHeads) return made + 1
   }
 }
 
-/** Where the key is that signs: `postern signer` listens at the socket, and its public key is known. */
-export interface SignerPlace {
+/** The socket of `postern signer` and its public keys. */
+export interface SignerConnection {
   socket: string
   keys: VerifyingKeys
 }
 
 /**
- * The same, signed by `postern signer`. It is asked outside of a transaction. What it answers may be a checkpoint that it
- * had signed before, for a worker that has ended since.
+ * The same, signed by `postern signer`. The request is made outside of a transaction. The response may be a checkpoint that
+ * the signer had already signed for a worker that has stopped since.
  */
-export async function makeCheckpointsBy(signer: SignerPlace, db: Db): Promise<number> {
+export async function makeCheckpointsBy(signer: SignerConnection, db: Db): Promise<number> {
   for (let made = 0; ; made++) {
     const proposal = await db.read(proposeCheckpoint)
     if (proposal === null) return made
@@ -64,23 +64,23 @@ async function proposeCheckpoint(tx: ReadTx): Promise<Proposal | null> {
   return { type: 'sign', id: (last?.id ?? 0) + 1, at, heads, prev_hash: last?.hash ?? genesis }
 }
 
-async function signedBy({ socket, keys }: SignerPlace, proposal: Proposal): Promise<SignedCheckpoint> {
-  const answer = await askSigner(socket, proposal)
-  if (answer.type !== 'signed') {
-    const reason = answer.type === 'refused' ? answer.reason : 'It gave no signature.'
+async function signedBy({ socket, keys }: SignerConnection, proposal: Proposal): Promise<SignedCheckpoint> {
+  const response = await askSigner(socket, proposal)
+  if (response.type !== 'signed') {
+    const reason = response.type === 'refused' ? response.reason : 'The response has no signature.'
     throw new Error(`the signer at ${socket} did not sign checkpoint ${proposal.id}: ${reason}`)
   }
-  const { prev_hash, hash, signature, ...content } = answer.checkpoint
+  const { prev_hash, hash, signature, ...content } = response.checkpoint
   const key = keys.get(content.key_id)
   if (!key || checkpointHash(prev_hash, content) !== hash || !isSigned(key, hash, signature)) {
     throw new Error(
-      `what the signer at ${socket} signs with its key "${content.key_id}" does not verify with POSTERN_AUDIT_PUBLIC_KEYS`,
+      `the signature of the signer at ${socket} with its key "${content.key_id}" does not verify with POSTERN_AUDIT_PUBLIC_KEYS`,
     )
   }
-  return answer.checkpoint
+  return response.checkpoint
 }
 
-/** False when another process has recorded it meanwhile. */
+/** False if another process has recorded it meanwhile. */
 async function recordCheckpoint(
   tx: Tx,
   { prev_hash, hash, signature, ...content }: SignedCheckpoint,
@@ -96,13 +96,13 @@ export interface CheckpointDeps {
   db: Db
   masterKeys: MasterKeys
   /** Undefined: the first of the master keys signs. */
-  signer?: SignerPlace | undefined
-  /** Where checkpoints are kept a second time. The signer writes it, if there is one. */
+  signer?: SignerConnection | undefined
+  /** The checkpoint file. If there is a signer, the signer writes it. */
   file: string | undefined
   log: Logger
 }
 
-/** The work of each minute. What cannot be written to the file now is written the next time. */
+/** Runs every minute. If writing the file fails, the next run appends what is missing. */
 export async function runCheckpoints({ db, masterKeys, signer, file, log }: CheckpointDeps): Promise<void> {
   if (signer) {
     await makeCheckpointsBy(signer, db)
@@ -112,8 +112,8 @@ export async function runCheckpoints({ db, masterKeys, signer, file, log }: Chec
   if (file === undefined) return
   try {
     const { beganLateWith } = await catchUpFile(db, file)
-    if (beganLateWith !== null) log.error({ file }, beganLate(file, beganLateWith))
+    if (beganLateWith !== null) log.error({ file }, newFileWarning(file, beganLateWith))
   } catch (error) {
-    log.error({ err: error, file }, 'the audit checkpoint file could not be brought up to date')
+    log.error({ err: error, file }, 'failed to update the audit checkpoint file')
   }
 }

@@ -1,16 +1,16 @@
+/**
+ * Denials: refused requests of signed-in users, counted per actor, operation, error and minute, so that repeated requests
+ * cannot fill the table. They are not chained and are deleted after 90 days.
+ */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { type Denial, deleteOldDenials, selectDenials, upsertDenial } from './denials.sql.ts'
 
-/**
- * Refusals of signed-in users: counted per actor, operation, error and minute, so that somebody who hammers at a
- * door fills no table. Not chained, and gone after 90 days.
- */
 const keptDays = 90
 
 /**
- * Counts in the table, and what arrives while a row is being written goes together into the next write: a hundred
- * refusals at once do not queue for one row with a connection each.
+ * Counts in the table. Denials that arrive while a row is being written are combined into the next write, so that a hundred
+ * concurrent denials do not wait for one row with a connection each.
  */
 export class DenialCounter {
   readonly #db: Db
@@ -21,7 +21,7 @@ export class DenialCounter {
     this.#db = db
   }
 
-  /** Done when the refusal is in the table. */
+  /** Resolves when the denial is in the table. */
   count(denial: Denial): Promise<void> {
     const key = JSON.stringify([denial.actorId, denial.operation, denial.error])
     const waiting = this.#waiting.get(key)
@@ -68,5 +68,5 @@ export const denialView = (row: DenialRow) => ({
   last_request_id: row.last_request_id,
 })
 
-/** How many rows went. */
+/** Returns the number of deleted rows. */
 export const purgeDenials = (tx: Tx): Promise<number> => deleteOldDenials(tx, keptDays, purgedAtOnce)

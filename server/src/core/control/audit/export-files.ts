@@ -1,23 +1,23 @@
+/**
+ * Exports as files: a full export and any number of exports that continue it. Each is in the order of (chain, seq), so they
+ * are merged in that order without loading them into memory.
+ */
 import { UsageError } from '../../../platform/errors.ts'
 import type { EndLine } from './export.ts'
 import { type Line, lineOfFile } from './export-lines.ts'
 import { badFile, type FirstBad } from './findings.ts'
 import { linesOf, readTail } from './text-file.ts'
 
-/**
- * Exports as files: a full one and any number of those that go on from it. Each is in the order of (chain,
- * seq), so that together they are read in that order without holding them in memory.
- */
 export interface ExportFile {
   path: string
   end: EndLine
   lines: () => AsyncIterable<{ text: string }>
 }
 
-/** What is read, or what is wrong with it. */
+/** A line, or the problem with it. */
 export type Read = Line | { bad: FirstBad }
 
-/** Only the last line of each is read here. */
+/** Reads only the last line of each file. */
 export async function openExports(paths: string[]): Promise<{ files: ExportFile[]; bad: FirstBad | null }> {
   const files: ExportFile[] = []
   for (const path of paths) {
@@ -26,7 +26,7 @@ export async function openExports(paths: string[]): Promise<{ files: ExportFile[
     if (torn !== '' || !isEnd(end)) {
       return {
         files,
-        bad: badFile(`${path} is cut off: its last line, which counts the others, is not there.`),
+        bad: badFile(`${path} is truncated: its last line, which counts the others, is missing.`),
       }
     }
     files.push({ path, end, lines: () => linesOf(path) })
@@ -40,13 +40,13 @@ const isEnd = (value: unknown): value is EndLine => {
     type === 'end' &&
     [rows, checkpoints, project ?? 0].every(Number.isSafeInteger) &&
     !Number.isNaN(Date.parse(at ?? '')) &&
-    [after ?? '', next].every((moment) => typeof moment === 'string')
+    [after ?? '', next].every((snapshot) => typeof snapshot === 'string')
   )
 }
 
 function findGap(files: ExportFile[]): FirstBad | null {
   if (files.filter(({ end }) => end.after === null).length !== 1) {
-    throw new UsageError('Give exactly one full export, and with it those that were made after it, if any.')
+    throw new UsageError('Give exactly one full export and, if any, the exports that continue it.')
   }
   const rest = files.filter(({ end }) => end.after !== null)
   let last = files.find(({ end }) => end.after === null)
@@ -55,8 +55,10 @@ function findGap(files: ExportFile[]): FirstBad | null {
     const i = rest.findIndex(({ end }) => end.after === next)
     last = i === -1 ? undefined : rest.splice(i, 1)[0]
   }
-  const [loose] = rest
-  return loose ? badFile(`${loose.path} goes on from an export that was not given: one is missing.`) : null
+  const [unlinked] = rest
+  return unlinked
+    ? badFile(`${unlinked.path} continues an export that was not given: an export is missing.`)
+    : null
 }
 
 const typeOf = (text: string): string => /^\{"type" ?: ?"(\w+)"/.exec(text)?.[1] ?? ''
@@ -66,10 +68,10 @@ export async function* checkpointsIn({ path, end, lines }: ExportFile): AsyncGen
   for await (const { text } of lines()) {
     if (typeOf(text) !== 'checkpoint') continue
     found++
-    yield lineOfFile(text) ?? { bad: badFile(`${path} holds a checkpoint that is no JSON.`) }
+    yield lineOfFile(text) ?? { bad: badFile(`${path} contains a checkpoint that is not JSON.`) }
   }
   if (found === end.checkpoints) return
-  yield { bad: badFile(`${path} holds ${found} checkpoints, but its last line says ${end.checkpoints}.`) }
+  yield { bad: badFile(`${path} contains ${found} checkpoints, but its last line says ${end.checkpoints}.`) }
 }
 
 async function* rowsIn({ path, end, lines }: ExportFile): AsyncGenerator<Read> {
@@ -81,7 +83,7 @@ async function* rowsIn({ path, end, lines }: ExportFile): AsyncGenerator<Read> {
     if (type === 'checkpoint' || type === 'end') continue
     const line = lineOfFile(text)
     if (line === undefined || !['audit', 'person'].includes(type)) {
-      yield { bad: badFile(`Line ${number} of ${path} is no line of an export.`) }
+      yield { bad: badFile(`Line ${number} of ${path} is not a line of an export.`) }
       return
     }
     if (type === 'person') {
@@ -92,7 +94,7 @@ async function* rowsIn({ path, end, lines }: ExportFile): AsyncGenerator<Read> {
     yield line
   }
   if (found === end.rows) return
-  yield { bad: badFile(`${path} holds ${found} audit rows, but its last line says ${end.rows}.`) }
+  yield { bad: badFile(`${path} contains ${found} audit rows, but its last line says ${end.rows}.`) }
 }
 
 export function strayPerson({ value }: Line): FirstBad {
@@ -100,7 +102,7 @@ export function strayPerson({ value }: Line): FirstBad {
   return badFile(`There is personal data for the audit row with the id ${audit_id}, which does not exist.`)
 }
 
-/** All rows of all files, in order. */
+/** All rows of all files, merged in order. */
 export async function* mergedRows(files: ExportFile[]): AsyncGenerator<Read> {
   const sources = files.map((file) => rowsIn(file))
   const fronts = await Promise.all(sources.map((source) => source.next()))
@@ -117,13 +119,13 @@ export async function* mergedRows(files: ExportFile[]): AsyncGenerator<Read> {
   }
 }
 
-/** What is wrong comes first. */
+/** Problems sort first. */
 function compare(a: Read, b: Read | undefined): number {
-  const [x, y] = [placeOf(a), placeOf(b)]
+  const [x, y] = [positionOf(a), positionOf(b)]
   return x.chain - y.chain || x.seq - y.seq
 }
 
-const placeOf = (read: Read | undefined): { chain: number; seq: number } =>
+const positionOf = (read: Read | undefined): { chain: number; seq: number } =>
   read === undefined || 'bad' in read
     ? { chain: -1, seq: -1 }
     : (read.value as { chain: number; seq: number })

@@ -1,19 +1,18 @@
 /**
- * One line of an export: a JSON object, written as JSON.stringify writes it. Verification reads the same
- * lines whether they come from a file or straight from the database.
+ * Lines of an export: JSON objects in the form of JSON.stringify. Verification reads the same lines from a file or from
+ * the database.
  */
 export interface Line {
   text: string
   value: unknown
   /**
-   * Whether the text says exactly what `value` says. JSON can say more than JavaScript holds: a number with
-   * more digits, 1.0 beside 1, a name twice. Such a text was not written by Postern, and a hash over `value`
-   * would not show it.
+   * Whether the text represents exactly `value`. JSON can express more than JavaScript: numbers with more digits, 1.0
+   * beside 1, duplicate names. Postern does not write such text, and a hash over `value` would not detect it.
    */
   isExact: boolean
 }
 
-/** Undefined when it is no JSON object. */
+/** Undefined if the text is not a JSON object. */
 export function lineOfFile(text: string): Line | undefined {
   let value: unknown
   try {
@@ -22,26 +21,26 @@ export function lineOfFile(text: string): Line | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  return { text, value, isExact: written(value) === text }
+  return { text, value, isExact: stringify(value) === text }
 }
 
 /**
- * From PostgreSQL's JSON, which differs in white space, in the order of names, and in writing no exponents.
- * What is not exact goes into the export as the database has it, so that it can be seen there.
+ * From PostgreSQL's JSON, which differs in white space and in the order of names, and has no exponents. Inexact text goes
+ * into the export unchanged, so that it is visible there.
  */
 export function lineOfDatabase(raw: string): Line {
-  // json_agg breaks lines between its elements; inside of a text a line break is always escaped.
+  // json_agg puts line breaks between elements. Within strings, line breaks are always escaped.
   const json = raw.replaceAll('\n', ' ')
   const value: unknown = JSON.parse(json)
-  const text = written(value)
+  const text = stringify(value)
   if (text === undefined) return { text: json, value, isExact: false }
-  // The quick look is enough for nearly every row: a reviver costs five times the parsing.
-  const isExact = withoutSpace(text) === withoutSpace(json) || holdsExactNumbers(json)
+  // The quick comparison suffices for nearly every row. A reviver costs five times as much as parsing.
+  const isExact = withoutSpace(text) === withoutSpace(json) || hasExactNumbers(json)
   return { text: isExact ? text : json, value, isExact }
 }
 
-/** Undefined for what is nested so deeply that JavaScript can read it and not write it. */
-function written(value: unknown): string | undefined {
+/** Undefined if the value is nested so deeply that JavaScript can parse but not stringify it. */
+function stringify(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (error) {
@@ -52,7 +51,7 @@ function written(value: unknown): string | undefined {
 
 const withoutSpace = (text: string): string => text.replaceAll(' ', '')
 
-function holdsExactNumbers(json: string): boolean {
+function hasExactNumbers(json: string): boolean {
   let isExact = true
   try {
     JSON.parse(json, (_name, value: unknown, context?: { source?: string }) => {
@@ -60,18 +59,18 @@ function holdsExactNumbers(json: string): boolean {
       return value
     })
   } catch (error) {
-    // A reviver reaches less deep than `written`.
+    // A reviver handles less depth than `stringify`.
     if (error instanceof RangeError) return false
     throw error
   }
   return isExact
 }
 
-/** 1e+21 and 1000000000000000000000 are; 1.0 and 1 are not, because Postern never wrote the former. */
+/** True for 1e+21 and 1000000000000000000000. False for 1.0 and 1, because Postern never writes 1.0. */
 const isSameNumber = (ours: string, theirs: string): boolean =>
   digitsOf(ours) === digitsOf(theirs) && !/\.\d*0$/.test(theirs)
 
-// Both were read as the same number, so the digits that count are enough.
+// Both parse to the same number, so comparing the significant digits suffices.
 const digitsOf = (number: string): string =>
   number
     .replace(/e.*$/, '')

@@ -1,23 +1,23 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { auditLine, checkpointLine, instant, personLine } from './rendered.sql.ts'
+import { auditLine, checkpointLine, instant, personLine } from './json-lines.sql.ts'
 
-/** What was committed at one moment: the moment itself (a pg_snapshot) and the newest checkpoint in it. */
-export interface Moment {
+/** A pg_snapshot, its time and the newest checkpoint in it. */
+export interface Snapshot {
   at: string
   snapshot: string
   checkpoint: string
 }
 
-export async function readMoment(tx: ReadTx): Promise<Moment> {
-  const { rows } = await sql<Moment>`
+export async function readSnapshot(tx: ReadTx): Promise<Snapshot> {
+  const { rows } = await sql<Snapshot>`
     select ${instant(sql`postern.now()`)} as at, pg_current_snapshot()::text as snapshot,
            coalesce((select max(id) from control.audit_checkpoints), 0)::text as checkpoint`.execute(tx)
-  if (!rows[0]) throw new Error('a select without from gave no row')
+  if (!rows[0]) throw new Error('the select returned no row')
   return rows[0]
 }
 
-/** Whether a moment lies ahead of this database's transactions, so that it cannot have been read from it. */
+/** Whether a snapshot is ahead of this database's transactions and so comes from another cluster. */
 export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
   const { rows } = await sql<{ isAhead: boolean }>`
     select pg_snapshot_xmax(${snapshot}::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) as "isAhead"`.execute(
@@ -26,18 +26,18 @@ export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
   return rows[0]?.isAhead ?? false
 }
 
-/** A place in the order of (chain, seq). Text, here and for ids: a forged number may be larger than JavaScript's. */
+/** A position in the order of (chain, seq). As text, like ids, because a forged number may exceed JavaScript's range. */
 export interface Position {
   chain: string
   seq: string
 }
 
 export interface RenderedRow extends Position {
-  /** Null when the database itself cannot read the row. */
+  /** Null if the database cannot read the row. */
   line: string | null
 }
 
-/** What can be asked of the rows: one chain, and what was committed at a moment. */
+/** Filters of the rows: one chain, and the rows visible in a snapshot. */
 export interface RowQuery {
   chain: number | undefined
   snapshot: string | undefined
@@ -46,8 +46,8 @@ export interface RowQuery {
 export const rowPageSize = 1000
 
 /**
- * Committed at the moment given. A row whose transaction is still to come, by this database's count, can only
- * be from another cluster, restored here from a dump.
+ * Visible in the snapshot. A row whose transaction id is ahead of this database's comes from another cluster and was
+ * restored from a dump.
  */
 const wasCommitted = (snapshot: string): RawBuilder<boolean> => sql<boolean>`(
   pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot) or a.xid >= pg_snapshot_xmax(pg_current_snapshot()))`
@@ -67,7 +67,7 @@ export async function readRows(tx: ReadTx, after: Position, query: RowQuery): Pr
   return rows
 }
 
-/** The same rows, but only where they are. */
+/** The positions of the same rows. */
 export async function readPositions(tx: ReadTx, after: Position, query: RowQuery): Promise<Position[]> {
   const { rows } = await sql<Position>`
     select a.chain::text as chain, a.seq::text as seq ${rowsAfter(after, query)}`.execute(tx)
@@ -81,8 +81,8 @@ export async function readRow(tx: ReadTx, { chain, seq }: Position): Promise<str
   return rows[0]?.line ?? null
 }
 
-/** A stretch of one chain without a gap. */
-export interface Stretch {
+/** A range of one chain without gaps. */
+export interface SeqRange {
   chain: bigint
   first: bigint
   last: bigint
@@ -93,40 +93,40 @@ const wasCommittedBetween = (after: string, snapshot: string): RawBuilder<boolea
   and pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot))`
 
 /**
- * Where the rows are that were committed between two moments. One chain's are one stretch, unless rows were removed
- * or put in: a forged number must not make a stretch of a thousand million rows.
+ * The ranges of rows committed between two snapshots. A chain has one range unless rows were removed or inserted: a forged
+ * number must not create a range of a billion rows.
  */
-export async function findStretches(
+export async function findRanges(
   tx: ReadTx,
   { after, snapshot, chain }: { after: string; snapshot: string; chain: number | undefined },
-): Promise<Stretch[]> {
-  const { rows } = await sql<Record<keyof Stretch, string>>`
+): Promise<SeqRange[]> {
+  const { rows } = await sql<Record<keyof SeqRange, string>>`
     select chain::text as chain, min(seq)::text as first, max(seq)::text as last
-      from (select a.chain, a.seq, a.seq::numeric - row_number() over (partition by a.chain order by a.seq) as stretch
+      from (select a.chain, a.seq, a.seq::numeric - row_number() over (partition by a.chain order by a.seq) as range_start
               from control.audit a
              where ${wasCommittedBetween(after, snapshot)}
                and ${chain === undefined ? sql`true` : sql`a.chain = ${chain}`}) rows
-     group by rows.chain, stretch order by rows.chain, min(seq)`.execute(tx)
+     group by rows.chain, range_start order by rows.chain, min(seq)`.execute(tx)
   return rows.map((row) => ({ chain: BigInt(row.chain), first: BigInt(row.first), last: BigInt(row.last) }))
 }
 
-export async function readStretches(
+export async function readRanges(
   tx: ReadTx,
-  stretches: Stretch[],
+  ranges: SeqRange[],
   { after, snapshot }: { after: string; snapshot: string },
 ): Promise<RenderedRow[]> {
   const { rows } = await sql<RenderedRow>`
     select a.chain::text as chain, a.seq::text as seq, ${auditLine} as line
-      from unnest(${stretches.map(({ chain }) => String(chain))}::bigint[],
-                  ${stretches.map(({ first }) => String(first))}::bigint[],
-                  ${stretches.map(({ last }) => String(last))}::bigint[]) as stretch (chain, first, last)
-      join control.audit a on a.chain = stretch.chain and a.seq between stretch.first and stretch.last
+      from unnest(${ranges.map(({ chain }) => String(chain))}::bigint[],
+                  ${ranges.map(({ first }) => String(first))}::bigint[],
+                  ${ranges.map(({ last }) => String(last))}::bigint[]) as wanted (chain, first, last)
+      join control.audit a on a.chain = wanted.chain and a.seq between wanted.first and wanted.last
      where ${wasCommittedBetween(after, snapshot)}
      order by a.chain, a.seq`.execute(tx)
   return rows
 }
 
-/** Their heads may be many. */
+/** Small, because a checkpoint may have many heads. */
 export const checkpointPageSize = 100
 
 export async function readCheckpoints(
@@ -143,7 +143,7 @@ export async function readCheckpoints(
 
 const peoplePageSize = 20_000
 
-/** Personal data without its row. Looked for page by page, because all at once takes longer than a statement may. */
+/** Personal data without an audit row. Read in pages, because one query would exceed the statement timeout. */
 export async function readStrays(
   tx: ReadTx,
   after: string,

@@ -13,7 +13,7 @@ import { databaseNow, openDatabase, testDatabase } from '../../../testing/harnes
 import { type RowContent, rowHash } from './chain.ts'
 import { catchUpFile } from './checkpoint-file.ts'
 import { makeCheckpoints } from './checkpoints.ts'
-import { auditLines, type EndLine, type ExportOptions, exportAudit, isMoment, pagesOf } from './export.ts'
+import { auditLines, type EndLine, type ExportOptions, exportAudit, isSnapshot, pagesOf } from './export.ts'
 import { verifyingKeysOf } from './keys.ts'
 import { recordAudit } from './record.ts'
 import { verifyAudit, verifyExport } from './verify.ts'
@@ -86,7 +86,7 @@ describe('an export', () => {
     )
     assert.deepEqual(types, [...Array(7).fill('audit'), 'checkpoint', 'end'])
     const { at, next, ...counts } = end
-    assert.ok(isMoment(next), next)
+    assert.ok(isSnapshot(next), next)
     assert.ok(before <= new Date(at) && new Date(at) <= after, at)
     assert.deepEqual(counts, { type: 'end', rows: 7, checkpoints: 1, project: null, after: null })
     assert.ok(text.endsWith('}\n'))
@@ -103,7 +103,7 @@ describe('an export', () => {
     const project = await exported(await later('2 minutes'), { projectId: 8 })
     assert.deepEqual(namesOf(project), ['8/1', '8/2', '8/3'])
     const verified = await verifyExport([await saved(project, 'project')], { keys, checkpointFile })
-    assert.deepEqual([verified.first_bad, verified.notes], [null, ['Only chain 8 was looked at.']])
+    assert.deepEqual([verified.first_bad, verified.notes], [null, ['Only chain 8 was verified.']])
 
     const [first, second, , end] = project.text.trimEnd().split('\n')
     const cut = { ...project, text: `${first}\n${second}\n${end?.replace('"rows":3', '"rows":2')}\n` }
@@ -159,7 +159,7 @@ describe('an export', () => {
         files.filter((_, i) => !left.includes(i)),
         { keys },
       )
-    assert.match((await without(0)).first_bad?.problem ?? '', /goes on from an export that was not given/)
+    assert.match((await without(0)).first_bad?.problem ?? '', /continues an export that was not given/)
     await assert.rejects(without(1), /exactly one full export/)
   })
 
@@ -176,7 +176,7 @@ describe('an export', () => {
       await writeFile(file, text.slice(0, length))
       assert.match(
         (await verifyExport([file], { keys })).first_bad?.problem ?? '',
-        /is cut off/,
+        /is truncated/,
         String(length),
       )
     }
@@ -186,10 +186,7 @@ describe('an export', () => {
     for (const after of ['', '5', '5:4:', '5:9:9', '5:9:7,6', '0:1:', '5:9:7;', '9'.repeat(30)]) {
       await assert.rejects(exported(db, { after }), { code: 'invalid_parameter' }, after)
     }
-    await assert.rejects(
-      exported(db, { after: '900000000000:900000000000:' }),
-      /begin again with a full export/,
-    )
+    await assert.rejects(exported(db, { after: '900000000000:900000000000:' }), /start with a full export/)
   })
 
   test('goes page by page, through long chains as through many', async () => {

@@ -1,37 +1,36 @@
+/**
+ * Exports the audit as newline-delimited JSON: the rows in the order of (chain, seq), with their personal data; in a full
+ * export then the checkpoints; last a line that counts both, so that a truncated file is detected.
+ *
+ * An export contains what was committed when it started, although every page is its own transaction: the transaction id of
+ * a row shows whether it is visible in the snapshot taken at the start. The last line has that snapshot as `next`, and an
+ * export `after` it contains exactly what was committed since, however long a transaction took.
+ */
 import type { Db } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
   checkpointPageSize,
-  findStretches,
+  findRanges,
   isAhead,
   type Position,
   type RenderedRow,
   type RowQuery,
   readCheckpoints,
-  readMoment,
   readPositions,
+  readRanges,
   readRow,
   readRows,
+  readSnapshot,
   readStrays,
-  readStretches,
   rowPageSize,
-  type Stretch,
+  type SeqRange,
 } from './export.sql.ts'
 import { type Line, lineOfDatabase } from './export-lines.ts'
 
-/**
- * The audit as newline-delimited JSON: the rows in the order of (chain, seq), with their people; in a full
- * export then the checkpoints; last a line that counts both, by which a file that was cut is known.
- *
- * What an export holds is what was committed when it began, although every page is a transaction of its own
- * and none is held open: a row's transaction number tells whether it had committed at that moment. The moment
- * stands in the last line as `next`, and an export `after` it holds exactly what was committed since, however
- * long a transaction took.
- */
 export interface ExportOptions {
-  /** One project's chain; 0 for that of what belongs to none. */
+  /** The chain of one project; 0 for changes outside of projects. */
   projectId?: number | undefined
-  /** `next` of an earlier export: only what came since. */
+  /** The `next` of an earlier export: only rows committed since. */
   after?: string | undefined
 }
 
@@ -39,15 +38,15 @@ export interface EndLine {
   type: 'end'
   rows: number
   checkpoints: number
-  /** When it began. */
+  /** When the export started. */
   at: string
   project: number | null
   after: string | null
   next: string
 }
 
-/** As PostgreSQL writes a pg_snapshot: xmin:xmax:the numbers between them that were still running. */
-export function isMoment(text: string): boolean {
+/** PostgreSQL's text form of a pg_snapshot: xmin:xmax:the ids between them that were still running. */
+export function isSnapshot(text: string): boolean {
   const [, xmin, xmax, running] =
     /^([1-9]\d{0,17}):([1-9]\d{0,17}):((?:\d{1,18}(?:,\d{1,18})*)?)$/.exec(text) ?? []
   if (xmin === undefined || xmax === undefined || running === undefined) return false
@@ -62,13 +61,13 @@ export function isMoment(text: string): boolean {
 export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGenerator<string> {
   const { projectId, after } = options
   if (after !== undefined) await requireUsable(db, after)
-  const { at, snapshot, checkpoint } = await db.read(readMoment)
+  const { at, snapshot, checkpoint } = await db.read(readSnapshot)
   let rows = 0
   let checkpoints = 0
   const lines =
     after === undefined
       ? auditLines(db, { projectId, snapshot })
-      : linesBetween(db, { after, snapshot, chain: projectId })
+      : linesSince(db, { after, snapshot, chain: projectId })
   for await (const { text } of lines) {
     rows++
     yield `${text}\n`
@@ -88,21 +87,20 @@ export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGe
 }
 
 async function requireUsable(db: Db, after: string): Promise<void> {
-  if (!isMoment(after)) {
+  if (!isSnapshot(after)) {
     throw new PosternError('invalid_parameter', '"after" must be the "next" of an earlier export, unchanged.')
   }
   if (await db.read((tx) => isAhead(tx, after))) {
     throw new PosternError(
       'invalid_parameter',
-      '"after" is not of this database cluster, whose transactions have not come so far. After a restore from a dump, ' +
-        'begin again with a full export.',
+      '"after" is from another database cluster. After a restore from a dump, start with a full export.',
     )
   }
 }
 
 const beforeAll: Position = { chain: String(-(2n ** 63n)), seq: String(-(2n ** 63n)) }
 
-/** With a snapshot, the rows committed then; without one, whatever is there when a page is read. */
+/** With a snapshot, the rows committed in it; without one, the rows that exist when a page is read. */
 export async function* auditLines(
   db: Db,
   { projectId, snapshot }: { projectId?: number | undefined; snapshot?: string | undefined } = {},
@@ -112,9 +110,9 @@ export async function* auditLines(
     const page = await next
     const last = page.length < rowPageSize ? undefined : page.at(-1)
     if (last) {
-      // Read ahead: whoever takes the lines works as long on a page as the database does.
+      // Read ahead, because processing a page takes the caller as long as reading it takes the database.
       next = read(last)
-      // Told where it is awaited; nobody may come for it.
+      // An error is thrown where the page is awaited. The caller may stop before that.
       next.catch(() => {})
     }
     for (const row of page) yield lineOfRow(row)
@@ -122,7 +120,7 @@ export async function* auditLines(
   }
 }
 
-/** A row that the database cannot read, such as one on a bad disk, must not hide the others, and is to be named. */
+/** A row that the database cannot read, such as on a bad disk, must be named and must not hide the others. */
 async function readPage(db: Db, after: Position, query: RowQuery): Promise<RenderedRow[]> {
   try {
     return await db.read((tx) => readRows(tx, after, query))
@@ -144,7 +142,7 @@ async function readAlone(db: Db, position: Position): Promise<string | null> {
   }
 }
 
-/** What may be over in a moment, and says nothing about what was to be read. */
+/** A temporary failure that says nothing about the data. */
 export const isOutage = (error: unknown): boolean =>
   error instanceof PosternError && error.code === 'unavailable'
 
@@ -154,22 +152,22 @@ function lineOfRow({ chain, seq, line }: RenderedRow): Line {
   return { text: JSON.stringify(value), value, isExact: false }
 }
 
-async function* linesBetween(
+async function* linesSince(
   db: Db,
   { after, snapshot, chain }: { after: string; snapshot: string; chain: number | undefined },
 ): AsyncGenerator<Line> {
-  const stretches = await db.read((tx) => findStretches(tx, { after, snapshot, chain }))
-  for (const page of pagesOf(stretches)) {
-    const rows = await db.read((tx) => readStretches(tx, page, { after, snapshot }))
+  const ranges = await db.read((tx) => findRanges(tx, { after, snapshot, chain }))
+  for (const page of pagesOf(ranges)) {
+    const rows = await db.read((tx) => readRanges(tx, page, { after, snapshot }))
     for (const row of rows) yield lineOfRow(row)
   }
 }
 
-/** Stretches cut and put together so that each page has about as many rows as it may. */
-export function* pagesOf(stretches: readonly Stretch[]): Generator<Stretch[]> {
-  let page: Stretch[] = []
+/** Splits and combines ranges so that each page has at most `rowPageSize` rows. */
+export function* pagesOf(ranges: readonly SeqRange[]): Generator<SeqRange[]> {
+  let page: SeqRange[] = []
   let room = BigInt(rowPageSize)
-  for (const { chain, first, last } of stretches) {
+  for (const { chain, first, last } of ranges) {
     for (let from = first; from <= last; ) {
       const to = from + room - 1n < last ? from + room - 1n : last
       page.push({ chain, first: from, last: to })
@@ -194,7 +192,7 @@ export async function* checkpointLines(db: Db, upTo: string): AsyncGenerator<Lin
   }
 }
 
-/** Personal data that belongs to no row. There is none unless somebody put it there. */
+/** Personal data without an audit row. It exists only if someone forged it. */
 export async function* strayLines(db: Db, projectId?: number): AsyncGenerator<Line> {
   for (let after = beforeAll.seq; ; ) {
     const { last, lines } = await db.read((tx) => readStrays(tx, after, projectId))

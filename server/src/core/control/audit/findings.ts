@@ -1,4 +1,4 @@
-/** The first thing found wrong. Chain and seq are null where it is not about a row. */
+/** The first problem found. Chain and seq are null if it does not concern a row. */
 export interface FirstBad {
   chain: number | null
   seq: number | null

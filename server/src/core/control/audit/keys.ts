@@ -1,29 +1,29 @@
+/**
+ * The Ed25519 keys that sign checkpoints. `postern signer` has its own key. Without a signer, a key is derived from each
+ * master key, so that no further secret has to be stored. The public keys are not secret; they verify a checkpoint on any
+ * machine.
+ */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
 import { UsageError } from '../../../platform/errors.ts'
 import type { MasterKey } from '../secrets/master-keys.ts'
 
-/**
- * The keys of the checkpoints: Ed25519. With `postern signer`, its own. Without it, one per master key and derived from
- * it, so that there is no further secret to keep. Their public halves are no secret; kept elsewhere, they check a
- * checkpoint anywhere.
- */
 export interface SigningKey {
   id: string
   privateKey: KeyObject
 }
 
-/** By the name of the key. */
+/** By key id. */
 export type VerifyingKeys = ReadonlyMap<string, KeyObject>
 
 const purpose = 'postern audit checkpoint'
 
-// RFC 8410 §7: the fixed beginning of an Ed25519 private key in PKCS #8; the 32 bytes of the seed follow.
-const pkcs8Beginning = Buffer.from('302e020100300506032b657004220420', 'hex')
+// RFC 8410 §7: the fixed prefix of an Ed25519 private key in PKCS #8. The 32 bytes of the seed follow.
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 export const signingKeyOf = ({ id, key }: MasterKey): SigningKey =>
   signingKeyFrom({ id, seed: Buffer.from(hkdfSync('sha256', key, '', purpose, 32)) })
 
-/** The signer's own: the seed is the secret, and nothing is derived from it but the key. */
+/** The signer's own secret. Only the signing key is derived from it. */
 export interface SigningSeed {
   id: string
   seed: Buffer
@@ -31,7 +31,7 @@ export interface SigningSeed {
 
 export function signingKeyFrom({ id, seed }: SigningSeed): SigningKey {
   const privateKey = createPrivateKey({
-    key: Buffer.concat([pkcs8Beginning, seed]),
+    key: Buffer.concat([pkcs8Prefix, seed]),
     format: 'der',
     type: 'pkcs8',
   })
@@ -42,8 +42,8 @@ export const publicKeyOf = ({ id, privateKey }: SigningKey): VerifyingKeys =>
   new Map([[id, createPublicKey(privateKey)]])
 
 /**
- * Whose signatures count in this installation. With a signer, only the listed keys: what the master keys derive lies in
- * every process of Postern, and a checkpoint signed with it proves nothing against such a process.
+ * The keys that this installation trusts. With a signer, only the listed keys: every Postern process can derive the keys of
+ * the master keys, so their signatures prove nothing against such a process.
  */
 export const trustedKeysOf = ({
   auditPublicKeys,
@@ -62,7 +62,7 @@ export const signHash = ({ privateKey }: SigningKey, hash: string): string =>
 export const isSigned = (key: KeyObject, hash: string, signature: string): boolean =>
   verify(null, Buffer.from(hash, 'hex'), key, Buffer.from(signature, 'hex'))
 
-/** `id:hex`, as `postern audit key` prints them and `--public-key` takes them. */
+/** `id:hex`, the form that `postern audit key` prints and `--public-key` accepts. */
 export const writeKeys = (keys: VerifyingKeys): string[] =>
   [...keys].map(([id, key]) => {
     const { x = '' } = key.export({ format: 'jwk' })
@@ -75,7 +75,7 @@ export const readKeys = (texts: readonly string[]): VerifyingKeys =>
       const [, id, hex] = /^([\w.-]{1,32}):([0-9a-f]{64})$/.exec(text) ?? []
       if (id === undefined || hex === undefined) {
         throw new UsageError(
-          `"${text}" is no public key as \`postern audit key\` prints them: id:64 hex digits.`,
+          `"${text}" is not a public key. Use the output of \`postern audit key\`: id:64 hexadecimal digits.`,
         )
       }
       const x = Buffer.from(hex, 'hex').toString('base64url')

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 import { genesis, type PersonContent, type RowContent } from './chain.ts'
-import { instant } from './rendered.sql.ts'
+import { instant } from './json-lines.sql.ts'
 
-/** The place at the end of a chain, which nobody else can take until the transaction is over. */
-export interface Place {
+/** The head of a chain, locked until the transaction ends, and the id and time of the next row. */
+export interface LockedHead {
   seq: number
   hash: string
   id: number
@@ -12,9 +12,9 @@ export interface Place {
   xid: string
 }
 
-/** Undefined while the chain has no head row. */
-export async function lockHead(tx: Tx, chain: number): Promise<Place | undefined> {
-  const { rows } = await sql<Place>`
+/** Undefined if the chain has no head row yet. */
+export async function lockHead(tx: Tx, chain: number): Promise<LockedHead | undefined> {
+  const { rows } = await sql<LockedHead>`
     select seq, encode(hash, 'hex') as hash, nextval('control.audit_id_seq') as id,
            ${instant(sql`postern.now()`)} as at, pg_current_xact_id()::text as xid
       from control.audit_heads where chain = ${chain} for update`.execute(tx)
@@ -28,7 +28,7 @@ export async function insertHead(tx: Tx, chain: number): Promise<void> {
 
 const json = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 
-/** One statement: the row, the personal data beside it, and the head that now points at it. */
+/** In one statement: the row, its personal data and the new head. */
 export async function appendRow(
   tx: Tx,
   row: RowContent & { prev_hash: string; hash: string },

@@ -4,7 +4,7 @@ import { withoutAddresses } from './addresses.ts'
 import { type PersonContent, personDigest, rowHash } from './chain.ts'
 import { appendRow, insertHead, lockHead } from './record.sql.ts'
 
-/** Who acts. */
+/** The user or command that performs an operation. */
 export interface Actor {
   userId: number
   email: string | null
@@ -12,10 +12,10 @@ export interface Actor {
   userAgent: string | null
 }
 
-/** Whoever sits at the server's own shell: a `postern` command. */
+/** A `postern` command on the server. */
 export const shell = (userAgent: string): Actor => ({ userId: 0, email: null, ip: null, userAgent })
 
-/** A plain object of whatever JSON can hold. */
+/** A plain object that can be written as JSON. */
 export type Json = object
 
 export interface Change {
@@ -30,48 +30,47 @@ export interface AuditEntry {
   requestId: string
   operation: string
   projectId: number | null
-  /** What the act was about. */
+  /** The changed resource. */
   change: Change
-  /** What else it changed. */
+  /** Other resources that the operation changed. */
   related: Change[]
   reason: string | null
-  /** Which customer limit an administrator went past. */
+  /** The customer limit that an administrator exceeded. */
   limitException: { limit: string; value: number; count: number } | null
-  /** The person acted upon (a member, a user): personal data, kept out of `before` and `after`. */
+  /** The person whom the operation changes (a member, a user). Personal data, so it is not in `before` and `after`. */
   subject: { email: string; name: string | null } | null
 }
 
-/** The chain of what belongs to no project. */
+/** The chain for changes outside of projects. */
 const globalChain = 0
 
 /**
- * Appends the row to its chain. The head of the chain is locked until the transaction ends, so call this
- * last: whoever appends to the same chain waits. Secrets must be out of `before` and `after` already; addresses are set
- * aside here.
+ * Appends a row to its chain. Locks the head of the chain until the transaction ends, so call it last: other appends to
+ * the chain wait. `before` and `after` must not contain secrets; addresses are stored beside the chain.
  */
 export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
   const chain = entry.projectId ?? globalChain
-  const place = (await lockHead(tx, chain)) ?? (await beginChain(tx, chain))
-  const people = peopleOf(entry, place.id)
-  const aside = <T>(value: T, path: string) =>
+  const head = (await lockHead(tx, chain)) ?? (await beginChain(tx, chain))
+  const people = peopleOf(entry, head.id)
+  const setAside = <T>(value: T, path: string) =>
     withoutAddresses(value, path, (part, email) => {
-      const beside = personOf(entry.projectId, place.id, {
+      const stored = personOf(entry.projectId, head.id, {
         part,
         email,
         name: null,
         ip: null,
         user_agent: null,
       })
-      people.push(beside)
-      return beside.digest
+      people.push(stored)
+      return stored.digest
     })
   const digestOf = (part: PersonContent['part']) => people.find(({ person }) => person.part === part)?.digest
   const { resource, id, before, after } = entry.change
   const content = {
     chain,
-    seq: place.seq + 1,
-    id: place.id,
-    at: place.at,
+    seq: head.seq + 1,
+    id: head.id,
+    at: head.at,
     actor_id: entry.actor.userId,
     actor_digest: digestOf('actor') ?? '',
     subject_digest: digestOf('subject') ?? null,
@@ -81,25 +80,25 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     resource_type: resource,
     resource_id: String(id),
     reason: storable(entry.reason),
-    before: aside(before, 'before'),
-    after: aside(after, 'after'),
-    related: entry.related.length > 0 ? aside(entry.related, 'related') : null,
+    before: setAside(before, 'before'),
+    after: setAside(after, 'after'),
+    related: entry.related.length > 0 ? setAside(entry.related, 'related') : null,
     limit_exception: entry.limitException,
-    xid: place.xid,
+    xid: head.xid,
   }
-  const hash = rowHash(place.hash, content)
+  const hash = rowHash(head.hash, content)
   await appendRow(
     tx,
-    { ...content, prev_hash: place.hash, hash },
+    { ...content, prev_hash: head.hash, hash },
     people.map(({ person, salt }) => ({ ...person, salt })),
   )
 }
 
 async function beginChain(tx: Tx, chain: number) {
   await insertHead(tx, chain)
-  const place = await lockHead(tx, chain)
-  if (!place) throw new Error(`the head of audit chain ${chain} is gone`)
-  return place
+  const head = await lockHead(tx, chain)
+  if (!head) throw new Error(`the head of audit chain ${chain} is gone`)
+  return head
 }
 
 function peopleOf({ actor, subject, projectId }: AuditEntry, auditId: number) {
@@ -128,6 +127,6 @@ function personOf(
   return { person, salt, digest: personDigest(salt, person) }
 }
 
-/** As PostgreSQL will give it back: it stores neither NUL nor half of a surrogate pair. */
+/** The text as PostgreSQL returns it. It stores neither NUL nor an unpaired surrogate. */
 const storable = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll('\0', '\uFFFD')

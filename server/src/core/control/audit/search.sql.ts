@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { allOf } from '../../shared/bounded-scan.ts'
 
-/** What can be asked for; everything left out means any. */
+/** Filters of the list. An absent filter matches every row. */
 export interface AuditSearch {
-  /** 0 for what belongs to none. */
+  /** 0 for changes outside of projects. */
   projectId?: number | undefined
   actor?: number | undefined
   operation?: string | undefined
@@ -17,15 +17,15 @@ export interface AuditSearch {
   beforeId?: number | undefined
 }
 
-/** An operation with the type of what it acts upon. There are some dozens, and an operation has one type. */
+/** An operation and the resource type that it changes. There are some dozens; each operation has one type. */
 export interface Kind {
   operation: string
   resource_type: string
 }
 
 /**
- * Those there are, found by leaping from one to the next in an index. All of them, whatever is asked for: with an
- * operation as a further condition PostgreSQL would go through the rows of that operation, not leap.
+ * The kinds that exist, found by a loose index scan. The recursion visits all kinds and filters afterwards: with an
+ * operation as an inner condition, PostgreSQL would scan all rows of that operation.
  */
 export async function findKinds(tx: ReadTx, { operation, resource }: AuditSearch): Promise<Kind[]> {
   const { rows } = await sql<Kind>`
@@ -45,19 +45,19 @@ export async function findKinds(tx: ReadTx, { operation, resource }: AuditSearch
   return rows
 }
 
-/** Between which ids, both excluded, to look for a stretch of time. Text: a forged one may be larger than JavaScript's. */
-export interface Ids {
+/** The id range of a time range, both ends excluded. As text, because a forged id may exceed JavaScript's range. */
+export interface IdRange {
   above: string | null
   below: string | null
 }
 
 /**
- * Ids follow time but for what overlaps, so a stretch of time is also one of ids, an hour wider at either end:
- * a thousand times what a transaction lasts. A clock that was set back by more than that can hide a row from a
- * search by time.
+ * Ids follow time except for overlapping transactions, so a time range maps to an id range that is one hour wider at
+ * either end: a thousand times the duration of a transaction. If the clock was set back by more than that, a search by
+ * time can miss a row.
  */
-export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<Ids> {
-  const { rows } = await sql<Ids>`
+export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<IdRange> {
+  const { rows } = await sql<IdRange>`
     select (select id from control.audit where at < ${from ?? null}::timestamptz - interval '1 hour'
              order by at desc, id desc limit 1)::text as above,
            (select id from control.audit where at >= ${to ?? null}::timestamptz + interval '1 hour'
@@ -68,10 +68,10 @@ export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<Id
 const isKind = sql<boolean>`a.operation = kind.operation and a.resource_type = kind.resource_type`
 
 /**
- * The rows of one stretch of an index, newest first, and what else they must be. Rows of a resource are few; whatever
- * else is asked for is asked of the rows of each kind.
+ * The condition for one index range, newest first, and the remaining filters. A resource has few rows; other searches scan
+ * the rows of each kind.
  */
-function stretchOf(
+function indexRangeOf(
   { projectId, actor, operation, resource, from, to }: AuditSearch,
   kinds: Kind[] | undefined,
 ) {
@@ -93,34 +93,34 @@ function stretchOf(
 }
 
 export interface Bounds {
-  /** Undefined: rows of any kind, as one stretch. */
+  /** Undefined: rows of any kind, as one range. */
   kinds: Kind[] | undefined
-  ids: Ids
-  /** Rows looked at in each stretch. */
+  ids: IdRange
+  /** Rows scanned in each range. */
   bound: number
 }
 
-/** Ids of up to one row more than fits, newest first, and where the bound was reached before, if it was. */
-export async function look(
+/** Ids of up to `limit + 1` rows, newest first, and the id at which the bound was reached, if it was. */
+export async function scan(
   tx: ReadTx,
   search: AuditSearch,
   { kinds, ids, bound }: Bounds,
 ): Promise<{ ids: string[]; stop: string | null }> {
-  const { within, passes } = stretchOf(search, kinds)
-  const places = [
+  const { within, passes } = indexRangeOf(search, kinds)
+  const idConditions = [
     ...(search.beforeId === undefined ? [] : [sql<boolean>`a.id < ${search.beforeId}`]),
     ...(ids.below === null ? [] : [sql<boolean>`a.id < ${ids.below}::bigint`]),
     ...(ids.above === null ? [] : [sql<boolean>`a.id > ${ids.above}::bigint`]),
   ]
-  const stretch = sql`from control.audit as a where ${allOf([...places, ...within])} order by a.id desc`
+  const range = sql`from control.audit as a where ${allOf([...idConditions, ...within])} order by a.id desc`
   const most = sql.lit(search.limit + 1)
   const hasPasses = passes.length > 0
   const newest = hasPasses
-    ? sql`select id from (select a.id, ${allOf(passes)} as passes ${stretch} limit ${sql.lit(bound)}) as looked
+    ? sql`select id from (select a.id, ${allOf(passes)} as passes ${range} limit ${sql.lit(bound)}) as scanned
            where passes limit ${most}`
-    : sql`select a.id ${stretch} limit ${most}`
+    : sql`select a.id ${range} limit ${most}`
   const last = hasPasses
-    ? sql`select a.id ${stretch} offset ${sql.lit(bound - 1)} limit 1`
+    ? sql`select a.id ${range} offset ${sql.lit(bound - 1)} limit 1`
     : sql`select null::bigint as id`
   const { rows } = await sql<{ ids: string[]; stop: string | null }>`
     with found as (select newest.id from ${each(kinds)} cross join lateral (${newest}) as newest),
@@ -132,7 +132,7 @@ export async function look(
   return rows[0] ?? { ids: [], stop: null }
 }
 
-/** One stretch for each kind, or one in all. A row beyond the place where one of them stopped is for the next page. */
+/** One range for each kind, or one for all. Rows beyond the id where a range stopped belong to the next page. */
 const each = (kinds: Kind[] | undefined): RawBuilder<unknown> =>
   kinds === undefined
     ? sql`(select) as one`

@@ -1,3 +1,7 @@
+/**
+ * The signer's checkpoint file: one signed checkpoint per line, in the form of an export. It is both the signer's state and
+ * the checkpoint file of the installation. The signer's user writes it; Postern's user reads it.
+ */
 import { open, stat, truncate } from 'node:fs/promises'
 import { UsageError } from '../../../platform/errors.ts'
 import { CheckpointVerifier } from './checkpoint-verifier.ts'
@@ -6,23 +10,19 @@ import type { VerifyingKeys } from './keys.ts'
 import type { SignedCheckpoint } from './signer-messages.ts'
 import { linesOf } from './text-file.ts'
 
-/**
- * What the signer has signed, one checkpoint in a line, as an export has them. The file is its memory, and it is the
- * checkpoint file of the installation: the signer's user writes it, and Postern's reads it.
- */
 export interface Signed {
   last: SignedCheckpoint | undefined
-  /** By chain, how far it has signed. */
+  /** The last signed row of each chain. */
   heads: Map<number, { seq: number; hash: string }>
 }
 
 export async function readSigned(path: string, keys: VerifyingKeys): Promise<Signed> {
   const signed: Signed = { last: undefined, heads: new Map() }
-  if (!(await isThere(path))) return signed
+  if (!(await exists(path))) return signed
   const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
   let wholeBytes = 0
   for await (const { text, isTorn } of linesOf(path)) {
-    // Cut short by a crash, before anybody had the signature.
+    // Truncated by a crash, before the signature was sent.
     if (isTorn) {
       await truncate(path, wholeBytes)
       break
@@ -31,7 +31,7 @@ export async function readSigned(path: string, keys: VerifyingKeys): Promise<Sig
     const read = line && verifier.take(line)
     if (!line || !read || 'bad' in read) {
       const problem = read && 'bad' in read ? read.bad.problem : 'One of its lines is not a checkpoint.'
-      throw new UsageError(`What was signed before cannot be read from ${path}. ${problem}`)
+      throw new UsageError(`Signed checkpoints cannot be read from ${path}. ${problem}`)
     }
     const { type: _type, ...checkpoint } = line.value as SignedCheckpoint & { type: string }
     signed.last = checkpoint
@@ -41,7 +41,7 @@ export async function readSigned(path: string, keys: VerifyingKeys): Promise<Sig
   return signed
 }
 
-/** On disk before the signature is given to anybody. What a full disk cut short is taken back: a line would follow on it. */
+/** Written to disk before the signature is sent. A partial write on a full disk is undone, so that lines stay separate. */
 export async function appendSigned(path: string, checkpoint: SignedCheckpoint): Promise<void> {
   const file = await open(path, 'a', 0o640)
   try {
@@ -58,7 +58,7 @@ export async function appendSigned(path: string, checkpoint: SignedCheckpoint): 
   }
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

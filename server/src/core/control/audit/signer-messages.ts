@@ -1,13 +1,13 @@
+/**
+ * The protocol of `postern signer`: one JSON object per line. The worker proposes a checkpoint. The signer responds with the
+ * checkpoint that it has signed under that number, which is the proposal unless it has signed another one before, or with
+ * the reason for its refusal.
+ */
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { askLine } from '../../../platform/net/line-socket.ts'
 import type { CheckpointContent } from './chain.ts'
 
-/**
- * What `postern signer` is asked, and what it answers: one JSON object in a line each. The worker proposes a checkpoint;
- * the signer answers with the one it has signed under that number, which is the proposal unless it has signed another
- * before, or says why it signs none.
- */
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
@@ -35,21 +35,21 @@ export type SignerRequest = Static<typeof Request>
 
 export type SignedCheckpoint = CheckpointContent & { prev_hash: string; hash: string; signature: string }
 
-export type SignerAnswer =
+export type SignerResponse =
   | { type: 'signed'; checkpoint: SignedCheckpoint }
   | { type: 'status'; public_key: string; last: { id: number; hash: string } | null }
   | { type: 'refused'; reason: string }
 
-/** 5000 heads are some 600 KB. */
+/** 5000 heads are about 600 KB. */
 const lineBytes = 2 ** 20
 
-/** How long the side that listens waits for a request. */
+/** How long the signer waits for a request. */
 export const requestLimits = { lineBytes, timeoutMs: 10_000 }
 
-// The signer reads the new rows. Where that takes longer it goes on, and the next proposal gets what it has signed.
-const answerLimits = { lineBytes, timeoutMs: 30_000 }
+// The signer reads the new rows. If that takes longer, it continues, and the next proposal gets the result.
+const responseLimits = { lineBytes, timeoutMs: 30_000 }
 
-/** Undefined for anything else than a request. */
+/** Undefined if the line is not a valid request. */
 export function readRequest(line: string): SignerRequest | undefined {
   try {
     const value: unknown = JSON.parse(line)
@@ -59,11 +59,11 @@ export function readRequest(line: string): SignerRequest | undefined {
   }
 }
 
-/** What it says is believed as far as its signature holds. */
-export async function askSigner(socket: string, request: SignerRequest): Promise<SignerAnswer> {
+/** The caller must verify the signature of the response. */
+export async function askSigner(socket: string, request: SignerRequest): Promise<SignerResponse> {
   try {
-    return JSON.parse(await askLine(socket, JSON.stringify(request), answerLimits)) as SignerAnswer
+    return JSON.parse(await askLine(socket, JSON.stringify(request), responseLimits)) as SignerResponse
   } catch (error) {
-    throw new Error(`the signer at ${socket} cannot be used: ${(error as Error).message}`, { cause: error })
+    throw new Error(`the signer at ${socket} is unavailable: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { bareAuditLine } from './rendered.sql.ts'
+import { bareAuditLine } from './json-lines.sql.ts'
 
 export const signedPageSize = 1000
 
-/** Rows of one chain, in their order: those after `after`, up to `upTo`. */
+/** Rows of one chain in order, after `after` and up to `upTo`. */
 export async function readChain(
   tx: ReadTx,
   { chain, after, upTo }: { chain: number; after: number; upTo: number },

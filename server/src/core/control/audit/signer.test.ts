@@ -12,7 +12,7 @@ import { checkpointHash, genesis } from './chain.ts'
 import { findLast } from './checkpoints.sql.ts'
 import { makeCheckpoints, makeCheckpointsBy } from './checkpoints.ts'
 import { publicKeyOf, signHash, signingKeyFrom, signingKeyOf, verifyingKeysOf } from './keys.ts'
-import { Signer, serveSigner } from './signer.ts'
+import { CheckpointSigner, serveSigner } from './signer.ts'
 import { askSigner, type Proposal } from './signer-messages.ts'
 import { verifyAudit } from './verify.ts'
 
@@ -35,7 +35,7 @@ const place = { socket, keys }
 const lines: string[] = []
 const log = createLogger('warn', { write: (line) => void lines.push(line) })
 
-const open = () => Signer.open({ db: readonly, key, file, log })
+const open = () => CheckpointSigner.open({ db: readonly, key, file, log })
 let listener = await serveSigner(await open(), socket, log)
 cleanUp(() => listener.close())
 async function restart(): Promise<void> {
@@ -111,11 +111,8 @@ describe('the signer of checkpoints', () => {
     const answer = await askSigner(socket, await proposal({ id, prev_hash }))
     assert.ok(answer.type === 'signed')
     assert.deepEqual([answer.checkpoint.hash, answer.checkpoint.heads], [hash, first.heads])
-    assert.match(await refusal(await proposal({ id, prev_hash: genesis })), /does not follow on checkpoint 2/)
-    assert.match(
-      await refusal(await proposal({ id: id - 1 })),
-      /Checkpoint 1 does not follow on checkpoint 2/,
-    )
+    assert.match(await refusal(await proposal({ id, prev_hash: genesis })), /does not follow checkpoint 2/)
+    assert.match(await refusal(await proposal({ id: id - 1 })), /Checkpoint 1 does not follow checkpoint 2/)
     assert.equal((await readFile(file, 'utf8')).trimEnd().split('\n').length, 2)
   })
 
@@ -126,7 +123,7 @@ describe('the signer of checkpoints', () => {
       [[{ ...head, seq: signedSeq ?? 0 }], /is not after row 2, which was signed/],
       [[{ ...head, seq: head.seq + 1 }], /Chain 1 has no row 4/],
       [[{ ...head, hash: 'ab'.repeat(32) }], /Row 3 of chain 1 has another hash in the database/],
-      [[head, head], /The heads are not in order/],
+      [[head, head], /The heads are not in ascending order/],
     ] as const) {
       assert.match(await refusal(await proposal({ heads: [...heads] })), reason)
     }
@@ -164,7 +161,7 @@ describe('the signer of checkpoints', () => {
     assert.ok(orphan.type === 'signed')
     const { ok, notes } = await verified()
     assert.equal(ok, true)
-    assert.match(notes.join(), /is in .* and not in the database yet/)
+    assert.match(notes.join(), /is in .* and not yet in the database/)
     await restart()
     await rowOn(2)
     assert.equal(await makeCheckpointsBy(place, db), 1)
@@ -191,7 +188,7 @@ describe('the signer of checkpoints', () => {
     const whole = await readFile(file, 'utf8')
     await rm(file)
     await appendFile(file, whole.replace('"seq":1', '"seq":9'))
-    await assert.rejects(open(), /What was signed before cannot be read .* was altered/)
+    await assert.rejects(open(), /Signed checkpoints cannot be read .* was altered/)
     await truncate(file, 0)
     await appendFile(file, whole)
     await open()
@@ -235,7 +232,7 @@ describe('the signer of checkpoints', () => {
     const { id, at, heads, prev_hash } = await proposal()
     for (const [name, problem] of [
       ['1', /is signed with the key "1", which is not known here/],
-      ['signer-1', /its signature is not right/],
+      ['signer-1', /its signature is invalid/],
     ] as const) {
       const hash = checkpointHash(prev_hash, { id, at, heads, key_id: name })
       await database.query(
@@ -245,7 +242,7 @@ describe('the signer of checkpoints', () => {
       )
       assert.match((await verified()).first_bad?.problem ?? '', problem)
       // And the signer does not go on from it.
-      await assert.rejects(makeCheckpointsBy(place, db), /does not follow on checkpoint/)
+      await assert.rejects(makeCheckpointsBy(place, db), /does not follow checkpoint/)
       await database.query('alter table control.audit_checkpoints disable trigger append_only')
       await database.query('delete from control.audit_checkpoints where id = $1', [id])
       await database.query('alter table control.audit_checkpoints enable trigger append_only')
@@ -262,7 +259,7 @@ describe('the signer of checkpoints', () => {
     await makeCheckpoints(olderDb, masterKeys)
     const begun = { ...place, socket: path.join(folder, 'later') }
     const laterFile = path.join(folder, 'later-checkpoints')
-    const signer = await Signer.open({
+    const signer = await CheckpointSigner.open({
       ...{ db: openDatabase({ ...older, url, cellUrl: undefined }).as('readonly'), key, log },
       file: laterFile,
     })

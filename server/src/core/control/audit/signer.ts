@@ -1,3 +1,16 @@
+/**
+ * `postern signer`: signs checkpoints for a worker that does not have the key, after verifying them itself.
+ *
+ * - Each number is signed once. A proposal with the number of the last checkpoint gets the last checkpoint again.
+ * - A checkpoint must follow the last signed one, whatever the database contains.
+ * - Its time must be within five minutes of the database's clock.
+ * - Nothing is signed if the database has a later checkpoint than the file: the file is then an older copy.
+ * - Only rows after the last signed row of a chain are signed. Each is read from the database, with a read-only login, and
+ *   must continue the chain from the signed row.
+ *
+ * So an attacker who controls the worker or the API can have appended rows signed, but cannot have signed history replaced.
+ * Not implemented: keys in a PKCS #11 token or a KMS.
+ */
 import type { Db } from '../../../platform/db/db.ts'
 import { serveLines } from '../../../platform/net/line-socket.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
@@ -12,73 +25,60 @@ import {
   readRequest,
   requestLimits,
   type SignedCheckpoint,
-  type SignerAnswer,
   type SignerRequest,
+  type SignerResponse,
 } from './signer-messages.ts'
 
-/**
- * `postern signer`: signs checkpoints for a worker that does not have the key, and only what it has checked itself.
- *
- * - Each number is signed once. A proposal under the number of the last one gets the last one again.
- * - A checkpoint follows on the last one that was signed, whatever the database says.
- * - It is dated as it is proposed, give or take five minutes by the clock of the database.
- * - Nothing is signed where the database has a later checkpoint than the file: that was put back to an earlier state.
- * - Of each chain only rows behind the signed ones are signed, and each of them is read from the database, by a login
- *   that can only read, and must continue the chain from the signed row.
- *
- * So whoever has the worker's or the API's process can have rows signed that they have appended, and cannot have signed
- * history replaced. Left undone: keys in a PKCS #11 token or a KMS.
- */
 export interface SignerDeps {
-  /** As `postern_readonly`. */
+  /** With the role `postern_readonly`. */
   db: Db
   key: SigningKey
   file: string
   log: Logger
 }
 
-/** A proposal may have waited for the one before it. */
-const apartMs = 5 * 60_000
+/** A proposal may have waited for the previous one. */
+const maxTimeDifferenceMs = 5 * 60_000
 
-/** What is told of a proposal that is not signed. */
+/** Why a proposal is not signed. */
 class Refusal extends Error {}
 
-export class Signer {
+export class CheckpointSigner {
   readonly #deps: SignerDeps
   readonly #signed: Signed
-  /** One at a time: each follows on the one before. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** One at a time, because each checkpoint follows the previous one. */
+  #pending: Promise<unknown> = Promise.resolve()
 
   private constructor(deps: SignerDeps, signed: Signed) {
     this.#deps = deps
     this.#signed = signed
   }
 
-  static async open(deps: SignerDeps): Promise<Signer> {
-    const signer = new Signer(deps, await readSigned(deps.file, publicKeyOf(deps.key)))
+  static async open(deps: SignerDeps): Promise<CheckpointSigner> {
+    const signer = new CheckpointSigner(deps, await readSigned(deps.file, publicKeyOf(deps.key)))
     if (signer.#signed.last === undefined) {
       deps.log.warn(
         { file: deps.file },
-        'nothing was signed before: the first checkpoint follows on the last one in the database',
+        'no signed checkpoints yet: the first one follows the last checkpoint in the database',
       )
     }
     return signer
   }
 
-  async answer(request: SignerRequest): Promise<SignerAnswer> {
+  async answer(request: SignerRequest): Promise<SignerResponse> {
     if (request.type === 'status') return this.#status()
-    const signed = this.#turn.then(() => this.#sign(request))
-    this.#turn = signed.catch(() => {})
+    const signed = this.#pending.then(() => this.#sign(request))
+    this.#pending = signed.catch(() => {})
     try {
       return { type: 'signed', checkpoint: await signed }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      this.#deps.log.error({ checkpoint: request.id, reason: error.message }, 'a checkpoint was not signed')
+      this.#deps.log.error({ checkpoint: request.id, reason: error.message }, 'checkpoint refused')
       return { type: 'refused', reason: error.message }
     }
   }
 
-  #status(): SignerAnswer {
+  #status(): SignerResponse {
     const { last } = this.#signed
     const [public_key = ''] = writeKeys(publicKeyOf(this.#deps.key))
     return { type: 'status', public_key, last: last ? { id: last.id, hash: last.hash } : null }
@@ -87,27 +87,27 @@ export class Signer {
   async #sign({ id, at, heads, prev_hash }: Proposal): Promise<SignedCheckpoint> {
     const { db, key, file } = this.#deps
     const { last } = this.#signed
-    // The worker ended between the signature and its row, or two of them have asked.
+    // The worker stopped between signature and insert, or two workers sent the proposal.
     if (last && last.id === id && last.prev_hash === prev_hash) return last
     const { last: stored, at: now } = await db.read(findLast)
     const before = last ?? stored ?? { id: 0, hash: genesis }
     if (id !== before.id + 1 || prev_hash !== before.hash) {
       throw new Refusal(
-        `Checkpoint ${id} does not follow on checkpoint ${before.id}, the last one that was signed.`,
+        `Checkpoint ${id} does not follow checkpoint ${before.id}, the last one that was signed.`,
       )
     }
     if (stored && stored.id > before.id) {
       throw new Refusal(
-        `The database has checkpoint ${stored.id}, and ${file} ends with checkpoint ${before.id}: it is an old copy.`,
+        `The database has checkpoint ${stored.id}, but ${file} ends with checkpoint ${before.id}: it is an old copy.`,
       )
     }
-    // NaN is no time either.
-    if (!(Math.abs(Date.parse(at) - Date.parse(now)) <= apartMs)) {
-      throw new Refusal(`Checkpoint ${id} is dated ${at}, and it is ${now}.`)
+    // Also true for NaN.
+    if (!(Math.abs(Date.parse(at) - Date.parse(now)) <= maxTimeDifferenceMs)) {
+      throw new Refusal(`Checkpoint ${id} is dated ${at}, but the current time is ${now}.`)
     }
     for (const [index, head] of heads.entries()) {
       if (index > 0 && head.chain <= (heads[index - 1]?.chain ?? 0))
-        throw new Refusal('The heads are not in order.')
+        throw new Refusal('The heads are not in ascending order.')
       await this.#check(head)
     }
     const content = { id, at, heads, key_id: key.id }
@@ -119,7 +119,7 @@ export class Signer {
     return checkpoint
   }
 
-  /** From the row that was signed last to the one that is to be signed, row by row. */
+  /** Verifies the rows from the last signed row up to this head. */
   async #check({ chain, seq, hash }: Head): Promise<void> {
     let at = this.#signed.heads.get(chain) ?? { seq: 0, hash: genesis }
     if (seq <= at.seq)
@@ -139,25 +139,25 @@ export class Signer {
 function next(at: { seq: number; hash: string }, text: string, chain: number) {
   const { value, isExact } = lineOfDatabase(text)
   const { type: _type, prev_hash, hash, ...content } = value as RowContent & Record<string, string>
-  const isRight =
+  const isValid =
     isExact &&
     content.seq === at.seq + 1 &&
     prev_hash === at.hash &&
     rowHash(at.hash, content as RowContent) === hash
-  if (!isRight) throw new Refusal(`Row ${at.seq + 1} of chain ${chain} does not continue what was signed.`)
+  if (!isValid) throw new Refusal(`Row ${at.seq + 1} of chain ${chain} does not continue what was signed.`)
   return { seq: content.seq, hash }
 }
 
-/** Listens until it is closed. */
-export function serveSigner(signer: Signer, socket: string, log: Logger) {
+/** Listens until closed. */
+export function serveSigner(signer: CheckpointSigner, socket: string, log: Logger) {
   return serveLines(socket, requestLimits, async (line) => {
     const request = readRequest(line)
     if (!request)
-      return JSON.stringify({ type: 'refused', reason: 'Invalid request.' } satisfies SignerAnswer)
+      return JSON.stringify({ type: 'refused', reason: 'Invalid request.' } satisfies SignerResponse)
     try {
       return JSON.stringify(await signer.answer(request))
     } catch (error) {
-      log.error({ err: error }, 'a checkpoint could not be signed')
+      log.error({ err: error }, 'failed to sign a checkpoint')
       throw error
     }
   })

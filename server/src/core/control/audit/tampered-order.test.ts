@@ -45,9 +45,9 @@ const withoutTheFile: Tampering[] = [
   [
     'the first checkpoint deleted',
     sql('delete from control.audit_checkpoints where id = 1'),
-    /^Checkpoint 2 .* stands behind checkpoint 0/,
+    /^Checkpoint 2 .* comes after checkpoint 0/,
   ],
-  ['a checkpoint signed with another key', () => resign('k1'), /^Checkpoint 2 .* signature is not right/],
+  ['a checkpoint signed with another key', () => resign('k1'), /^Checkpoint 2 .* signature is invalid/],
   [
     'a checkpoint signed with a key of another name',
     () => resign('k2'),
@@ -72,18 +72,14 @@ const withTheFile: Tampering[] = [
   [
     'the last checkpoint deleted',
     sql('delete from control.audit_checkpoints where id = 2'),
-    /^Checkpoint 2 is in .* and nowhere else/,
+    /^Checkpoint 2 is only in/,
   ],
-  [
-    'every checkpoint deleted',
-    sql('delete from control.audit_checkpoints'),
-    /^Checkpoint 1 is in .* and nowhere else/,
-  ],
+  ['every checkpoint deleted', sql('delete from control.audit_checkpoints'), /^Checkpoint 1 is only in/],
   ['every chain cut off, heads and checkpoint with it', cutWithCheckpoint, [0, 4]],
   [
     'a checkpoint replaced by one that is signed',
     () => resign('k1', masterKeys[0].key),
-    /^Checkpoint 2 is not the one in/,
+    /^Checkpoint 2 differs from the one in/,
   ],
 ]
 
@@ -128,7 +124,7 @@ describe('a changed order is found', () => {
       checkpoints: 2,
       erased: 5,
       first_bad: null,
-      notes: ['2 rows are covered by no checkpoint yet.'],
+      notes: ['2 rows are not covered by a checkpoint yet.'],
     })
   })
 })

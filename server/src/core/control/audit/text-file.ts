@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
-/** Its lines, and at the end what stands behind the last line break, if anything does. */
+/** The lines of a file, and at the end the text after the last line break, if any. */
 export async function* linesOf(path: string): AsyncGenerator<{ text: string; isTorn: boolean }> {
-  // Not by readline, which also breaks at U+2028 and U+2029: in JSON those are letters like any other.
+  // Not with readline, which also breaks at U+2028 and U+2029. JSON allows these characters in strings.
   let rest = ''
   for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 20 })) {
     const lines = (rest + (chunk as string)).split('\n')
@@ -15,11 +15,11 @@ export async function* linesOf(path: string): AsyncGenerator<{ text: string; isT
 
 export interface Tail {
   lastLine: string | undefined
-  /** What stands behind the last line break. */
+  /** The text after the last line break. */
   torn: string
 }
 
-/** The end of a file, without reading the rest. */
+/** Reads the end of a file without the rest. */
 export async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r')
   try {

@@ -1,3 +1,6 @@
+/**
+ * Verification of the audit. docs/operations/audit.md describes what it proves and what it cannot prove.
+ */
 import { access } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CheckedCheckpoint, CheckpointVerifier } from './checkpoint-verifier.ts'
@@ -8,13 +11,9 @@ import type { VerifyingKeys } from './keys.ts'
 import { linesOf } from './text-file.ts'
 import { ChainVerifier } from './verifier.ts'
 
-/**
- * Whether the audit is as it was written. What this proves, and what it cannot, is told in
- * docs/operations/audit.md.
- */
 export interface Verification {
   ok: boolean
-  /** Whether a known key has signed any of it. Hashes alone agree with each other for whoever has computed them. */
+  /** Whether a known key has signed any checkpoint. Hashes alone prove nothing: anyone can compute them. */
   signed: boolean
   rows: number
   chains: number
@@ -25,14 +24,14 @@ export interface Verification {
 }
 
 export interface VerifyOptions {
-  /** None: signatures are not checked. */
+  /** Empty: signatures are not checked. */
   keys: VerifyingKeys
   /** The file that checkpoints are also written to, or a copy of it. */
   checkpointFile?: string | undefined
-  /** A signer writes the file: its last checkpoint may be on its way to the database. */
+  /** A signer writes the file, so its last checkpoint may not be in the database yet. */
   isFileFirst?: boolean | undefined
   onProgress?: ((rows: number) => void) | undefined
-  /** Nobody waits for the outcome any more. */
+  /** Aborted when the caller no longer waits for the result. */
   signal?: AbortSignal | undefined
 }
 
@@ -42,22 +41,22 @@ export interface Source {
   onlyChain: number | undefined
   checkpoints: AsyncIterable<Read>
   rows: AsyncIterable<Read>
-  /** Of a checkpoint in the file that was not among `checkpoints`: whether it is there by now. */
+  /** Whether a checkpoint of the file that was not among `checkpoints` has been added since. */
   holdsByNow: (checkpoint: CheckedCheckpoint) => Promise<boolean>
-  /** Or whether the source is older, so that it cannot tell. */
+  /** Whether the checkpoint is newer than the source. */
   isLater: (checkpoint: CheckedCheckpoint) => boolean
-  /** And whether it ought to have been there. */
+  /** Whether the source should contain the checkpoint. */
   shouldHold: (checkpoint: CheckedCheckpoint) => boolean
-  /** Before the rows, after the checkpoints. */
+  /** Called after the checkpoints and before the rows. */
   begin: (chains: ChainVerifier) => Promise<void>
   finish: (chains: ChainVerifier) => Promise<FirstBad | null>
-  /** What is missing of people against the erasures on record; not asked where only one chain was read. */
+  /** Compares missing personal data with recorded erasures. Not called if only one chain is verified. */
   checkErased: (chains: ChainVerifier) => Promise<{ bad?: FirstBad; note?: string }>
 }
 
-/** What the file gave besides its checkpoints. */
+/** Findings about the checkpoint file. */
 interface FileReport {
-  /** That something is not there is told after the rows, because a missing row says more. */
+  /** Reported after the rows, because a missing row says more than a missing checkpoint. */
   lacking: FirstBad | null
   notes: string[]
   isSigned: boolean
@@ -106,7 +105,7 @@ async function checkCheckpoints(
   return verifier.end()
 }
 
-/** The file against the checkpoints read so far. What it has beyond them is expected of the rows too. */
+/** Compares the file with the checkpoints read so far. The rows must also match further checkpoints of the file. */
 async function checkFile(
   source: Source,
   { checkpointFile: path, keys, isFileFirst }: VerifyOptions,
@@ -124,24 +123,26 @@ async function checkFile(
     lastId = read.id
     if (verifier.hashes.size === 1 && read.id > 1) {
       report.notes.push(
-        `${path} begins with checkpoint ${read.id}: of the earlier ones it has kept nothing. ` +
-          'An older file ought to be kept elsewhere; otherwise it was removed, or none was configured then.',
+        `${path} begins with checkpoint ${read.id} and has none of the earlier ones. ` +
+          'Either an older file was archived, or it was removed, or none was configured at that time.',
       )
     }
-    const there = known.hashes.get(read.id)
-    if (there === read.hash) continue
-    if (there !== undefined) {
-      return badFile(`Checkpoint ${read.id} is not the one in ${path}: it was replaced.`)
+    const knownHash = known.hashes.get(read.id)
+    if (knownHash === read.hash) continue
+    if (knownHash !== undefined) {
+      return badFile(`Checkpoint ${read.id} differs from the one in ${path}: it was replaced.`)
     }
     if (source.isLater(read)) {
       report.notes.push(
-        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; left out.`,
+        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; they were not verified.`,
       )
       break
     }
     if (source.shouldHold(read) && !(await source.holdsByNow(read))) {
       if (!report.lacking) lackingId = read.id
-      report.lacking ??= badFile(`Checkpoint ${read.id} is in ${path} and nowhere else: it was removed.`)
+      report.lacking ??= badFile(
+        `Checkpoint ${read.id} is only in ${path}: it was removed from ${source.name}.`,
+      )
     }
     const bad = chains.expectSigned(read)
     if (bad) return bad
@@ -150,12 +151,12 @@ async function checkFile(
   if (isFileFirst && report.lacking && lackingId === lastId) {
     report.lacking = null
     report.notes.push(
-      `Checkpoint ${lastId} is in ${path} and not in the database yet: the next one puts it there.`,
+      `Checkpoint ${lastId} is in ${path} and not yet in the database: the next checkpoint adds it.`,
     )
   }
   if (verifier.hashes.size === 0 && known.hashes.size > 0 && report.notes.length === 0) {
     report.lacking ??= badFile(
-      `${path} is not there or is empty, although there are checkpoints: it was removed, or is only just configured.`,
+      `${path} is missing or empty, although checkpoints exist: it was removed, or was configured only recently.`,
     )
   }
   return verifier.end()
@@ -166,11 +167,11 @@ async function* linesOfFile(path: string, { notes }: FileReport, isExpected: boo
     if (!(await appears(path, isExpected ? appearingTries : 1))) return
     for await (const { text, isTorn } of linesOf(path)) {
       if (isTorn) {
-        notes.push(`The last line of ${path} is incomplete; the next checkpoint finishes it.`)
+        notes.push(`The last line of ${path} is incomplete; the next checkpoint completes it.`)
         return
       }
       yield lineOfFile(text) ?? {
-        bad: badFile(`${path} holds a line that is no JSON: ${text.slice(0, 80)}`),
+        bad: badFile(`${path} contains a line that is not JSON: ${text.slice(0, 80)}`),
       }
     }
   } catch (error) {
@@ -181,7 +182,7 @@ async function* linesOfFile(path: string, { notes }: FileReport, isExpected: boo
 const appearingTries = 10
 const appearingPauseMs = 200
 
-/** The very first checkpoint is in the database a moment before there is a file. */
+/** The first checkpoint is in the database shortly before the file exists. */
 async function appears(path: string, tries: number): Promise<boolean> {
   for (let tried = 1; ; tried++) {
     try {
@@ -204,7 +205,7 @@ async function checkRows(
 ): Promise<FirstBad | null> {
   await begin(chains)
   for await (const line of rows) {
-    if (signal?.aborted) return badFile('The verification was stopped before its end.')
+    if (signal?.aborted) return badFile('The verification was stopped before it finished.')
     const bad = 'bad' in line ? line.bad : chains.take(line)
     if (bad) return bad
     if (chains.rows % progressEvery === 0) onProgress?.(chains.rows)
@@ -218,7 +219,7 @@ async function checkErased(
 ): Promise<{ bad?: FirstBad; note?: string }> {
   if (onlyChain === undefined) return checkErased(chains)
   if (chains.erased === 0) return {}
-  return { note: 'Whether each erasure is on record shows only when all chains are verified together.' }
+  return { note: 'Erasures were not checked: that requires all chains.' }
 }
 
 function notesOn(
@@ -228,13 +229,15 @@ function notesOn(
   chains: ChainVerifier,
 ): string[] {
   const notes: string[] = []
-  if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was looked at.`)
+  if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was verified.`)
   if (keys.size === 0 && checkpoints.hashes.size > 0) {
-    notes.push('Signatures were not checked, because no public key was given.')
+    notes.push('Signatures were not checked: no public key was given.')
   }
-  if (chains.uncovered > 0) notes.push(`${chains.uncovered} rows are covered by no checkpoint yet.`)
+  if (chains.uncovered > 0) notes.push(`${chains.uncovered} rows are not covered by a checkpoint yet.`)
   if (checkpointFile === undefined) {
-    notes.push('No checkpoint file was given: rows cut off together with their checkpoints would not show.')
+    notes.push(
+      'No checkpoint file was given: rows removed together with their checkpoints cannot be detected.',
+    )
   }
   return notes
 }

@@ -1,9 +1,13 @@
+/**
+ * Verifies chains row by row, in the order of (chain, seq), against the rows that checkpoints have signed. Call
+ * `expectSigned` for those first. It needs no database; all input may be forged.
+ */
 import { addressDigests } from './addresses.ts'
 import { genesis, type Head, type PersonContent, personDigest, type RowContent, rowHash } from './chain.ts'
 import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
+import { recordedErasure } from './erasure.ts'
 import type { Line } from './export-lines.ts'
 import { badFile, badRow, type FirstBad } from './findings.ts'
-import { recordedErasure } from './people.ts'
 
 type Person = Omit<PersonContent, 'audit_id'> & { salt: string }
 type Row = RowContent & {
@@ -14,62 +18,58 @@ type Row = RowContent & {
   unreadable?: boolean
 }
 
-/** Who says that a row is there: a checkpoint, by its id, or the table of heads. */
+/** What proves that a row exists: a checkpoint, by its id, or the table of heads. */
 type Witness = number | 'head'
 
-/** The rows that witnesses name in one chain, in their order. */
+/** The rows of one chain that witnesses list, in order. */
 interface Expected {
   seqs: number[]
   hashes: string[]
   witnesses: Witness[]
-  /** The last that a checkpoint names. */
+  /** The last row that a checkpoint lists. */
   covered: number
 }
 
-const saysRow = (witness: Witness | undefined, seq: number): string =>
-  witness === 'head' ? `the head of the chain says row ${seq}` : `checkpoint ${witness} has signed row ${seq}`
+const claimOf = (witness: Witness | undefined, seq: number): string =>
+  witness === 'head' ? `the head of the chain names row ${seq}` : `checkpoint ${witness} signed row ${seq}`
 
-/** No transaction takes as long as this, nor do the clocks of a server and its stand-by differ by as much. */
+/** Longer than any transaction, and more than the clocks of a server and its standby differ. */
 const marginMs = 10 * 60_000
 
-/**
- * Follows the chains row by row, in the order of (chain, seq), and holds them against what checkpoints have
- * signed: `expect` those first. It needs no database; everything it reads may be forged.
- */
 export class ChainVerifier {
   rows = 0
-  /** Those met so far. */
+  /** The chains read so far. */
   readonly chains: number[] = []
-  /** How often the data of a person is gone, which is no fault. */
+  /** How many entries of personal data are missing. Erasure is not a fault. */
   erased = 0
-  /** And how often by the erasures that are recorded. */
+  /** How many entries the recorded erasures account for. */
   erasedByRecord = 0
   /**
-   * The first row that was not altered and yet cannot have been written when it says. It is told when nothing else is
-   * wrong: a clock that was set back once must not keep the rows behind it from being looked at.
+   * The first row that is intact but cannot have been written at its time. It is reported only if nothing else is wrong:
+   * a clock that was set back once must not prevent the verification of later rows.
    */
   doubt: FirstBad | null = null
-  /** Rows that no checkpoint covers yet. */
+  /** Rows that are not covered by a checkpoint yet. */
   uncovered = 0
   #checkpoints: { first: number; last: number; lastAtMs: number } | undefined
   readonly #expected = new Map<number, Expected>()
-  /** The chains in #expected that were not come to yet, last first. */
+  /** The chains in #expected that were not reached yet, in descending order. */
   #inOrder: number[] | undefined
   readonly #onlyChain: number | undefined
   #chain: number | undefined
   #seq = 0
   #hash = genesis
   #id = Number.NEGATIVE_INFINITY
-  /** The latest time of the chain so far. */
+  /** The latest time in the chain so far. */
   #latest = { seq: 0, at: '', ms: Number.NEGATIVE_INFINITY }
-  /** How many of the chain's expected rows have been met. */
+  /** How many of the chain's expected rows were found. */
   #met = 0
 
   constructor(onlyChain?: number) {
     this.#onlyChain = onlyChain
   }
 
-  /** What a checkpoint has signed. To be called for all of them, in their order, before anything else. */
+  /** Adds the rows that a checkpoint signed. Call it for all checkpoints, in order, before anything else. */
   expectSigned({ id, at, heads }: CheckedCheckpoint): FirstBad | null {
     this.#checkpoints = { first: this.#checkpoints?.first ?? id, last: id, lastAtMs: Date.parse(at) }
     for (const head of heads) {
@@ -79,7 +79,7 @@ export class ChainVerifier {
     return null
   }
 
-  /** What the table of heads says. One that is behind the checkpoints says nothing new here. */
+  /** Adds a row of the table of heads. A head that is behind the checkpoints adds nothing. */
   expectHead(head: Head): void {
     this.#expect(head, 'head')
   }
@@ -109,7 +109,7 @@ export class ChainVerifier {
     const { type: _type, prev_hash, hash, people, unreadable, ...content } = value as Row
     const { chain, seq } = content
     if (typeof chain !== 'number' || typeof seq !== 'number') {
-      return badFile(`A row has no place in any chain (chain ${chain}, seq ${seq}).`)
+      return badFile(`A row belongs to no chain (chain ${chain}, seq ${seq}).`)
     }
     if (chain !== this.#chain) {
       const bad = this.#endChain() ?? this.#findSkipped(chain) ?? this.#beginChain(chain, seq)
@@ -117,7 +117,7 @@ export class ChainVerifier {
     }
     const isRepeated = seq === this.#seq && hash === this.#hash
     const bad =
-      (isRepeated ? null : this.#checkPlace(chain, seq)) ??
+      (isRepeated ? null : this.#checkOrder(chain, seq)) ??
       (unreadable ? badRow(chain, seq, 'cannot be read.') : checkForm(content, isExact)) ??
       (isRepeated ? null : this.#checkLink(chain, seq, prev_hash)) ??
       checkContent(content, prev_hash, hash) ??
@@ -131,14 +131,14 @@ export class ChainVerifier {
     return this.#checkExpected(content)
   }
 
-  /** To be called after the last row. */
+  /** Call after the last row. */
   end(): FirstBad | null {
     return this.#endChain() ?? this.#findSkipped(Number.POSITIVE_INFINITY)
   }
 
   #beginChain(chain: number, seq: number): FirstBad | null {
     if (this.#chain !== undefined && chain < this.#chain) {
-      return badRow(chain, seq, `stands behind chain ${this.#chain}: the rows are not in order.`)
+      return badRow(chain, seq, `comes after chain ${this.#chain}: the rows are not in order.`)
     }
     this.chains.push(chain)
     this.#chain = chain
@@ -156,11 +156,11 @@ export class ChainVerifier {
     this.#expected.delete(this.#chain)
     const next = expected?.seqs[this.#met]
     if (next === undefined) return null
-    const says = saysRow(expected?.witnesses[this.#met], next)
-    return badRow(this.#chain, this.#seq + 1, `is missing: the chain was cut off here, but ${says}.`)
+    const claim = claimOf(expected?.witnesses[this.#met], next)
+    return badRow(this.#chain, this.#seq + 1, `is missing: the chain was cut off here, but ${claim}.`)
   }
 
-  /** A chain of which something is expected, and not one row was there where it would have been. */
+  /** A chain with expected rows of which no row was found. */
   #findSkipped(next: number): FirstBad | null {
     this.#inOrder ??= [...this.#expected.keys()].sort((a, b) => b - a)
     for (;;) {
@@ -169,16 +169,15 @@ export class ChainVerifier {
       this.#inOrder.pop()
       const expected = this.#expected.get(chain)
       if (!expected) continue
-      const says = saysRow(expected.witnesses[0], expected.seqs[0] ?? 1)
-      return badRow(chain, 1, `is missing, and all of the chain, but ${says}.`)
+      const claim = claimOf(expected.witnesses[0], expected.seqs[0] ?? 1)
+      return badRow(chain, 1, `is missing with the whole chain, but ${claim}.`)
     }
   }
 
-  #checkPlace(chain: number, seq: number): FirstBad | null {
-    const wanted = this.#seq + 1
-    if (seq < wanted)
-      return badRow(chain, seq, `stands behind row ${this.#seq}: it is there twice, or moved.`)
-    if (seq > wanted) return badRow(chain, wanted, `is missing: the next one there is row ${seq}.`)
+  #checkOrder(chain: number, seq: number): FirstBad | null {
+    const expected = this.#seq + 1
+    if (seq < expected) return badRow(chain, seq, `comes after row ${this.#seq}: it was duplicated or moved.`)
+    if (seq > expected) return badRow(chain, expected, `is missing: the next one is row ${seq}.`)
     return null
   }
 
@@ -188,15 +187,15 @@ export class ChainVerifier {
       chain,
       seq,
       seq === 1
-        ? 'is not the beginning of a chain: its prev_hash is not zero.'
-        : `does not follow on row ${this.#seq}: its prev_hash is not that row's hash, so one of the two was altered.`,
+        ? 'is not the start of a chain: its prev_hash is not zero.'
+        : `does not follow row ${this.#seq}: its prev_hash is not that row's hash, so one of the two was altered.`,
     )
   }
 
   #checkPeople(content: RowContent, people: unknown, isRepeated: boolean): FirstBad | null {
     const { chain, seq } = content
     const isList = Array.isArray(people) && people.every((one) => typeof one === 'object' && one !== null)
-    if (!isList) return badRow(chain, seq, 'was altered: what stands beside it are no people.')
+    if (!isList) return badRow(chain, seq, 'was altered: its personal data is malformed.')
     const digests = new Map([
       ['actor', content.actor_digest],
       ...(content.subject_digest === null ? [] : [['subject', content.subject_digest] as const]),
@@ -207,11 +206,11 @@ export class ChainVerifier {
     for (const { salt, ...person } of people as Person[]) {
       const digest = digests.get(person.part)
       if (digest === undefined)
-        return badRow(chain, seq, `has personal data of a "${person.part}" whom it does not name.`)
-      // Buffer reads past a wrong digit without a word.
+        return badRow(chain, seq, `has personal data "${person.part}" that it does not refer to.`)
+      // Buffer silently ignores invalid digits.
       const isSalt = typeof salt === 'string' && /^[0-9a-f]{32}$/.test(salt)
       if (!isSalt || digest !== digestOf(salt, { audit_id: content.id, ...person })) {
-        return badRow(chain, seq, `is right, but the personal data of its ${person.part} was altered.`)
+        return badRow(chain, seq, `is intact, but the personal data of its ${person.part} was altered.`)
       }
       digests.delete(person.part)
     }
@@ -219,17 +218,21 @@ export class ChainVerifier {
     return null
   }
 
-  /** Ids are taken and times read under the lock of the chain's head, so both rise with seq. */
+  /** Ids and times are taken under the lock of the chain's head, so both increase with seq. */
   #checkTime({ chain, seq, id, at }: RowContent): void {
     const ms = Date.parse(at)
     if (id <= this.#id)
-      this.doubt ??= badRow(chain, seq, `has the id ${id}, which is not above that of the row before it.`)
-    // Not a time at all is none that Postern writes.
+      this.doubt ??= badRow(
+        chain,
+        seq,
+        `has the id ${id}, which is not greater than that of the previous row.`,
+      )
+    // Also true for an invalid time, which Postern never writes.
     if (!(ms >= this.#latest.ms - marginMs)) {
       this.doubt ??= badRow(
         chain,
         seq,
-        `is dated ${at}, and row ${this.#latest.seq} before it ${this.#latest.at}: it was dated back, or the clock of the database was set back.`,
+        `is dated ${at}, but row ${this.#latest.seq} before it is dated ${this.#latest.at}: it was backdated, or the clock of the database was set back.`,
       )
     }
     this.#id = id
@@ -237,8 +240,8 @@ export class ChainVerifier {
   }
 
   /**
-   * Each checkpoint covers every chain that has moved, so none can be older than the last one and not be covered.
-   * Where the first checkpoints are not known, it may have been by one of those.
+   * Each checkpoint covers every chain that has grown, so a row that is older than the last checkpoint must be covered. If
+   * the first checkpoints are unknown, one of those may cover it.
    */
   #checkCovered({ chain, seq, at }: RowContent): void {
     this.uncovered++
@@ -247,7 +250,7 @@ export class ChainVerifier {
     this.doubt ??= badRow(
       chain,
       seq,
-      `is older than checkpoint ${last} and covered by none: somebody has kept it out of them, or it was dated back.`,
+      `is older than checkpoint ${last} but not covered by a checkpoint: it was withheld from checkpoints, or backdated.`,
     )
   }
 
@@ -256,32 +259,32 @@ export class ChainVerifier {
     const expected = this.#expected.get(chain)
     if (this.#seq > (expected?.covered ?? 0)) this.#checkCovered(content)
     if (expected?.seqs[this.#met] !== this.#seq) return null
-    const isTheOne = expected.hashes[this.#met] === this.#hash
+    const isExpected = expected.hashes[this.#met] === this.#hash
     const witness = expected.witnesses[this.#met++]
-    if (isTheOne) return null
+    if (isExpected) return null
     return badRow(
       chain,
       this.#seq,
-      `is another than ${saysRow(witness, this.#seq)}: the chain was written anew.`,
+      `differs from the one that ${witness === 'head' ? 'the head of the chain names' : `checkpoint ${witness} signed`}: the chain was rewritten.`,
     )
   }
 }
 
 function checkForm(content: RowContent, isExact: boolean): FirstBad | null {
   const { chain, seq, before, after, related, limit_exception } = content
-  // SQL's null and JSON's are told apart by this: an export writes the latter as text.
+  // This tells SQL null from JSON null: an export writes the latter as a string.
   const isShaped = [before, after, related, limit_exception].every((part) => typeof part === 'object')
   if (isExact && isShaped) return null
-  return badRow(chain, seq, 'was altered: it holds JSON that Postern does not write.')
+  return badRow(chain, seq, 'was altered: it contains JSON that Postern does not write.')
 }
 
 function checkContent(content: RowContent, prevHash: string, hash: string): FirstBad | null {
-  if (orRefused(() => rowHash(prevHash, content)) === hash) return null
+  if (orUndefined(() => rowHash(prevHash, content)) === hash) return null
   return badRow(content.chain, content.seq, 'was altered: its hash does not match its content.')
 }
 
-/** Canonical JSON refuses halves of surrogate pairs, which a forged file may hold. */
-function orRefused(make: () => string): string | undefined {
+/** Canonical JSON rejects unpaired surrogates, which a forged file may contain. */
+function orUndefined(make: () => string): string | undefined {
   try {
     return make()
   } catch {
@@ -289,4 +292,4 @@ function orRefused(make: () => string): string | undefined {
   }
 }
 
-const digestOf = (salt: string, person: PersonContent) => orRefused(() => personDigest(salt, person))
+const digestOf = (salt: string, person: PersonContent) => orUndefined(() => personDigest(salt, person))

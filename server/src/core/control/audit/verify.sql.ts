@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 
-/** A head, and the end of its chain as the rows have it. Text: a forged number may be larger than JavaScript's. */
+/** A head and the last row of its chain. As text, because a forged number may exceed JavaScript's range. */
 export interface HeadRow {
   chain: string
   seq: string
@@ -25,23 +25,23 @@ export async function readHeads(tx: ReadTx, after: string, chain: number | undef
   return rows
 }
 
-/** The first of these chains that the table of heads does not know. */
+/** The first of these chains that has no head. */
 export async function findHeadless(tx: ReadTx, chains: number[]): Promise<number | undefined> {
   const { rows } = await sql<{ chain: number }>`
-    select seen.chain from unnest(${chains}::bigint[]) as seen (chain)
-     where not exists (select from control.audit_heads heads where heads.chain = seen.chain)
-     order by seen.chain limit 1`.execute(tx)
+    select given.chain from unnest(${chains}::bigint[]) as given (chain)
+     where not exists (select from control.audit_heads heads where heads.chain = given.chain)
+     order by given.chain limit 1`.execute(tx)
   return rows[0]?.chain
 }
 
-/** Of a checkpoint. */
+/** The hash of a checkpoint. */
 export async function findHash(tx: ReadTx, id: number): Promise<string | undefined> {
   const { rows } = await sql<{ hash: string }>`
     select encode(hash, 'hex') as hash from control.audit_checkpoints where id = ${id}`.execute(tx)
   return rows[0]?.hash
 }
 
-/** How many times somebody was erased, by the rows that record it. */
+/** The number of erased entries, by the rows that record erasures. */
 export async function countRecordedErasures(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ erased: number }>`
     select coalesce(sum((a.after ->> 'rows')::numeric), 0) as erased from control.audit a

@@ -1,6 +1,6 @@
 import type { Db } from '../../../platform/db/db.ts'
 import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
-import { readMoment } from './export.sql.ts'
+import { readSnapshot } from './export.sql.ts'
 import { auditLines, checkpointLines, isOutage, strayLines } from './export.ts'
 import {
   checkpointsIn,
@@ -25,18 +25,18 @@ import {
 
 export type { Verification }
 
-/** The audit in the database. */
+/** Verifies the audit in the database. */
 export async function verifyAudit(
   db: Db,
   { projectId, ...options }: VerifyOptions & { projectId?: number | undefined },
 ): Promise<Verification> {
-  const { checkpoint } = await db.read(readMoment)
-  const erasedAtFirst = await db.read(countRecordedErasures)
+  const { checkpoint } = await db.read(readSnapshot)
+  const erasedBefore = await db.read(countRecordedErasures)
   return verify(
     {
       name: 'the database',
       onlyChain: projectId,
-      // Before the rows: whatever a checkpoint names must be there when the rows are read.
+      // Before the rows: rows that a checkpoint lists must exist when the rows are read.
       checkpoints: orUnreadable(checkpointLines(db, checkpoint)),
       rows: auditLines(db, { projectId }),
       holdsByNow: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
@@ -45,10 +45,10 @@ export async function verifyAudit(
       begin: (chains) => expectHeads(db, chains, projectId),
       finish: async (chains) => (await checkHeads(db, chains, projectId)) ?? (await findStray(db, projectId)),
       async checkErased({ erased }) {
-        const erasedAtLast = await db.read(countRecordedErasures)
-        // Somebody may have been erased since the first rows were read.
-        if (erasedAtFirst <= erased && erased <= erasedAtLast) return {}
-        return { bad: badErasures(erased, erasedAtLast) }
+        const erasedAfter = await db.read(countRecordedErasures)
+        // A person may have been erased since the first rows were read.
+        if (erasedBefore <= erased && erased <= erasedAfter) return {}
+        return { bad: badErasures(erased, erasedAfter) }
       },
     },
     options,
@@ -57,11 +57,11 @@ export async function verifyAudit(
 
 const badErasures = (erased: number, recorded: number): FirstBad =>
   badFile(
-    `Personal data is missing in ${erased} places, but by the erasures on record it should be ${recorded}: ` +
-      'some was deleted without `postern audit erase`, or put back.',
+    `Personal data is missing in ${erased} places, but the recorded erasures account for ${recorded}: ` +
+      'some was deleted without `postern audit erase`, or restored.',
   )
 
-/** The audit in files: a full export, and those that go on from it. */
+/** Verifies the audit in files: a full export and the exports that continue it. */
 export async function verifyExport(paths: string[], options: VerifyOptions): Promise<Verification> {
   const { files, bad } = await openExports(paths)
   if (!bad) return verifyFiles(files, options)
@@ -78,14 +78,14 @@ export async function verifyExport(paths: string[], options: VerifyOptions): Pro
 }
 
 /**
- * A checkpoint that began so long before an export has been committed by then, or never was: no statement of
- * one may take as long.
+ * A checkpoint that started this long before an export was committed before the export, or never: its statements time out
+ * earlier.
  */
 const marginMs = 60_000
 
 export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promise<Verification> {
   const full = files.find(({ end }) => end.after === null)
-  if (!full) throw new Error('openExports lets no set of files pass without a full one')
+  if (!full) throw new Error('openExports must have refused a set of files without a full export')
   const reaches = ({ end }: ExportFile, { at }: CheckedCheckpoint) =>
     Date.parse(at) + marginMs < Date.parse(end.at)
   return verify(
@@ -107,15 +107,15 @@ export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promis
 
 function erasedInFiles({ erased, erasedByRecord }: ChainVerifier, files: number) {
   if (erased === erasedByRecord) return {}
-  // Who was erased since is still in the older files.
+  // The older files still contain people who were erased since.
   if (erased < erasedByRecord && files > 1) {
-    return { note: 'The older exports hold personal data that was erased since: delete them in time.' }
+    return { note: 'The older exports contain personal data that has been erased since: delete them.' }
   }
   const { problem } = badErasures(erased, erasedByRecord)
-  return { bad: badFile(`${problem} If somebody was erased while the export was made, make another.`) }
+  return { bad: badFile(`${problem} If a person was erased during the export, export again.`) }
 }
 
-/** What the database cannot read is a finding like any other. */
+/** Reports checkpoints that the database cannot read as a finding. */
 async function* orUnreadable(checkpoints: AsyncIterable<Line>): AsyncGenerator<Read> {
   let read = 0
   try {
@@ -125,7 +125,7 @@ async function* orUnreadable(checkpoints: AsyncIterable<Line>): AsyncGenerator<R
     }
   } catch (error) {
     if (isOutage(error)) throw error
-    yield { bad: badFile(`Behind the first ${read} checkpoints, one in the database cannot be read.`) }
+    yield { bad: badFile(`The checkpoint after the first ${read} in the database cannot be read.`) }
   }
 }
 
@@ -139,14 +139,14 @@ async function* headRows(db: Db, onlyChain: number | undefined): AsyncGenerator<
   }
 }
 
-/** So that a chain whose end is missing is found at its place among the others. */
+/** So that a chain whose last rows are missing is reported in the order of the chains. */
 async function expectHeads(db: Db, chains: ChainVerifier, onlyChain: number | undefined): Promise<void> {
   for await (const { chain, seq, hash } of headRows(db, onlyChain)) {
     chains.expectHead({ chain: Number(chain), seq: Number(seq), hash })
   }
 }
 
-/** The table of heads against the ends of the chains, in both directions. */
+/** Compares the table of heads with the last rows of the chains, in both directions. */
 async function checkHeads(
   db: Db,
   { chains }: ChainVerifier,

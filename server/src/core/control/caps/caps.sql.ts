@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** What a project holds in control, by the name of its limit. */
-const heldBy = {
+/** The rows of a project in control, by the name of their limit. */
+const countedRows = {
   max_domains: (project: RawBuilder<unknown>) => sql`control.domains where project_id = ${project}`,
   max_users: (project: RawBuilder<unknown>) => sql`control.members where project_id = ${project}`,
   max_endpoints: (project: RawBuilder<unknown>) => sql`control.endpoints where project_id = ${project}`,
@@ -12,26 +12,26 @@ const heldBy = {
     sql`control.members where project_id = ${project} and user_id is null`,
 }
 
-export type Held = keyof typeof heldBy
+export type CountedLimit = keyof typeof countedRows
 
-export async function countOf(tx: ReadTx, what: Held, projectId: number): Promise<number> {
+export async function countOf(tx: ReadTx, limit: CountedLimit, projectId: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count from ${heldBy[what](sql`${projectId}`)}`.execute(tx)
+    select count(*)::int as count from ${countedRows[limit](sql`${projectId}`)}`.execute(tx)
   return rows[0]?.count ?? 0
 }
 
-/** All of them at once. */
-export async function countAll(tx: ReadTx, projectId: number): Promise<Record<Held, number>> {
-  const counts = Object.entries(heldBy).map(
-    ([name, held]) => sql`(select count(*)::int from ${held(sql`${projectId}`)}) as ${sql.ref(name)}`,
+/** All counts in one query. */
+export async function countAll(tx: ReadTx, projectId: number): Promise<Record<CountedLimit, number>> {
+  const counts = Object.entries(countedRows).map(
+    ([name, rowsOf]) => sql`(select count(*)::int from ${rowsOf(sql`${projectId}`)}) as ${sql.ref(name)}`,
   )
-  const { rows } = await sql<Record<Held, number>>`select ${sql.join(counts)}`.execute(tx)
+  const { rows } = await sql<Record<CountedLimit, number>>`select ${sql.join(counts)}`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }
 
-/** Held to the end of the transaction: two that count the projects of an owner do so one after the other. */
+/** Locks the owner until the transaction ends, so that concurrent counts are serialized. */
 export async function countProjectsOf(tx: Tx, userId: number): Promise<number> {
   await sql`select from control.users where id = ${userId} for no key update`.execute(tx)
   const { rows } = await sql<{ count: number }>`

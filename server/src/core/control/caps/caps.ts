@@ -1,14 +1,14 @@
+/**
+ * Caps: how many of a resource a project or a user can have, where the plan sets no limit. Operators change a cap by its
+ * setting. Customers beyond a cap are refused with `limit_exceeded`; an administrator exceeds it with a reason.
+ * docs/operations/limits.md lists the caps together with the plan's limits.
+ */
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { countAll, countOf, countProjectsOf, type Held } from './caps.sql.ts'
+import { type CountedLimit, countAll, countOf, countProjectsOf } from './caps.sql.ts'
 
 export { countAll, countProjectsOf }
 
-/**
- * Caps: how many of a thing a project or a user can have, where the plan does not say. One table for all of them. An
- * operator changes a cap by its setting. Customers are refused beyond it with `limit_exceeded`; an administrator goes past
- * it with a reason. docs/operations/limits.md lists these together with the plan's limits.
- */
 export const capTable = {
   max_endpoints: {
     setting: 'POSTERN_MAX_ENDPOINTS',
@@ -63,33 +63,33 @@ export const capTable = {
   max_dkim_keys_per_day: {
     setting: 'POSTERN_MAX_DKIM_KEYS_PER_DAY',
     default: 200,
-    about: 'DKIM keys that a project makes in a UTC day, by adding, editing and rotating domains.',
+    about: 'DKIM keys that a project creates in a UTC day, by adding, editing and rotating domains.',
   },
 } as const
 
 export type CapName = keyof typeof capTable
-/** Of what a project holds in control. */
-export type ProjectCapName = Extract<CapName, Held>
+/** Caps of resources that a project has in control. */
+export type ProjectCapName = Extract<CapName, CountedLimit>
 export type Caps = Readonly<Record<CapName, number>> & DailyLimits
 
-/** Bytes that a project may store in a UTC day. Beyond them is `quota_exceeded`, as for mails, and no reason helps. */
+/** Bytes that a project may store in a UTC day. Beyond is `quota_exceeded`, as for mails; a reason does not override it. */
 export interface ByteLimits {
   readonly max_bytes_per_day: number
   readonly max_inbound_bytes_per_day: number
 }
 
-/** Besides: mails that a project may forward in a UTC day. They count as mails of the plan, too. */
+/** Also mails that a project may forward in a UTC day. They count against the plan's mails as well. */
 export interface DailyLimits extends ByteLimits {
   readonly max_forwards_per_day: number
 }
 
 export type PlanLimitName = 'max_domains' | 'max_users'
 
-/** A limit that was gone past, or would be. */
+/** A limit that was or would be exceeded. */
 export interface LimitException {
   limit: CapName | PlanLimitName
   value: number
-  /** What there is then. */
+  /** The count including the new resource. */
   count: number
 }
 
@@ -99,7 +99,7 @@ export const beyond = (
   count: number,
 ): LimitException | null => (count > value ? { limit, value, count } : null)
 
-/** The same for what a project has of a thing, the new one included. */
+/** The same for the resources of a project, including the new one. */
 export const projectBeyond = async (
   tx: ReadTx,
   caps: Caps,
@@ -114,5 +114,5 @@ const allows = (limit: LimitException['limit']): string =>
 export const limitExceeded = ({ limit, value, count }: LimitException, remedy: string): PosternError =>
   new PosternError(
     'limit_exceeded',
-    `${allows(limit)} ${value} (${limit}), and this would be number ${count}. ${remedy}`,
+    `${allows(limit)} ${value} (${limit}); this would be number ${count}. ${remedy}`,
   )

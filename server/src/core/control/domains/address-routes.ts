@@ -32,14 +32,14 @@ export async function moveAddressRoutes(
   }
   if (newName === name) {
     if (replacements === undefined || replacements.length === 0) return []
-    throw unresolved('The name stays the same, so the routes do: leave "route_replacements" out.')
+    throw unresolved('The name does not change, so neither do the routes: omit "route_replacements".')
   }
   await refuseCircles(tx, { project_id, id }, newName)
   const routes = await lockAddressRoutes(tx, project_id, id)
   if (routes.length > 0 && !isPreserving && replacements === undefined) {
     throw unresolved(
-      `These routes have addresses under ${name}: ${named(routes)}. Say "preserve_local_parts": true to keep ` +
-        `what stands before the @, or give "route_replacements" with an address under ${newName} for each.`,
+      `These routes have addresses under ${name}: ${named(routes)}. Set "preserve_local_parts": true to keep ` +
+        `the local parts, or give "route_replacements" with an address under ${newName} for each route.`,
     )
   }
   const moves = isPreserving ? preserved(routes, newName) : replaced(routes, newName, replacements ?? [])
@@ -94,7 +94,7 @@ function replaced(
   const ids = new Set(routes.map(({ id }) => id))
   const foreign = [...addresses.keys()].filter((id) => !ids.has(id))
   if (foreign.length > 0) {
-    throw unresolved(`These are no address routes of this domain: ${some(foreign.map(String))}.`)
+    throw unresolved(`These are not address routes of this domain: ${some(foreign.map(String))}.`)
   }
   const moves = routes.map(({ id, address }) => ({
     id,
@@ -105,7 +105,7 @@ function replaced(
   if (shared.size > 0) {
     const sharing = moves.filter(({ after }) => shared.has(after))
     throw unresolved(
-      `These routes are given one address: ${named(sharing.map(({ id, after }) => ({ id, address: after })))}. Each needs its own.`,
+      `These routes are given the same address: ${named(sharing.map(({ id, after }) => ({ id, address: after })))}. Each route needs its own.`,
     )
   }
   return moves

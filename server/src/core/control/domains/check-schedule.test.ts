@@ -15,7 +15,7 @@ interface Case {
   /** For how many days DNS has given no answer. */
   unanswered?: number
   failed?: number
-  isKeyWaiting?: boolean
+  isKeyPending?: boolean
   found: Result
   to: VerificationState['status']
   /** Null: only when asked. */
@@ -50,7 +50,7 @@ const cases: Case[] = [
   // verified
   { from: 'verified', days: null, found: 'complete', to: 'verified', again: day },
   { from: 'verified', days: 2, failed: 40, found: 'complete', to: 'verified', again: day },
-  { from: 'verified', days: null, isKeyWaiting: true, found: 'complete', to: 'verified', again: hour },
+  { from: 'verified', days: null, isKeyPending: true, found: 'complete', to: 'verified', again: hour },
   { from: 'verified', days: null, found: 'incomplete', to: 'verified', again: hour },
   { from: 'verified', days: 2.9, failed: 60, found: 'incomplete', to: 'verified', again: hour },
   { from: 'verified', days: null, found: 'unknown', to: 'verified', again: hour },
@@ -86,21 +86,21 @@ const inWords = (seconds: number | null): string =>
   seconds === null ? 'only when asked' : `again in ${seconds / minute} min`
 
 describe('the schedule of verification', () => {
-  for (const { from, days, unanswered = null, failed = 0, isKeyWaiting = false, found, to, again } of cases) {
+  for (const { from, days, unanswered = null, failed = 0, isKeyPending = false, found, to, again } of cases) {
     const since =
       (days === null ? '' : `, something missing for ${days} days`) +
       (unanswered === null ? '' : `, no answer for ${unanswered} days`)
-    const waiting = isKeyWaiting ? ', a key waiting' : ''
+    const waiting = isKeyPending ? ', a key waiting' : ''
     test(`${from}${since}${waiting}, ${failed} looks in vain, ${found}: ${to}, ${inWords(again)}`, () => {
-      const standing = {
+      const state = {
         status: from,
         failingForMs: days === null ? null : daysMs(days),
         checksFailed: failed,
         unansweredForMs: unanswered === null ? null : daysMs(unanswered),
-        isKeyWaiting,
+        isKeyPending,
       }
       for (let round = 0; round < 50; round++) {
-        const { status, delaySeconds } = nextStep(standing, found)
+        const { status, delaySeconds } = nextStep(state, found)
         assert.equal(status, to)
         if (again === null) assert.equal(delaySeconds, null)
         else assert.ok(delaySeconds !== null && delaySeconds >= again && delaySeconds <= again * 1.1)
@@ -128,14 +128,14 @@ describe('the schedule of verification', () => {
   })
 
   test('spreads looks out, so that those of one moment do not meet again', () => {
-    const standing: VerificationState = {
+    const state: VerificationState = {
       status: 'verified',
       failingForMs: null,
       checksFailed: 0,
       unansweredForMs: null,
-      isKeyWaiting: false,
+      isKeyPending: false,
     }
-    const delays = Array.from({ length: 200 }, () => nextStep(standing, 'complete').delaySeconds)
+    const delays = Array.from({ length: 200 }, () => nextStep(state, 'complete').delaySeconds)
     assert.ok(new Set(delays).size > 150)
   })
 })

@@ -1,32 +1,33 @@
-import type { Result } from './evaluate-records.ts'
-
 /**
- * The states of a domain's verification, who moves them and when it is looked at again:
+ * The states of a domain's verification, what moves them, and when the next check is due:
  *
- *   pending  → verified   a look finds everything that is needed, and no other project holds the name
- *   pending  → failed     not within 14 days. Until then looked at after 1, 2, 4 … minutes, at most every 6 hours
- *   verified → failed     something was missing for 3 days. Looked at daily, and hourly while something is missing or
- *                         a new DKIM key waits for its record
+ *   pending  → verified   a check finds every required record, and no other project has verified the name
+ *   pending  → failed     after 14 days. Until then checked after 1, 2, 4 … minutes, at most every 6 hours
+ *   verified → failed     something was missing for 3 days. Checked daily, and hourly while something is missing or
+ *                         a pending DKIM key waits for its record
  *   verified → failed     DNS gave no answer for 14 days, at every check. The owner is warned after 3 and after 10 days
- *   failed   → verified   as from pending. Looked at daily until 30 days have gone by, then only when asked
+ *   failed   → verified   as from pending. Checked daily for 30 days, then only on request
  *   any      → pending    a domain edit
  *
- * Otherwise a look that got no answer moves nothing; a provider that gives none never does.
+ * Otherwise a check without an answer changes nothing. A provider that does not answer never does.
  */
+
+import type { Result } from './evaluate-records.ts'
+
 export interface VerificationState {
   status: 'pending' | 'verified' | 'failed'
-  /** Since when something has been missing; null while nothing is. */
+  /** For how long something has been missing; null if nothing is. */
   failingForMs: number | null
   checksFailed: number
-  /** Since when DNS has given no answer; null while it does. */
+  /** For how long DNS has given no answer; null if it answers. */
   unansweredForMs: number | null
-  /** A new DKIM key beside the one in use. */
-  isKeyWaiting: boolean
+  /** A DKIM key waits for its record beside the active one. */
+  isKeyPending: boolean
 }
 
-export interface Next {
+export interface NextStep {
   status: VerificationState['status']
-  /** Null: not by itself. */
+  /** Null: no further automatic check. */
   delaySeconds: number | null
 }
 
@@ -40,18 +41,18 @@ const pendingDays = 14
 const graceDays = 3
 const watchedDays = 30
 const unansweredDays = 14
-/** The last one is no warning any more. */
+/** At the last one the domain is no longer verified. */
 const warnings = [3, 10, unansweredDays] as const
 export type WarningDays = (typeof warnings)[number]
-/** So that a thousand domains of one day are not all looked at in one minute of every day after. */
+/** Jitter, so that domains added together are not always checked in the same minute. */
 const spread = 0.1
 
 export function nextStep(
-  { status, failingForMs, checksFailed, unansweredForMs, isKeyWaiting }: VerificationState,
+  { status, failingForMs, checksFailed, unansweredForMs, isKeyPending }: VerificationState,
   result: Result,
-): Next {
+): NextStep {
   if (result === 'complete') {
-    return { status: 'verified', delaySeconds: spreadOut(isKeyWaiting ? hour : day) }
+    return { status: 'verified', delaySeconds: spreadOut(isKeyPending ? hour : day) }
   }
   const failingDays = (failingForMs ?? 0) / dayMs
   if (status === 'verified') {
@@ -67,12 +68,12 @@ export function nextStep(
   const isGivenUp = failingDays >= watchedDays
   return {
     status: result === 'incomplete' ? 'failed' : status,
-    // Who got no answer has not given up.
+    // A check without an answer does not count as given up.
     delaySeconds: isGivenUp && result === 'incomplete' ? null : spreadOut(day),
   }
 }
 
-/** The warning that a verified domain is due for, as a number of days; the last one says that it is verified no more. */
+/** The warning that is due for a verified domain, in days; the last one says that it is no longer verified. */
 export function warningDue(unansweredForMs: number | null, warnedDays: number): WarningDays | undefined {
   const days = (unansweredForMs ?? 0) / dayMs
   return warnings.findLast((after) => days >= after && after > warnedDays)

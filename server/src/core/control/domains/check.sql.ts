@@ -6,8 +6,8 @@ export interface CheckedRecord extends DnsRecordView {
   id: number
 }
 
-/** What a look is about, as it stood when the look began. */
-export interface Subject {
+/** The domain of a check, as it was when the check began. */
+export interface CheckedDomain {
   id: number
   project_id: number
   name: string
@@ -19,7 +19,7 @@ export interface Subject {
   unanswered_warned_days: number
   /** Moved by every edit and every rotation. */
   version: number
-  /** To the microsecond; whoever looks has the domain until then. */
+  /** To the microsecond. A claim sets it to the end of its lease. */
   due_at: string
   identity_id: number
   identity_state: string
@@ -28,7 +28,7 @@ export interface Subject {
   region: string | null
 }
 
-const subjectFields = sql`
+const domainFields = sql`
   domains.id, domains.project_id, domains.name, domains.mta_provider, domains.status, domains.version,
   domains.next_check_at::text as due_at, domains.checks_failed, identities.id as identity_id,
   identities.state as identity_state, identities.account, identities.region,
@@ -41,10 +41,7 @@ const livingIdentity = sql`
     on identities.project_id = domains.project_id and identities.domain_id = domains.id
    and identities.retiring_at is null`
 
-/**
- * Takes those that are due, so that nobody else looks at them; a process that dies meanwhile has lost them for the
- * lease only.
- */
+/** Claims domains that are due by moving `next_check_at` to the end of a lease: after a crash they are due again. */
 export async function claimDue(
   tx: Tx,
   {
@@ -52,9 +49,9 @@ export async function claimDue(
     leaseSeconds,
     only,
   }: { limit: number; leaseSeconds: number; only?: { projectId: number; id: number } },
-): Promise<Subject[]> {
+): Promise<CheckedDomain[]> {
   const which = only ? sql`and project_id = ${only.projectId} and id = ${only.id}` : sql``
-  const { rows } = await sql<Subject>`
+  const { rows } = await sql<CheckedDomain>`
     with due as (
       select id from control.domains where next_check_at <= postern.now() ${which}
       order by next_check_at limit ${limit} for update skip locked
@@ -62,13 +59,17 @@ export async function claimDue(
       update control.domains set next_check_at = postern.now() + ${leaseSeconds} * interval '1 second'
       where id = any (array(select id from due)) returning *
     )
-    select ${subjectFields} from taken as domains ${livingIdentity}`.execute(tx)
+    select ${domainFields} from taken as domains ${livingIdentity}`.execute(tx)
   return rows
 }
 
-export async function lockSubject(tx: Tx, projectId: number, id: number): Promise<Subject | undefined> {
-  const { rows } = await sql<Subject>`
-    select ${subjectFields} from control.domains ${livingIdentity}
+export async function lockCheckedDomain(
+  tx: Tx,
+  projectId: number,
+  id: number,
+): Promise<CheckedDomain | undefined> {
+  const { rows } = await sql<CheckedDomain>`
+    select ${domainFields} from control.domains ${livingIdentity}
     where domains.project_id = ${projectId} and domains.id = ${id} for update of domains`.execute(tx)
   return rows[0]
 }
@@ -88,14 +89,14 @@ export async function writeStatuses(
   statuses: readonly { id: number; status: DnsRecordView['status'] }[],
 ): Promise<void> {
   await sql`
-    update control.dns_records as records set status = seen.status, checked_at = postern.now()
+    update control.dns_records as records set status = found.status, checked_at = postern.now()
       from unnest(${statuses.map(({ id }) => id)}::bigint[], ${statuses.map(({ status }) => status)}::text[])
-           as seen (id, status)
-     where records.project_id = ${projectId} and records.id = seen.id`.execute(tx)
+           as found (id, status)
+     where records.project_id = ${projectId} and records.id = found.id`.execute(tx)
 }
 
 export interface CheckOutcome {
-  status: Subject['status']
+  status: CheckedDomain['status']
   result: 'complete' | 'incomplete' | 'unknown'
   complaint: string | null
   delaySeconds: number | null
@@ -103,10 +104,10 @@ export interface CheckOutcome {
   warnedDays: number
 }
 
-/** One who asked for a look while this one was taken has it still: what it found may be from before. */
+/** A check requested while this one ran (`next_check_at` differs from the lease) stays due: these results may be older. */
 export async function writeOutcome(
   tx: Tx,
-  { project_id, id, due_at: leasedUntil }: Subject,
+  { project_id, id, due_at: leasedUntil }: CheckedDomain,
   { status, result, complaint, delaySeconds, isUnanswered, warnedDays }: CheckOutcome,
 ): Promise<void> {
   await sql`
@@ -128,7 +129,7 @@ export async function writeOutcome(
     where project_id = ${project_id} and id = ${id}`.execute(tx)
 }
 
-/** Until the transaction ends, nobody else decides about this name. */
+/** Serializes decisions about this name until the transaction ends. */
 export async function lockName(tx: Tx, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 4170951))`.execute(tx)
 }

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import {
   needed,
   recordOf,
+  recordStatuses,
   recordsOf,
-  seen,
   startStage,
   startWorld,
 } from '../../../testing/harness/verification-harness.ts'
@@ -14,13 +14,13 @@ import { checkDomain, checkDue } from './check.ts'
 const world = await startWorld()
 const { dns, ses, publish, withdraw } = world
 const stage = await startStage(world)
-const { admin, rows, look, show, settle, standing, makeRegistered, pathOf } = stage
+const { admin, rows, check, show, reconcile, verification, makeRegistered, pathOf } = stage
 
 const minute = 60
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Each look is put off by a tenth more at most. */
+/** Each check is put off by a tenth more at most. */
 function assertAbout(actual: number | null, seconds: number): void {
   assert.ok(
     actual !== null && actual >= seconds - 1 && actual <= seconds * 1.1 + 1,
@@ -32,7 +32,7 @@ async function makeVerified(mta_provider: 'service' | 'ses' = 'service', on = st
   const domain = await on.makeRegistered(mta_provider)
   await publish(...domain.dns_records)
   if (mta_provider === 'ses') ses.setDkim(domain.name, 'SUCCESS')
-  const verified = await on.look(domain)
+  const verified = await on.check(domain)
   assert.equal(verified.status, 'verified', verified.last_check_error ?? '')
   return verified
 }
@@ -41,9 +41,9 @@ describe('a domain of our own MTAs', () => {
   test('is verified once its records are published as they are shown, and each is seen as it comes', async () => {
     const domain = await makeRegistered('service')
     assert.equal(domain.identity.state, 'registered')
-    const none = await look(domain)
+    const none = await check(domain)
     assert.deepEqual([none.status, none.verified_at], ['pending', null])
-    assert.deepEqual(seen(none), {
+    assert.deepEqual(recordStatuses(none), {
       ownership: 'pending',
       dkim: 'pending',
       return_path: 'pending',
@@ -53,28 +53,28 @@ describe('a domain of our own MTAs', () => {
     assert.equal(
       none.last_check_error,
       needed(domain)
-        .map(({ type, name }) => `The ${type} record ${name} is not there.`)
+        .map(({ type, name }) => `The ${type} record ${name} was not found.`)
         .join(' '),
     )
     assert.ok(none.last_checked_at)
 
     await publish(recordOf(domain, 'ownership'))
-    assert.equal(seen(await look(domain))['ownership'], 'verified')
+    assert.equal(recordStatuses(await check(domain))['ownership'], 'verified')
 
     const wrong = { ...recordOf(domain, 'dkim'), value: 'v=DKIM1; k=rsa; p=AAAA' }
     await publish(wrong)
-    const mistaken = await look(domain)
-    assert.deepEqual([mistaken.status, seen(mistaken)['dkim']], ['pending', 'failed'])
-    assert.match(mistaken.last_check_error ?? '', /_domainkey\.\S+ has another value\./)
+    const mistaken = await check(domain)
+    assert.deepEqual([mistaken.status, recordStatuses(mistaken)['dkim']], ['pending', 'failed'])
+    assert.match(mistaken.last_check_error ?? '', /_domainkey\.\S+ has a different value\./)
     await withdraw(wrong)
     await publish(recordOf(domain, 'dkim'))
-    assert.equal(seen(await look(domain))['dkim'], 'verified')
+    assert.equal(recordStatuses(await check(domain))['dkim'], 'verified')
 
     await publish(recordOf(domain, 'return_path'))
-    const verified = await look(domain)
+    const verified = await check(domain)
     assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
     assert.equal(verified.verified_at, verified.last_checked_at)
-    assert.deepEqual(seen(verified), {
+    assert.deepEqual(recordStatuses(verified), {
       ownership: 'verified',
       dkim: 'verified',
       return_path: 'verified',
@@ -85,14 +85,14 @@ describe('a domain of our own MTAs', () => {
     assert.equal(key?.state, 'active')
 
     await publish(recordOf(domain, 'mx'), recordOf(domain, 'dmarc'))
-    const whole = await look(domain)
+    const whole = await check(domain)
     assert.ok(whole.dns_records.every(({ status }) => status === 'verified'))
     assert.equal(whole.verified_at, verified.verified_at, 'it is verified since then')
-    assert.equal(whole.updated_at, domain.updated_at, 'no look changes the configuration')
+    assert.equal(whole.updated_at, domain.updated_at, 'no check changes the configuration')
     assert.equal((await admin.get(pathOf(domain))).headers.get('etag'), '"1"')
   })
 
-  test('is looked at less and less often while nothing comes, and not before it is due', async () => {
+  test('is checked less and less often while nothing comes, and not before it is due', async () => {
     const on = await startStage(world)
     const domain = await on.makeRegistered('service')
     let offset = 0
@@ -101,29 +101,29 @@ describe('a domain of our own MTAs', () => {
       const before = (await on.show(domain)).last_checked_at
       await checkDomain(deps, domain.project_id, domain.id)
       const after = await on.show(domain)
-      assert.notEqual(after.last_checked_at, before, `look ${failed} is due`)
-      const { next_look_seconds, checks_failed } = await on.standing(domain)
-      assertAbout(next_look_seconds, Math.min(2 ** failed * minute, 6 * hour))
+      assert.notEqual(after.last_checked_at, before, `check ${failed} is due`)
+      const { next_check_seconds, checks_failed } = await on.verification(domain)
+      assertAbout(next_check_seconds, Math.min(2 ** failed * minute, 6 * hour))
       assert.equal(checks_failed, failed + 1)
-      assert.equal(await checkDue(deps, 100), 0, 'nothing is due right after a look')
+      assert.equal(await checkDue(deps, 100), 0, 'nothing is due right after a check')
       await checkDomain(deps, domain.project_id, domain.id)
       assert.deepEqual(await on.show(domain), after)
-      offset += Math.ceil(next_look_seconds ?? 0)
+      offset += Math.ceil(next_check_seconds ?? 0)
     }
     const nearlyThen = await on.later(`${offset - minute} seconds`)
     assert.equal(await checkDue(nearlyThen, 100), 0)
     assert.equal(await checkDue(await on.later(`${offset} seconds`), 100), 1)
   })
 
-  test('that nothing comes of has failed after 14 days, and after 30 is looked at only when asked', async () => {
+  test('that nothing comes of has failed after 14 days, and after 30 is checked only on request', async () => {
     const on = await startStage(world)
     const domain = await on.makeRegistered('service')
-    assert.equal((await on.look(domain, await on.later('13 days 23 hours'))).status, 'pending')
-    assert.equal((await on.look(domain, await on.later('14 days 1 minute'))).status, 'failed')
-    assertAbout((await on.standing(domain)).next_look_seconds, day)
+    assert.equal((await on.check(domain, await on.later('13 days 23 hours'))).status, 'pending')
+    assert.equal((await on.check(domain, await on.later('14 days 1 minute'))).status, 'failed')
+    assertAbout((await on.verification(domain)).next_check_seconds, day)
     const late = await on.later('31 days')
-    assert.equal((await on.look(domain, late)).status, 'failed')
-    assert.equal((await on.standing(domain)).next_look_seconds, null)
+    assert.equal((await on.check(domain, late)).status, 'failed')
+    assert.equal((await on.verification(domain)).next_check_seconds, null)
     assert.equal(await checkDue(await on.later('300 days'), 100), 0)
 
     await publish(...domain.dns_records)
@@ -136,32 +136,32 @@ describe('a domain of our own MTAs', () => {
   test('stays verified for three days without a record, then fails, and comes back with it', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
-    assert.deepEqual((await on.standing(domain)).is_failing, false)
-    assertAbout((await on.standing(domain)).next_look_seconds, day)
+    assert.deepEqual((await on.verification(domain)).is_failing, false)
+    assertAbout((await on.verification(domain)).next_check_seconds, day)
 
     const ownership = recordOf(domain, 'ownership')
     await withdraw(ownership)
-    const missing = await on.look(domain)
+    const missing = await on.check(domain)
     assert.deepEqual([missing.status, missing.verified_at], ['verified', domain.verified_at])
-    assert.equal(seen(missing)['ownership'], 'failed')
-    assert.match(missing.last_check_error ?? '', /_postern\.\S+ is not there\./)
-    assert.equal((await on.standing(domain)).is_failing, true)
-    assertAbout((await on.standing(domain)).next_look_seconds, hour)
+    assert.equal(recordStatuses(missing)['ownership'], 'failed')
+    assert.match(missing.last_check_error ?? '', /_postern\.\S+ was not found\./)
+    assert.equal((await on.verification(domain)).is_failing, true)
+    assertAbout((await on.verification(domain)).next_check_seconds, hour)
 
-    const stillThere = await on.look(domain, await on.later('2 days 23 hours'))
+    const stillThere = await on.check(domain, await on.later('2 days 23 hours'))
     assert.deepEqual([stillThere.status, stillThere.verified_at], ['verified', domain.verified_at])
-    assertAbout((await on.standing(domain)).next_look_seconds, hour)
+    assertAbout((await on.verification(domain)).next_check_seconds, hour)
 
-    const failed = await on.look(domain, await on.later('3 days 1 minute'))
+    const failed = await on.check(domain, await on.later('3 days 1 minute'))
     assert.deepEqual([failed.status, failed.verified_at], ['failed', null])
-    assertAbout((await on.standing(domain)).next_look_seconds, day)
+    assertAbout((await on.verification(domain)).next_check_seconds, day)
 
     await publish(ownership)
-    const back = await on.look(domain, await on.later('5 days'))
+    const back = await on.check(domain, await on.later('5 days'))
     assert.deepEqual([back.status, back.last_check_error], ['verified', null])
     assert.ok(back.verified_at && domain.verified_at && back.verified_at > domain.verified_at)
-    assert.deepEqual(await on.standing(domain), {
-      ...(await on.standing(domain)),
+    assert.deepEqual(await on.verification(domain), {
+      ...(await on.verification(domain)),
       checks_failed: 0,
       is_failing: false,
     })
@@ -172,40 +172,40 @@ describe('a domain of our own MTAs', () => {
     const domain = await makeVerified('service', on)
     const ownership = recordOf(domain, 'ownership')
     await withdraw(ownership)
-    await on.look(domain)
+    await on.check(domain)
     await publish(ownership)
-    assert.equal((await on.look(domain, await on.later('2 days'))).last_check_error, null)
+    assert.equal((await on.check(domain, await on.later('2 days'))).last_check_error, null)
     await withdraw(ownership)
-    await on.look(domain, await on.later('2 days 1 hour'))
-    assert.equal((await on.look(domain, await on.later('4 days'))).status, 'verified')
-    assert.equal((await on.look(domain, await on.later('5 days 2 hours'))).status, 'failed')
+    await on.check(domain, await on.later('2 days 1 hour'))
+    assert.equal((await on.check(domain, await on.later('4 days'))).status, 'verified')
+    assert.equal((await on.check(domain, await on.later('5 days 2 hours'))).status, 'failed')
   })
 
   test('is not moved by a DNS that cannot tell for less than 14 days, and then is verified no more', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     const waiting = await on.makeRegistered('service')
-    await on.look(waiting)
+    await on.check(waiting)
     await dns.breakZone('.')
     try {
       for (const offset of ['1 minute', '4 days', '13 days 23 hours']) {
         const deps = await on.later(offset)
-        const { status, dns_records, last_check_error } = await on.look(domain, deps)
+        const { status, dns_records, last_check_error } = await on.check(domain, deps)
         assert.deepEqual([status, dns_records], ['verified', domain.dns_records])
         assert.match(last_check_error ?? '', /could not be looked up: .*SERVFAIL/)
-        assert.equal((await on.standing(domain)).is_failing, false)
-        assertAbout((await on.standing(domain)).next_look_seconds, hour)
-        assert.equal((await on.look(waiting, deps)).status, 'pending')
+        assert.equal((await on.verification(domain)).is_failing, false)
+        assertAbout((await on.verification(domain)).next_check_seconds, hour)
+        assert.equal((await on.check(waiting, deps)).status, 'pending')
       }
       const deps = await on.later('14 days 2 minutes')
-      const { status, verified_at, dns_records } = await on.look(domain, deps)
+      const { status, verified_at, dns_records } = await on.check(domain, deps)
       assert.deepEqual([status, verified_at, dns_records], ['failed', null, domain.dns_records])
-      assertAbout((await on.standing(domain)).next_look_seconds, day)
-      assert.equal((await on.look(waiting, deps)).status, 'pending')
+      assertAbout((await on.verification(domain)).next_check_seconds, day)
+      assert.equal((await on.check(waiting, deps)).status, 'pending')
     } finally {
       await publish()
     }
-    const back = await on.look(domain, await on.later('41 days'))
+    const back = await on.check(domain, await on.later('41 days'))
     assert.deepEqual([back.status, back.last_check_error], ['verified', null])
   })
 
@@ -213,14 +213,14 @@ describe('a domain of our own MTAs', () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     await dns.breakZone('.')
-    await on.look(domain)
+    await on.check(domain)
     await publish()
-    await on.look(domain, await on.later('10 days'))
+    await on.check(domain, await on.later('10 days'))
     await dns.breakZone('.')
     try {
-      await on.look(domain, await on.later('11 days'))
-      assert.equal((await on.look(domain, await on.later('24 days 23 hours'))).status, 'verified')
-      assert.equal((await on.look(domain, await on.later('25 days 1 hour'))).status, 'failed')
+      await on.check(domain, await on.later('11 days'))
+      assert.equal((await on.check(domain, await on.later('24 days 23 hours'))).status, 'verified')
+      assert.equal((await on.check(domain, await on.later('25 days 1 hour'))).status, 'failed')
     } finally {
       await publish()
     }
@@ -230,14 +230,14 @@ describe('a domain of our own MTAs', () => {
     const domain = await makeVerified()
     await dns.pause()
     try {
-      const { status, dns_records, last_check_error } = await look(domain)
+      const { status, dns_records, last_check_error } = await check(domain)
       assert.deepEqual([status, dns_records], ['verified', domain.dns_records])
       assert.match(last_check_error ?? '', /no DNS server answered in time/)
-      assert.equal((await standing(domain)).is_failing, false)
+      assert.equal((await verification(domain)).is_failing, false)
     } finally {
       dns.resume()
     }
-    assert.equal((await look(domain)).last_check_error, null)
+    assert.equal((await check(domain)).last_check_error, null)
   })
 })
 
@@ -248,21 +248,21 @@ describe('a DKIM key that is rotated', () => {
     const [present, fresh] = recordsOf(resource, 'dkim')
     assert.ok(present && fresh)
 
-    const waiting = await look(before)
+    const waiting = await check(before)
     assert.deepEqual([waiting.status, waiting.last_check_error], ['verified', null])
     assert.equal(waiting.identity.selector, before.identity.selector)
     assert.deepEqual(
       recordsOf(waiting, 'dkim').map(({ status }) => status),
       ['verified', 'pending'],
     )
-    assertAbout((await standing(before)).next_look_seconds, hour)
+    assertAbout((await verification(before)).next_check_seconds, hour)
     assert.deepEqual(
       (await rows.keys(before.identity.id)).map(({ state }) => state),
       ['active', 'pending'],
     )
 
     await publish(fresh)
-    const after = await look(before)
+    const after = await check(before)
     assert.deepEqual([after.status, after.last_check_error], ['verified', null])
     assert.equal(after.identity.selector, fresh.name.split('.')[0])
     assert.deepEqual(recordsOf(after, 'dkim'), [{ ...fresh, status: 'verified' }])
@@ -273,10 +273,10 @@ describe('a DKIM key that is rotated', () => {
         ['active', true],
       ],
     )
-    assertAbout((await standing(before)).next_look_seconds, day)
+    assertAbout((await verification(before)).next_check_seconds, day)
 
     await withdraw(present)
-    assert.equal((await look(before)).last_check_error, null, 'the old record may go')
+    assert.equal((await check(before)).last_check_error, null, 'the old record may go')
     assert.equal(after.verified_at, before.verified_at)
   })
 
@@ -287,7 +287,7 @@ describe('a DKIM key that is rotated', () => {
     assert.ok(present && fresh)
     await withdraw(present)
     await publish(fresh)
-    const after = await look(before)
+    const after = await check(before)
     assert.deepEqual([after.status, after.last_check_error], ['verified', null])
     assert.deepEqual(recordsOf(after, 'dkim'), [{ ...fresh, status: 'verified' }])
   })
@@ -296,10 +296,10 @@ describe('a DKIM key that is rotated', () => {
     const domain = await makeRegistered('service')
     await publish(...domain.dns_records)
     const { resource } = (await admin.post(`${pathOf(domain)}/rotate`, { reason: 'Before it began' })).body
-    const pending = await look(domain)
-    assert.deepEqual([pending.status, seen(pending)['dkim']], ['pending', 'pending'])
+    const pending = await check(domain)
+    assert.deepEqual([pending.status, recordStatuses(pending)['dkim']], ['pending', 'pending'])
     await publish(recordOf(resource, 'dkim'))
-    assert.equal((await look(domain)).status, 'verified')
+    assert.equal((await check(domain)).status, 'verified')
   })
 })
 
@@ -315,10 +315,13 @@ describe('a domain of SES', () => {
     )
     assert.ok(domain.identity.registered_at)
     await publish(...aliases)
-    assert.match((await look(domain)).last_check_error ?? '', /_postern\.\S+ is not there\. SES has not seen/)
+    assert.match(
+      (await check(domain)).last_check_error ?? '',
+      /_postern\.\S+ was not found\. SES has not found/,
+    )
 
     ses.setDkim(domain.name, 'SUCCESS')
-    const unowned = await look(domain)
+    const unowned = await check(domain)
     assert.deepEqual(
       [unowned.status, unowned.dns_records.filter(({ status }) => status === 'verified').length],
       ['pending', 3],
@@ -326,14 +329,14 @@ describe('a domain of SES', () => {
 
     ses.setDkim(domain.name, 'PENDING')
     await publish(recordOf(domain, 'ownership'))
-    const unseen = await look(domain)
+    const unseen = await check(domain)
     assert.deepEqual(
       [unseen.status, unseen.last_check_error],
-      ['pending', 'SES has not seen the DKIM records yet. Its last check: HOST_NOT_FOUND.'],
+      ['pending', 'SES has not found the DKIM records yet. Last check: HOST_NOT_FOUND.'],
     )
 
     await ses.checkDns(domain.name, stage.api.context.dns)
-    const verified = await look(domain)
+    const verified = await check(domain)
     assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
   })
 
@@ -342,25 +345,25 @@ describe('a domain of SES', () => {
     const domain = await makeVerified('ses', on)
     ses.failNext('get', 'unavailable', 4)
     for (const offset of ['1 day', '9 days']) {
-      const silent = await on.look(domain, await on.later(offset))
+      const silent = await on.check(domain, await on.later(offset))
       assert.equal(silent.status, 'verified')
-      assert.match(silent.last_check_error ?? '', /^The provider could not be asked/)
-      assert.equal((await on.standing(domain)).is_failing, false)
+      assert.match(silent.last_check_error ?? '', /^The provider could not be reached/)
+      assert.equal((await on.verification(domain)).is_failing, false)
     }
     ses.setDkim(domain.name, 'TEMPORARY_FAILURE')
-    assert.equal((await on.look(domain, await on.later('10 days'))).status, 'verified')
-    assert.equal((await on.look(domain, await on.later('13 days 1 hour'))).status, 'failed')
+    assert.equal((await on.check(domain, await on.later('10 days'))).status, 'verified')
+    assert.equal((await on.check(domain, await on.later('13 days 1 hour'))).status, 'failed')
   })
 
   test('that SES has lost is registered anew, and shows the records that SES now wants', async () => {
     const domain = await makeVerified('ses')
     const old = recordsOf(domain, 'dkim')
     await deleteAtSes(domain.name)
-    const lost = await look(domain)
+    const lost = await check(domain)
     assert.deepEqual([lost.status, lost.identity.state], ['verified', 'registering'])
-    assert.match(lost.last_check_error ?? '', /SES does not have it\./)
+    assert.match(lost.last_check_error ?? '', /SES has no such identity\./)
 
-    const again = await settle(domain)
+    const again = await reconcile(domain)
     assert.deepEqual([again.identity.state, ses.has(domain.name)], ['registered', true])
     assert.equal(again.identity.id, domain.identity.id)
     const fresh = recordsOf(again, 'dkim')
@@ -373,7 +376,7 @@ describe('a domain of SES', () => {
     await withdraw(...old)
     await publish(...fresh)
     ses.setDkim(domain.name, 'SUCCESS')
-    assert.deepEqual((await look(domain)).last_check_error, null)
+    assert.deepEqual((await check(domain)).last_check_error, null)
   })
 
   test('that SES has lost is registered anew for every project that has the name', async () => {
@@ -384,8 +387,8 @@ describe('a domain of SES', () => {
       recordsOf(other, 'dkim').map(({ value }) => value),
     )
     await deleteAtSes(one.name)
-    await look(one)
-    await settle(one)
+    await check(one)
+    await reconcile(one)
     const wanted = ses.tokens(one.name).map((token) => `${token}.dkim.amazonses.com`)
     for (const domain of [one, other]) {
       const { identity, dns_records } = await show(domain)
@@ -402,9 +405,9 @@ describe('a domain of SES', () => {
     const domain = await stage.makeDomain(project.id)
     await publish(...domain.dns_records)
     const calls = ses.calls.length
-    const looked = await look(domain)
-    assert.equal(looked.status, 'pending')
-    assert.equal(looked.last_check_error, 'The provider has not registered the domain yet.')
+    const checked = await check(domain)
+    assert.equal(checked.status, 'pending')
+    assert.equal(checked.last_check_error, 'The provider has not registered the domain yet.')
     assert.equal(ses.calls.length, calls)
   })
 

@@ -1,5 +1,10 @@
+/**
+ * The domain check: looks up a domain's DNS records, asks its provider, and writes the result. The lookups run outside
+ * any transaction. The result is written only if the domain has not been edited since (its version is unchanged).
+ */
+
 import type { Db, Tx } from '../../../platform/db/db.ts'
-import type { Lookup, Resolver } from '../../../platform/net/dns.ts'
+import type { Resolver } from '../../../platform/net/dns.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { metrics } from '../../../platform/telemetry/metrics.ts'
 import {
@@ -10,28 +15,29 @@ import {
 } from '../../../providers/sending-identities.ts'
 import { publishToMail } from '../../outbox/outbox.ts'
 import {
+  type CheckedDomain,
   type CheckedRecord,
   claimDue,
   listRecords,
+  lockCheckedDomain,
   lockName,
-  lockSubject,
-  type Subject,
   writeOutcome,
   writeStatuses,
 } from './check.sql.ts'
 import { nextStep, type WarningDays, warningDue } from './check-schedule.ts'
-import { activatePending, listKeys, retireActive } from './dkim-keys.sql.ts'
+import { cutOverKey } from './dkim-rotation.ts'
 import { insertNotice } from './dns-notices.sql.ts'
-import { deleteRecords, verifiedHolder } from './domains.sql.ts'
-import { evaluateRecords, findingOf, type ProviderStatus, statusAfter } from './evaluate-records.ts'
+import { verifiedHolder } from './domains.sql.ts'
+import {
+  evaluateRecords,
+  findingOf,
+  type ProviderStatus,
+  type RecordLookup,
+  statusAfter,
+} from './evaluate-records.ts'
 import { markLost } from './identities.sql.ts'
 import { lookupRecords } from './lookup-records.ts'
-import { dkimKeyName } from './records.ts'
 
-/**
- * A look at a domain's DNS records, and at what its provider says. It is taken outside of any transaction; what it
- * found is written down only if the domain is still the one that was looked at.
- */
 export interface CheckDeps {
   db: Db
   dns: Resolver
@@ -39,39 +45,39 @@ export interface CheckDeps {
   log: Logger
 }
 
-/** Longer than the look-ups and the provider's answer can take together. */
+/** Longer than the DNS lookups and the provider's answer can take together. */
 const leaseSeconds = 120
 
-/** One that somebody asked for, if it is due. */
+/** Checks one domain, if it is due. */
 export async function checkDomain(deps: CheckDeps, projectId: number, id: number): Promise<void> {
   const only = { projectId, id }
-  const subjects = await deps.db.transaction((tx) => claimDue(tx, { limit: 1, leaseSeconds, only }))
-  for (const subject of subjects) await check(deps, subject)
+  const domains = await deps.db.transaction((tx) => claimDue(tx, { limit: 1, leaseSeconds, only }))
+  for (const domain of domains) await check(deps, domain)
 }
 
 const atOnce = 20
 
-/** All that are due, some at a time, until told to stop. */
+/** Checks all domains that are due, `atOnce` at a time, until the signal aborts. */
 export async function checkDue(deps: CheckDeps, limit: number, signal?: AbortSignal): Promise<number> {
   let checked = 0
   while (checked < limit && !signal?.aborted) {
-    const subjects = await deps.db.transaction((tx) => claimDue(tx, { limit: atOnce, leaseSeconds }))
-    await Promise.all(subjects.map((subject) => check(deps, subject)))
-    checked += subjects.length
-    if (subjects.length < atOnce) break
+    const domains = await deps.db.transaction((tx) => claimDue(tx, { limit: atOnce, leaseSeconds }))
+    await Promise.all(domains.map((domain) => check(deps, domain)))
+    checked += domains.length
+    if (domains.length < atOnce) break
   }
   return checked
 }
 
-async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): Promise<void> {
-  const { project_id, id, name } = subject
+async function check({ db, dns, providers, log }: CheckDeps, domain: CheckedDomain): Promise<void> {
+  const { project_id, id, name } = domain
   try {
     const records = await db.read((tx) => listRecords(tx, project_id, id))
-    const [observations, report] = await Promise.all([
+    const [lookups, report] = await Promise.all([
       lookupRecords(dns, records),
-      askProvider(providers[subject.mta_provider], subject, log),
+      askProvider(providers[domain.mta_provider], domain, log),
     ])
-    const warning = await db.transaction((tx) => writeDown(tx, subject, observations, report))
+    const warning = await db.transaction((tx) => writeResult(tx, domain, lookups, report))
     if (warning !== undefined) {
       metrics.domainsUnanswered.add({ days: `${warning}` })
       log.warn(
@@ -80,140 +86,113 @@ async function check({ db, dns, providers, log }: CheckDeps, subject: Subject): 
       )
     }
   } catch (error) {
-    // The lease ends, and it is looked at again; the others must not suffer for it.
+    // The lease expires and the domain is checked again; the other domains of the batch go on.
     log.error({ err: error, domain: name, project: project_id }, 'a domain could not be checked')
   }
 }
 
-type Report = IdentityReport | { failure: string }
+type ProviderReport = IdentityReport | { failure: string }
 
 async function askProvider(
   provider: IdentityProvider | undefined,
-  { name, identity_state, account, region }: Subject,
+  { name, identity_state, account, region }: CheckedDomain,
   log: Logger,
-): Promise<Report> {
-  if (!provider || !isSameAccount(provider.place, { account, region }))
-    return { failure: 'This installation is not set up for the provider any more.' }
+): Promise<ProviderReport> {
+  if (!provider || !isSameAccount(provider.location, { account, region }))
+    return { failure: 'This installation is no longer configured for the provider.' }
   if (identity_state !== 'registered') return { failure: 'The provider has not registered the domain yet.' }
   try {
-    return await provider.look(name)
+    return await provider.describe(name)
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
-    // What it says is for the operator: it may name their account.
-    log.warn({ err: error, domain: name }, 'a provider could not be asked about a domain')
-    return { failure: 'The provider could not be asked; it is tried again.' }
+    // The provider's own message is for the operator only: it may name their account.
+    log.warn({ err: error, domain: name }, 'the provider could not be queried about a domain')
+    return { failure: 'The provider could not be reached. The check will be retried.' }
   }
 }
 
-/** Not there any more, or made anew by somebody else, with other keys than the records ask for. */
-function isLost(report: Report, observations: readonly Seen[]): boolean {
+/** Whether the identity was deleted at the provider, or created again there with other keys than our records name. */
+function isLost(report: ProviderReport, lookups: readonly CheckedLookup[]): boolean {
   if ('failure' in report) return false
   if (!report.isRegistered) return true
-  const shown = observations
+  const shown = lookups
     .filter(({ record }) => record.purpose === 'dkim' && record.type === 'CNAME')
     .map(({ record }) => record.value)
   const wanted = report.dkimTokens.map((token) => `${token}.${report.dkimZone ?? ''}`)
   return wanted.length > 0 && shown.sort().join() !== wanted.sort().join()
 }
 
-function wordOf(report: Report): ProviderStatus {
+function providerStatus(report: ProviderReport): ProviderStatus {
   if ('failure' in report) return { result: 'unknown', complaint: report.failure }
   if (report.isVerified) return { result: 'complete', complaint: null }
   return { result: 'incomplete', complaint: report.detail ?? 'The provider has not verified the domain yet.' }
 }
 
-interface Seen {
-  record: CheckedRecord
-  lookup: Lookup
-}
+type CheckedLookup = RecordLookup<CheckedRecord>
 
-async function writeDown(
+async function writeResult(
   tx: Tx,
-  seen: Subject,
-  observations: readonly Seen[],
-  report: Report,
+  claimed: CheckedDomain,
+  lookups: readonly CheckedLookup[],
+  report: ProviderReport,
 ): Promise<WarningDays | undefined> {
-  const subject = await lockSubject(tx, seen.project_id, seen.id)
-  // Edited, rotated or deleted meanwhile: what was seen is about something that is no more.
-  if (subject?.version !== seen.version) return undefined
-  const { project_id, name, identity_id } = subject
-  const statuses = observations.map((observation) => ({
-    id: observation.record.id,
-    name: observation.record.name,
-    status: statusAfter(findingOf(observation), observation.record.status),
+  const domain = await lockCheckedDomain(tx, claimed.project_id, claimed.id)
+  // Edited, rotated or deleted meanwhile: the lookups are about records that no longer apply.
+  if (domain?.version !== claimed.version) return undefined
+  const { project_id, name, identity_id } = domain
+  const statuses = lookups.map((lookup) => ({
+    id: lookup.record.id,
+    name: lookup.record.name,
+    status: statusAfter(findingOf(lookup), lookup.record.status),
   }))
   await writeStatuses(tx, project_id, statuses)
-  if (isLost(report, observations)) await markLost(tx, [identity_id])
+  if (isLost(report, lookups)) await markLost(tx, [identity_id])
 
-  const seenNames = new Set(
+  const verifiedNames = new Set(
     statuses.filter(({ status }) => status === 'verified').map((record) => record.name),
   )
-  const { spareName, isKeyWaiting } = await turnKeys(tx, subject, seenNames)
-  const { result, complaint, isUnanswered } = evaluateRecords(observations, spareName, wordOf(report))
+  const { optionalRecordName, isKeyPending } = await cutOverKey(tx, domain, verifiedNames)
+  const evaluation = evaluateRecords(lookups, optionalRecordName, providerStatus(report))
+  const { isUnanswered } = evaluation
   const isClaimed =
-    result === 'complete' && subject.status !== 'verified' && (await isHeldByAnother(tx, subject))
-  const judged = isClaimed
-    ? { result: 'incomplete' as const, complaint: `Another project holds ${name} as verified.` }
-    : { result, complaint }
-  const unansweredForMs = isUnanswered ? subject.unanswered_ms : null
-  const standing = {
-    status: subject.status,
-    failingForMs: subject.failing_ms,
-    checksFailed: subject.checks_failed,
+    evaluation.result === 'complete' && domain.status !== 'verified' && (await isHeldByAnother(tx, domain))
+  const { result, complaint } = isClaimed
+    ? { result: 'incomplete' as const, complaint: `${name} is already verified in another project.` }
+    : evaluation
+  const unansweredForMs = isUnanswered ? domain.unanswered_ms : null
+  const state = {
+    status: domain.status,
+    failingForMs: domain.failing_ms,
+    checksFailed: domain.checks_failed,
     unansweredForMs,
-    isKeyWaiting,
+    isKeyPending,
   }
-  const step = nextStep(standing, judged.result)
-  const warnedDays = isUnanswered ? subject.unanswered_warned_days : 0
-  const warning = subject.status === 'verified' ? warningDue(unansweredForMs, warnedDays) : undefined
-  await writeOutcome(tx, seen, { ...judged, ...step, isUnanswered, warnedDays: warning ?? warnedDays })
-  if (warning !== undefined) await insertNotice(tx, subject, warning)
-  if (step.status !== subject.status) await tellOf(tx, subject, step.status, judged.complaint)
+  const step = nextStep(state, result)
+  const warnedDays = isUnanswered ? domain.unanswered_warned_days : 0
+  const warning = domain.status === 'verified' ? warningDue(unansweredForMs, warnedDays) : undefined
+  await writeOutcome(tx, claimed, {
+    ...{ result, complaint, ...step },
+    ...{ isUnanswered, warnedDays: warning ?? warnedDays },
+  })
+  if (warning !== undefined) await insertNotice(tx, domain, warning)
+  if (step.status !== domain.status) await publishStatus(tx, domain, step.status, complaint)
   return warning
 }
 
-async function tellOf(
+async function publishStatus(
   tx: Tx,
-  { project_id, id, name, mta_provider }: Subject,
-  status: Subject['status'],
+  { project_id, id, name, mta_provider }: CheckedDomain,
+  status: CheckedDomain['status'],
   complaint: string | null,
 ): Promise<void> {
-  // Only an edit makes it wait again, and whoever edits knows.
+  // Only an edit sets a domain back to pending, and its author knows.
   if (status === 'pending') return
   const data = { id, name, status, mta_provider, last_check_error: complaint }
   await publishToMail(tx, project_id, 'event', { type: `domain.${status}`, data })
 }
 
-/** One at a time decides about a name, or two could find it free. */
-async function isHeldByAnother(tx: Tx, { name, project_id }: Subject): Promise<boolean> {
+/** Serialized by name: two projects could otherwise both find it free. */
+async function isHeldByAnother(tx: Tx, { name, project_id }: CheckedDomain): Promise<boolean> {
   await lockName(tx, name)
   return (await verifiedHolder(tx, name, project_id)) !== undefined
-}
-
-interface Keys {
-  /** The record that nobody needs: of a key that waits beside the one in use, or has just been taken out of it. */
-  spareName?: string
-  isKeyWaiting: boolean
-}
-
-/** A key that DNS shows takes over from the one before it, whose record is then asked for no more. */
-async function turnKeys(
-  tx: Tx,
-  { project_id, id, identity_id, name }: Subject,
-  seenNames: ReadonlySet<string>,
-): Promise<Keys> {
-  const keys = await listKeys(tx, project_id, identity_id)
-  const active = keys.find(({ state }) => state === 'active')
-  const pending = keys.find(({ state }) => state === 'pending')
-  if (!pending) return { isKeyWaiting: false }
-  const pendingName = dkimKeyName(name, pending.selector)
-  if (!seenNames.has(pendingName)) {
-    return active ? { spareName: pendingName, isKeyWaiting: true } : { isKeyWaiting: false }
-  }
-  await retireActive(tx, project_id, identity_id)
-  await activatePending(tx, project_id, identity_id)
-  if (!active) return { isKeyWaiting: false }
-  const retiredName = dkimKeyName(name, active.selector)
-  await deleteRecords(tx, project_id, id, retiredName)
-  return { spareName: retiredName, isKeyWaiting: false }
 }

@@ -14,7 +14,7 @@ import { checkDomain, checkDue } from './check.ts'
 const world = await startWorld()
 const { ses, publish, withdraw } = world
 const stage = await startStage(world)
-const { database, deps, look, show, settle, makeRegistered } = stage
+const { database, deps, check, show, reconcile, makeRegistered } = stage
 
 const holders = (name: string, on: Stage = stage) =>
   on.database.query<{ id: string }>(
@@ -35,35 +35,35 @@ describe('a name that two projects want', () => {
   test("is nobody's without an ownership record, whatever the provider says", async () => {
     const pair = await makePair('nobody.example.com')
     for (const domain of pair) {
-      const { status, last_check_error } = await look(domain)
+      const { status, last_check_error } = await check(domain)
       assert.equal(status, 'pending')
-      assert.equal(last_check_error, 'The TXT record _postern.nobody.example.com is not there.')
+      assert.equal(last_check_error, 'The TXT record _postern.nobody.example.com was not found.')
     }
   })
 
   test("is his whose ownership record is there, and the other's is not moved by it", async () => {
     const [one, other] = await makePair('his.example.com')
     await publish(recordOf(other, 'ownership'))
-    assert.equal((await look(one)).status, 'pending')
-    assert.equal((await look(other)).status, 'verified')
-    const { status, last_check_error } = await look(one)
+    assert.equal((await check(one)).status, 'pending')
+    assert.equal((await check(other)).status, 'verified')
+    const { status, last_check_error } = await check(one)
     assert.deepEqual(
       [status, last_check_error],
-      ['pending', 'The TXT record _postern.his.example.com is not there.'],
+      ['pending', 'The TXT record _postern.his.example.com was not found.'],
     )
   })
 
   test('has one holder when both publish: whoever was seen first', async () => {
     const [one, other] = await makePair('both.example.com')
     await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
-    assert.equal((await look(one)).status, 'verified')
-    const second = await look(other)
+    assert.equal((await check(one)).status, 'verified')
+    const second = await check(other)
     assert.deepEqual(
       [second.status, second.last_check_error],
-      ['pending', 'Another project holds both.example.com as verified.'],
+      ['pending', 'both.example.com is already verified in another project.'],
     )
     assert.equal(recordOf(second, 'ownership').status, 'verified')
-    assert.equal((await look(one)).status, 'verified', 'and goes on to be')
+    assert.equal((await check(one)).status, 'verified', 'and goes on to be')
   })
 
   test('passes on when its holder lets it go by an edit, or by deletion', async () => {
@@ -74,12 +74,12 @@ describe('a name that two projects want', () => {
       const name = `passed${Math.random().toString(16).slice(2)}.example.com`
       const [one, other] = await makePair(name)
       await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
-      await look(one)
-      assert.equal((await look(other)).status, 'pending')
+      await check(one)
+      assert.equal((await check(other)).status, 'pending')
       assert.ok((await letGo(one)).status < 300)
-      await settle(other)
+      await reconcile(other)
       assert.equal(ses.has(name), true, 'SES keeps it for the other')
-      assert.equal((await look(other)).status, 'verified')
+      assert.equal((await check(other)).status, 'verified')
     }
   })
 
@@ -87,27 +87,27 @@ describe('a name that two projects want', () => {
     const on = await startStage(world)
     const [one, other] = await makePair('fallen.example.com', on)
     await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
-    await on.look(one)
-    await on.look(other)
+    await on.check(one)
+    await on.check(other)
     await withdraw(recordOf(one, 'ownership'))
     for (const offset of ['1 minute', '2 days 23 hours']) {
       const deps = await on.later(offset)
-      assert.equal((await on.look(one, deps)).status, 'verified')
-      assert.equal((await on.look(other, deps)).status, 'pending')
+      assert.equal((await on.check(one, deps)).status, 'verified')
+      assert.equal((await on.check(other, deps)).status, 'pending')
     }
     const deps = await on.later('3 days 2 minutes')
-    assert.equal((await on.look(one, deps)).status, 'failed')
-    assert.equal((await on.look(other, deps)).status, 'verified')
+    assert.equal((await on.check(one, deps)).status, 'failed')
+    assert.equal((await on.check(other, deps)).status, 'verified')
     await publish(recordOf(one, 'ownership'))
-    const late = await on.look(one, deps)
+    const late = await on.check(one, deps)
     assert.deepEqual(
       [late.status, late.last_check_error],
-      ['failed', 'Another project holds fallen.example.com as verified.'],
+      ['failed', 'fallen.example.com is already verified in another project.'],
     )
     assert.equal((await holders('fallen.example.com', on)).length, 1)
   })
 
-  test('never has two holders, however the looks at both fall together', async () => {
+  test('never has two holders, however the checks at both fall together', async () => {
     const rounds = 60
     const pair = await makePair('race.example.com')
     const ids = pair.map(({ id }) => id)
@@ -127,7 +127,7 @@ describe('a name that two projects want', () => {
       const winner = Number(found[0]?.id)
       wins.set(winner, (wins.get(winner) ?? 0) + 1)
       const loser = await show(pair.find(({ id }) => id !== winner) ?? assert.fail())
-      assert.equal(loser.last_check_error, 'Another project holds race.example.com as verified.')
+      assert.equal(loser.last_check_error, 'race.example.com is already verified in another project.')
     }
     assert.equal(wins.size, 2, 'each was first at some time')
     assert.deepEqual(stage.errors(), [])
@@ -138,20 +138,20 @@ describe('a name that two projects want', () => {
     const pair = await makePair('swing.example.com')
     await publish(...pair.map((domain) => recordOf(domain, 'ownership')))
     const [one, other] = pair
-    await look(one)
+    await check(one)
     for (let round = 0; round < rounds; round++) {
       const edit = stage.admin.patch(stage.pathOf(one), { mta_provider: 'ses' })
-      await Promise.all([edit, look(other), look(one)])
+      await Promise.all([edit, check(other), check(one)])
       assert.ok((await holders('swing.example.com')).length <= 1)
-      const { dns_records } = await settle(one)
+      const { dns_records } = await reconcile(one)
       await publish(recordOf({ dns_records }, 'ownership'))
-      await Promise.all([look(other), look(one)])
+      await Promise.all([check(other), check(one)])
       assert.equal((await holders('swing.example.com')).length, 1)
       await database.query(
         `update control.domains set status = 'pending', verified_at = null where id = $1`,
         [round % 2 === 0 ? other.id : one.id],
       )
-      await look(one)
+      await check(one)
     }
     assert.deepEqual(stage.errors(), [])
   })
@@ -162,25 +162,25 @@ describe("a name below another project's", () => {
     const parent = await makeRegistered('ses', 'parent.example.com')
     await publish(...parent.dns_records)
     ses.setDkim(parent.name, 'SUCCESS')
-    assert.equal((await look(parent)).status, 'verified')
+    assert.equal((await check(parent)).status, 'verified')
 
     const child = await makeRegistered('ses', 'child.parent.example.com')
-    const report = await stage.api.context.providers.ses?.look(child.name)
+    const report = await stage.api.context.providers.ses?.describe(child.name)
     assert.equal(report?.isVerified, true, 'SES would send')
-    assert.equal((await look(child)).status, 'pending')
+    assert.equal((await check(child)).status, 'pending')
 
     await publish(...recordsOf(child, 'dkim'))
-    const unowned = await look(child)
+    const unowned = await check(child)
     assert.deepEqual(
       [unowned.status, unowned.last_check_error],
-      ['pending', 'The TXT record _postern.child.parent.example.com is not there.'],
+      ['pending', 'The TXT record _postern.child.parent.example.com was not found.'],
     )
     // The record of the parent proves nothing for what is below it, nor does the child's under the parent's name.
     await publish({ ...recordOf(child, 'ownership'), name: '_postern.parent.example.com' })
-    assert.equal((await look(child)).status, 'pending')
+    assert.equal((await check(child)).status, 'pending')
     await publish(recordOf(child, 'ownership'))
-    assert.equal((await look(child)).status, 'verified', 'both hold their own name')
-    assert.equal((await look(parent)).status, 'verified')
+    assert.equal((await check(child)).status, 'verified', 'both hold their own name')
+    assert.equal((await check(parent)).status, 'verified')
   })
 
   test('needs its own DKIM records as well', async () => {
@@ -188,11 +188,11 @@ describe("a name below another project's", () => {
     ses.setDkim(parent.name, 'SUCCESS')
     const child = await makeRegistered('ses', 'below.above.example.com')
     await publish(recordOf(child, 'ownership'))
-    const { status, last_check_error } = await look(child)
+    const { status, last_check_error } = await check(child)
     assert.equal(status, 'pending')
     assert.match(
       last_check_error ?? '',
-      /^(?:The CNAME record \w+\._domainkey\.below\S+ is not there\. ?){3}/,
+      /^(?:The CNAME record \w+\._domainkey\.below\S+ was not found\. ?){3}/,
     )
   })
 })

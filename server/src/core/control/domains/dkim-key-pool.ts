@@ -124,11 +124,11 @@ export class DkimKeyPool {
     if (own.length >= this.#options.waitingAtMost) {
       throw new PosternError(
         'rate_limited',
-        `Too many DKIM keys at once: ${own.length} of this project wait to be made. Send fewer requests at a time.`,
+        `Too many DKIM keys requested at once: ${own.length} are waiting for this project. Send fewer requests at a time.`,
         { retryAfterSeconds: 1 },
       )
     }
-    if (this.#count >= this.#options.allWaitingAtMost) throw notMade('too many keys wait to be made')
+    if (this.#count >= this.#options.allWaitingAtMost) throw notMade('too many keys are waiting')
     this.#count++
     return new Promise<DkimKeyPair>((resolve, reject) => {
       own.push({ resolve, reject })
@@ -197,7 +197,7 @@ export class DkimKeyPool {
 }
 
 const notMade = (why: string): PosternError =>
-  new PosternError('unavailable', 'The DKIM key could not be made now. Repeat the request in a moment.', {
+  new PosternError('unavailable', 'The DKIM key could not be generated. Retry the request in a moment.', {
     cause: new Error(why),
     retryAfterSeconds: 1,
   })

@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export async function takeId(tx: Tx): Promise<number> {
   const { rows } = await sql<{ id: number }>`select nextval('control.dkim_keys_id_seq') as id`.execute(tx)
-  if (!rows[0]) throw new Error('a sequence gave no number')
+  if (!rows[0]) throw new Error('the sequence returned no value')
   return rows[0].id
 }
 

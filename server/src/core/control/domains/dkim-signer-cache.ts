@@ -3,16 +3,16 @@ import type { Vault } from '../secrets/vault.ts'
 import { type DkimSigner, findSigner } from './dkim-signer.ts'
 
 /**
- * The keys of the identities that mail is being sent under. A key that was rotated is used on for as long as this
- * keeps it; the DNS record of the old one outlives that by far (docs/guide/domains.md).
+ * Caches the DKIM keys of the identities that mail is sent under. After a rotation, the old key is used for up to
+ * `lifetimeMs`; its DNS record stays published much longer (docs/guide/domains.md).
  */
-const keptMs = 30_000
-const keptAtMost = 5_000
+const lifetimeMs = 30_000
+const maxEntries = 5_000
 
 export class DkimSignerCache {
   readonly #db: UnscopedDb
   readonly #vault: Vault
-  readonly #kept = new Map<number, { signer: Promise<DkimSigner | undefined>; until: number }>()
+  readonly #entries = new Map<number, { signer: Promise<DkimSigner | undefined>; until: number }>()
 
   constructor(db: UnscopedDb, vault: Vault) {
     this.#db = db
@@ -21,15 +21,15 @@ export class DkimSignerCache {
 
   of(projectId: number, identityId: number): Promise<DkimSigner | undefined> {
     const now = performance.now()
-    const known = this.#kept.get(identityId)
+    const known = this.#entries.get(identityId)
     if (known && known.until > now) return known.signer
     const signer = this.#db.read((tx) => findSigner(tx, this.#vault, projectId, identityId))
-    this.#kept.delete(identityId)
-    this.#kept.set(identityId, { signer, until: now + keptMs })
-    // One that could not be read is asked for again.
-    signer.catch(() => this.#kept.delete(identityId))
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > keptAtMost && oldest !== undefined) this.#kept.delete(oldest)
+    this.#entries.delete(identityId)
+    this.#entries.set(identityId, { signer, until: now + lifetimeMs })
+    // A failed read is not cached.
+    signer.catch(() => this.#entries.delete(identityId))
+    const [oldest] = this.#entries.keys()
+    if (this.#entries.size > maxEntries && oldest !== undefined) this.#entries.delete(oldest)
     return signer
   }
 }

@@ -18,7 +18,7 @@ async function startUnanswered() {
   const { id } = await on.makeProject({ name: 'Web shop', user_id: owner.id })
   const domain = await on.makeRegistered('service', undefined, id)
   await world.publish(...domain.dns_records)
-  assert.equal((await on.look(domain)).status, 'verified')
+  assert.equal((await on.check(domain)).status, 'verified')
   const deps = workerDeps(on.api.context)
   return {
     ...{ on, domain },
@@ -51,7 +51,7 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
     try {
       const seen = []
       for (const days of ['0', '2.9', '3.1', '5', '10.1', '13.9', '14.1', '16']) {
-        const { status } = await on.look(domain, await on.later(`${Number(days) * 24} hours`))
+        const { status } = await on.check(domain, await on.later(`${Number(days) * 24} hours`))
         await round()
         seen.push([days, status, mails().length])
       }
@@ -94,8 +94,8 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
     const { on, domain, round, mails, waiting } = await startUnanswered()
     await world.dns.breakZone('.')
     try {
-      await on.look(domain)
-      await on.look(domain, await on.later('4 days'))
+      await on.check(domain)
+      await on.check(domain, await on.later('4 days'))
       inbox.refuseWith(451)
       await round()
       inbox.refuseWith(null)
@@ -103,7 +103,7 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
     } finally {
       await world.publish()
     }
-    await on.look(domain, await on.later('5 days'))
+    await on.check(domain, await on.later('5 days'))
     await round()
     assert.deepEqual([mails().length, await waiting()], [0, 0])
   })

@@ -37,11 +37,11 @@ function textOf(
     subject: isLost ? `${name} is no longer verified` : `DNS gives no answer for ${name}`,
     text: [
       `DNS has given no answer for the records of ${name} for ${days} days. It is a domain of your project "${project_name}".`,
-      `The last check: ${last_check_error ?? 'no answer'}`,
+      `Last check: ${last_check_error ?? 'no answer'}`,
       isLost
         ? 'The domain is no longer verified, and no mail is accepted from it.'
         : `After ${lastDay} days without an answer the domain is no longer verified, and no mail is accepted from it.`,
-      `Check the name servers of the domain, then ask for a check: POST ${path}/verify.`,
+      `Check the name servers of the domain, then request a check: POST ${path}/verify.`,
     ].join('\n\n'),
   }
 }

@@ -117,7 +117,7 @@ export async function hasName(
 
 /** Everything that was proved is to be proved anew: first, because one project alone may have a name as verified. */
 export async function reclaim(tx: Tx, { project_id, id }: DomainRow, claim: Claim): Promise<void> {
-  await sql`select control.reset_proof(${project_id}, ${id})`.execute(tx)
+  await sql`select control.reset_verification(${project_id}, ${id})`.execute(tx)
   await tx
     .updateTable('control.domains')
     .set((eb) => ({ ...claim, version: eb('version', '+', 1), updated_at: sql<Date>`postern.now()` }))

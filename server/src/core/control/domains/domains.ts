@@ -1,3 +1,11 @@
+/**
+ * Domains. The caller of every change holds the project's lock, so that the count against a limit is exact and no route
+ * is created or moved while a name changes.
+ *
+ * Nothing here calls a provider. An operation writes the wanted state and a job in its own transaction; the job
+ * (reconcile-identities.ts) calls the provider after the commit. DKIM rotation is in dkim-rotation.ts.
+ */
+
 import { randomBytes } from 'node:crypto'
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -14,7 +22,6 @@ import {
   checkNow,
   count,
   countQueued,
-  countRotation,
   type DomainRow,
   deleteRecords,
   find,
@@ -26,24 +33,16 @@ import {
   lock,
   reclaim,
   remove,
-  touch,
   users,
   verifiedHolder,
 } from './domains.sql.ts'
 import { insertLiving, lockByDomain, retire } from './identities.sql.ts'
 import { domainName } from './name.ts'
-import { dkimKeyName, dkimKeyRecord, type RecordHosts, wantedRecords } from './records.ts'
+import { type RecordHosts, wantedRecords } from './records.ts'
 import type { Domain, MtaProviderName } from './wire.ts'
 
 export type { DomainRow, RouteChoice, RouteMove }
 
-/**
- * Domains. Whoever changes one has the project's lock: so the count of a limit holds, and no route is made or moved
- * while a name changes.
- *
- * Nothing here speaks with a provider. An operation writes what is wanted and a job, in its own transaction; the job
- * (reconcile-identities.ts) does the rest after the commit.
- */
 export interface DomainDeps {
   vault: Vault
   jobs: JobSender
@@ -51,14 +50,14 @@ export interface DomainDeps {
   pairs: DkimKeyPool
 }
 
-/** Of one request: if it makes a key, that was made before anything was locked. */
+/** For one request. Its DKIM key pair, if it needs one, was generated before any lock was taken. */
 export interface KeyedDeps extends DomainDeps {
   pair: OfferedKeyPair
 }
 
 /** What this installation offers. */
 export interface DomainSetup extends RecordHosts {
-  places: { service: ProviderAccount; ses: ProviderAccount | undefined }
+  accounts: { service: ProviderAccount; ses: ProviderAccount | undefined }
 }
 
 export const domainView = (row: DomainRow): Static<typeof Domain> => ({
@@ -91,7 +90,7 @@ export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow
   selector: identity.selector,
 })
 
-/** `boundTo`: the one domain of the project that the caller may know of; null: all of them. */
+/** `boundTo`: the only domain of the project that the caller may access; null: all of them. */
 export async function findDomain(
   tx: ReadTx,
   projectId: number,
@@ -119,20 +118,21 @@ export async function createDomain(
   tx: Tx,
   deps: KeyedDeps,
   project: ProjectRow,
-  wanted: { name: string; mta_provider: MtaProviderName },
+  wanted: { name: string; mta_provider?: MtaProviderName },
 ): Promise<{ row: DomainRow; count: number; keysToday: number | null }> {
   const name = domainName(wanted.name)
-  const place = offeredPlace(deps.setup, project, wanted.mta_provider)
-  const claim = { name, mta_provider: wanted.mta_provider, ownership_token: newToken() }
+  const mta_provider = wanted.mta_provider ?? (project.allow_service_mta ? 'service' : 'ses')
+  const account = offeredAccount(deps.setup, project, mta_provider)
+  const claim = { name, mta_provider, ownership_token: newToken() }
   const id = await insert(tx, project.id, claim)
   if (id === undefined) throw taken(name)
-  const keysToday = await registerIdentity(tx, deps, project.id, id, claim, place)
+  const keysToday = await registerIdentity(tx, deps, project.id, id, claim, account)
   return { row: await findDomain(tx, project.id, id), count: await count(tx, project.id), keysToday }
 }
 
 /**
- * Every edit registers a replacement identity and has everything proved anew, equal values included. The identity
- * before it retires: nothing new is accepted under it, and what was accepted is still signed with it.
+ * Every edit, equal values included, registers a replacement identity and restarts verification. The previous identity
+ * retires: nothing new is accepted under it, and mail already accepted is still signed with it.
  */
 export async function editDomain(
   tx: Tx,
@@ -146,7 +146,7 @@ export async function editDomain(
   }
   const name = newName === undefined ? before.name : domainName(newName)
   const provider = mta_provider ?? (before.mta_provider as MtaProviderName)
-  const place = offeredPlace(deps.setup, project, provider)
+  const account = offeredAccount(deps.setup, project, provider)
   if (await hasName(tx, project.id, name, before.id)) throw taken(name)
   const moves = await moveAddressRoutes(tx, before, name, choice)
 
@@ -154,7 +154,7 @@ export async function editDomain(
   await reclaim(tx, before, claim)
   await deleteRecords(tx, project.id, before.id)
   await retireIdentity(tx, deps, before)
-  const keysToday = await registerIdentity(tx, deps, project.id, before.id, claim, place)
+  const keysToday = await registerIdentity(tx, deps, project.id, before.id, claim, account)
   return { row: await findDomain(tx, project.id, before.id), moves, keysToday }
 }
 
@@ -167,7 +167,7 @@ export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow):
     ]
     throw new PosternError(
       'in_use',
-      `Domain ${before.id} is named by ${parts.join(' and ')}. Delete them or point them elsewhere first.`,
+      `Domain ${before.id} is used by ${parts.join(' and ')}. Delete them or change their domain first.`,
     )
   }
   await lockByDomain(tx, before.project_id, before.id)
@@ -175,39 +175,15 @@ export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow):
   await remove(tx, before)
 }
 
-/** A new key beside the one in use, until DNS shows it. */
-export async function rotateDomainKey(
-  tx: Tx,
-  { vault, pair }: KeyedDeps,
-  before: DomainRow,
-): Promise<{ row: DomainRow; rotationsToday: number; keysToday: number }> {
-  const { project_id, id, name, identity } = before
-  if (identity.provider !== 'service') {
-    throw new PosternError(
-      'validation_failed',
-      'Amazon SES keeps the DKIM keys of this domain and changes them by itself behind the CNAME records.',
-    )
-  }
-  const key = await storeDkimKey(tx, vault, project_id, identity.id, pair.use())
-  if (key.replacedSelector !== undefined) {
-    await deleteRecords(tx, project_id, id, dkimKeyName(name, key.replacedSelector))
-  }
-  await insertRecords(tx, project_id, id, [dkimKeyRecord(name, key)])
-  await touch(tx, before)
-  await checkNow(tx, before)
-  const rotationsToday = await countRotation(tx, before)
-  return { row: await findDomain(tx, project_id, id), rotationsToday, keysToday: key.keysToday }
-}
-
-/** The look itself is a job's: nobody waits for a DNS server with a transaction open. */
+/** Queues the check as a job: no transaction waits for a DNS server. */
 export async function requestCheck(tx: Tx, { jobs }: DomainDeps, before: DomainRow): Promise<DomainRow> {
   const { project_id, id, name } = before
   const holder = await verifiedHolder(tx, name, project_id)
   if (holder) {
     throw new PosternError(
       'domain_claimed',
-      `Project ${holder.project_id} holds ${name} as verified (domain ${holder.id}); one project can. ` +
-        'Delete or rename it there first, or have its ownership record removed from DNS.',
+      `${name} is already verified in project ${holder.project_id} (domain ${holder.id}). ` +
+        "Delete or rename it there first, or remove that project's ownership record from DNS.",
     )
   }
   await checkNow(tx, before)
@@ -215,32 +191,32 @@ export async function requestCheck(tx: Tx, { jobs }: DomainDeps, before: DomainR
   return findDomain(tx, project_id, id)
 }
 
-/** Another project that has the name as its own; for an administrator to know. */
+/** Another project in which the name is verified. For administrators only. */
 export const otherHolder = verifiedHolder
 
-/** The routes and API keys that name it. */
+/** The routes and API keys that refer to the domain. */
 export const domainUsers = users
 
-/** In the mail plane, and in words: how much mail was accepted under its living identity and has not left yet. */
+/** On the mail side, as text: how many messages accepted under the domain's living identity are still queued. */
 export async function queuedUnder(mail: ReadTx, projectId: number, domainId: number): Promise<string> {
   const identities = await livingIdentities(mail, projectId, domainId)
   return countText(await countQueued(mail, projectId, identities, countCap + 1))
 }
 
-/** Returns how many DKIM keys the project has made today; null where the provider makes them. */
+/** Returns how many DKIM keys the project has made today; null if the provider makes them. */
 async function registerIdentity(
   tx: Tx,
   { vault, jobs, setup, pair }: KeyedDeps,
   projectId: number,
   domainId: number,
   { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
-  place: ProviderAccount,
+  account: ProviderAccount,
 ): Promise<number | null> {
-  const identityId = await insertLiving(tx, projectId, domainId, name, provider, place)
+  const identityId = await insertLiving(tx, projectId, domainId, name, provider, account)
   const key =
     provider === 'service' ? await storeDkimKey(tx, vault, projectId, identityId, pair.use()) : undefined
   await insertRecords(tx, projectId, domainId, wantedRecords({ name, token, key }, setup))
-  await jobs.send(tx, 'identities.settle', { identity_id: identityId })
+  await jobs.send(tx, 'identities.reconcile', { identity_id: identityId })
   return key?.keysToday ?? null
 }
 
@@ -250,28 +226,28 @@ async function retireIdentity(
   { project_id, identity }: DomainRow,
 ): Promise<void> {
   await retire(tx, project_id, identity.id)
-  await jobs.send(tx, 'identities.settle', { identity_id: identity.id })
+  await jobs.send(tx, 'identities.reconcile', { identity_id: identity.id })
 }
 
-function offeredPlace(
-  { places }: DomainSetup,
+function offeredAccount(
+  { accounts }: DomainSetup,
   { id, allow_service_mta }: ProjectRow,
   provider: MtaProviderName,
 ): ProviderAccount {
   if (provider === 'service' && !allow_service_mta) {
     throw new PosternError(
       'provider_not_allowed',
-      `Project ${id} may not use the provider "service". Have an administrator set its "allow_service_mta", or choose another provider.`,
+      `Project ${id} may not use the provider "service". Ask an administrator to set "allow_service_mta" for the project, or choose another provider.`,
     )
   }
-  const place = places[provider]
-  if (!place) {
+  const account = accounts[provider]
+  if (!account) {
     throw new PosternError(
       'provider_not_allowed',
-      `This installation does not offer the provider "${provider}". Choose another, or have the operator set it up.`,
+      `This installation does not offer the provider "${provider}". Choose another provider, or ask the operator to configure it.`,
     )
   }
-  return place
+  return account
 }
 
 const newToken = (): string => randomBytes(16).toString('hex')
@@ -282,7 +258,7 @@ const some = (ids: readonly number[]): string =>
   ids.slice(0, maxNamed).join(', ') + (ids.length > maxNamed ? ' and more' : '')
 
 const taken = (name: string): PosternError =>
-  new PosternError('already_exists', `This project has a domain ${name} already.`)
+  new PosternError('already_exists', `This project already has the domain ${name}.`)
 
 function missing(projectId: number, id: number): never {
   throw new PosternError('not_found', `There is no domain ${id} in project ${projectId}.`)

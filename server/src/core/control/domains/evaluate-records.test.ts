@@ -5,7 +5,7 @@ import {
   evaluateRecords,
   type Finding,
   findingOf,
-  type Observation,
+  type RecordLookup,
   type Result,
   statusAfter,
 } from './evaluate-records.ts'
@@ -13,7 +13,7 @@ import type { DnsRecordView } from './wire.ts'
 
 const found = (...values: string[]): Lookup => ({ kind: 'found', values })
 const absent: Lookup = { kind: 'absent' }
-const failed: Lookup = { kind: 'failed', why: 'the DNS server could not find out (SERVFAIL)' }
+const failed: Lookup = { kind: 'failed', why: 'the DNS server failed (SERVFAIL)' }
 
 const record = (purpose: DnsRecordView['purpose'], type: DnsRecordView['type'], value: string) => ({
   purpose,
@@ -31,18 +31,18 @@ const dmarc = record('dmarc', 'TXT', 'v=DMARC1; p=none')
 
 describe('a look-up', () => {
   const cases: [record: DnsRecordView, lookup: Lookup, finding: Finding][] = [
-    [ownership, found('postern-verification=abc'), 'there'],
-    [ownership, found('v=spf1 -all', ' postern-verification=abc '), 'there'],
+    [ownership, found('postern-verification=abc'), 'found'],
+    [ownership, found('v=spf1 -all', ' postern-verification=abc '), 'found'],
     [ownership, found('postern-verification=abcd'), 'absent'],
     [ownership, found('postern-verification=ABC'), 'absent'],
     [ownership, found('Postern-Verification=abc'), 'absent'],
     [ownership, absent, 'absent'],
     [ownership, failed, 'unknown'],
 
-    [key, found('v=DKIM1; k=rsa; p=AAAA/BBBB+CC=='), 'there'],
-    [key, found('p=AAAA/BBBB+CC=='), 'there'],
-    [key, found('k=rsa;p=AAAA/ BBBB\t+CC== ;v=DKIM1;'), 'there'],
-    [key, found('v=DKIM1; k=rsa; t=s; n=note; p=AAAA/BBBB+CC=='), 'there'],
+    [key, found('v=DKIM1; k=rsa; p=AAAA/BBBB+CC=='), 'found'],
+    [key, found('p=AAAA/BBBB+CC=='), 'found'],
+    [key, found('k=rsa;p=AAAA/ BBBB\t+CC== ;v=DKIM1;'), 'found'],
+    [key, found('v=DKIM1; k=rsa; t=s; n=note; p=AAAA/BBBB+CC=='), 'found'],
     [key, found('v=DKIM1; k=rsa; p=AAAA/BBBB+DD=='), 'different'],
     [key, found('v=DKIM1; k=rsa; p='), 'different'],
     [key, found('v=DKIM1; k=ed25519; p=AAAA/BBBB+CC=='), 'different'],
@@ -51,21 +51,21 @@ describe('a look-up', () => {
     [key, absent, 'absent'],
     [key, failed, 'unknown'],
 
-    [alias, found('token.dkim.amazonses.com'), 'there'],
-    [alias, found('TOKEN.dkim.amazonses.com'), 'there'],
+    [alias, found('token.dkim.amazonses.com'), 'found'],
+    [alias, found('TOKEN.dkim.amazonses.com'), 'found'],
     [alias, found('token.dkim.amazonses.com.example.com'), 'different'],
-    [returnPath, found('bounces.postern.test'), 'there'],
+    [returnPath, found('bounces.postern.test'), 'found'],
     [returnPath, found('elsewhere.test'), 'different'],
     [returnPath, absent, 'absent'],
 
-    [mx, found('10 mx.postern.test'), 'there'],
-    [mx, found('5 mx.elsewhere.test', '50 MX.postern.test'), 'there'],
+    [mx, found('10 mx.postern.test'), 'found'],
+    [mx, found('5 mx.elsewhere.test', '50 MX.postern.test'), 'found'],
     [mx, found('10 mx.elsewhere.test'), 'absent'],
     [mx, found('0 .'), 'absent'],
 
-    [dmarc, found('v=DMARC1; p=reject; rua=mailto:d@example.com'), 'there'],
-    [dmarc, found('v=DMARC1;p=none'), 'there'],
-    [dmarc, found('V=dmarc1 ; p=none'), 'there'],
+    [dmarc, found('v=DMARC1; p=reject; rua=mailto:d@example.com'), 'found'],
+    [dmarc, found('v=DMARC1;p=none'), 'found'],
+    [dmarc, found('V=dmarc1 ; p=none'), 'found'],
     [dmarc, found('v=DMARC12; p=none'), 'absent'],
     [dmarc, found('v=spf1 -all'), 'absent'],
   ]
@@ -79,7 +79,7 @@ describe('a look-up', () => {
 
 describe('the state of a record', () => {
   const after: Record<Finding, Record<DnsRecordView['status'], DnsRecordView['status']>> = {
-    there: { pending: 'verified', verified: 'verified', failed: 'verified' },
+    found: { pending: 'verified', verified: 'verified', failed: 'verified' },
     absent: { pending: 'pending', verified: 'failed', failed: 'failed' },
     different: { pending: 'failed', verified: 'failed', failed: 'failed' },
     unknown: { pending: 'pending', verified: 'verified', failed: 'failed' },
@@ -95,13 +95,13 @@ describe('the state of a record', () => {
 
 describe('a judgement', () => {
   const nothingToSay = { result: 'complete' as Result, complaint: null }
-  const seen = (wanted: DnsRecordView, lookup: Lookup = found(wanted.value)): Observation => ({
+  const seen = (wanted: DnsRecordView, lookup: Lookup = found(wanted.value)): RecordLookup => ({
     record: wanted,
     lookup,
   })
   const all = [seen(ownership), seen(key), seen(returnPath), seen(mx), seen(dmarc)]
   const but = (wanted: DnsRecordView, lookup: Lookup) =>
-    all.map((observation) => (observation.record === wanted ? { record: wanted, lookup } : observation))
+    all.map((one) => (one.record === wanted ? { record: wanted, lookup } : one))
 
   test('is complete when everything that is needed is there', () => {
     assert.deepEqual(evaluateRecords(all, undefined, nothingToSay), {
@@ -124,7 +124,7 @@ describe('a judgement', () => {
     test(`is incomplete without ${wanted.purpose}, and names the record`, () => {
       assert.deepEqual(evaluateRecords(but(wanted, absent), undefined, nothingToSay), {
         result: 'incomplete',
-        complaint: `The ${wanted.type} record ${wanted.name} is not there.`,
+        complaint: `The ${wanted.type} record ${wanted.name} was not found.`,
         isUnanswered: false,
       })
     })
@@ -132,7 +132,7 @@ describe('a judgement', () => {
     test(`is unknown when nobody answers for ${wanted.purpose}`, () => {
       assert.deepEqual(evaluateRecords(but(wanted, failed), undefined, nothingToSay), {
         result: 'unknown',
-        complaint: `${wanted.name} could not be looked up: the DNS server could not find out (SERVFAIL).`,
+        complaint: `${wanted.name} could not be looked up: the DNS server failed (SERVFAIL).`,
         isUnanswered: true,
       })
     })
@@ -141,7 +141,7 @@ describe('a judgement', () => {
   test('says that a record has another value', () => {
     assert.match(
       evaluateRecords(but(key, found('p=ZZ')), undefined, nothingToSay).complaint ?? '',
-      /another value\.$/,
+      /different value\.$/,
     )
   })
 
@@ -152,7 +152,7 @@ describe('a judgement', () => {
       nothingToSay,
     )
     assert.equal(result, 'incomplete')
-    assert.match(complaint ?? '', /ownership\.example\.com is not there\. dkim\.example\.com could not be/)
+    assert.match(complaint ?? '', /ownership\.example\.com was not found\. dkim\.example\.com could not be/)
   })
 
   const words: [result: Result, expected: Result][] = [
@@ -178,8 +178,8 @@ describe('a judgement', () => {
   test('is not held up by a key that waits beside the one in use', () => {
     const waiting = { ...key, name: 'next.example.com' }
     for (const lookup of [absent, failed, found('p=ZZ')]) {
-      const observations = [...all, { record: waiting, lookup }]
-      assert.equal(evaluateRecords(observations, waiting.name, nothingToSay).result, 'complete')
+      const lookups = [...all, { record: waiting, lookup }]
+      assert.equal(evaluateRecords(lookups, waiting.name, nothingToSay).result, 'complete')
     }
   })
 })

@@ -1,39 +1,41 @@
+/**
+ * Evaluates DNS lookups against the records that a domain needs. Pure: nothing here does I/O.
+ *
+ * "Absent" and "no answer" differ: the first counts against a domain after days, the second after weeks
+ * (check-schedule.ts). A name server that is down for a day unverifies no domain.
+ */
+
 import type { Lookup } from '../../../platform/net/dns.ts'
-import { isNeeded, type WantedRecord } from './records.ts'
+import { isRequired, type WantedRecord } from './records.ts'
 import type { DnsRecordView } from './wire.ts'
 
-/**
- * What a look at the DNS says about a domain. Nothing here looks or writes.
- *
- * "It is not there" and "nobody answered" are two things: the first counts against a domain after days, the second after
- * weeks (check-schedule.ts). A name server that is down for a day unverifies nobody.
- */
-export interface Observation {
-  record: DnsRecordView
+/** A record and what DNS answered for its name. */
+export interface RecordLookup<Wanted extends DnsRecordView = DnsRecordView> {
+  record: Wanted
   lookup: Lookup
 }
 
-export type Finding = 'there' | 'absent' | 'different' | 'unknown'
+export type Finding = 'found' | 'absent' | 'different' | 'unknown'
 
-export function findingOf({ record, lookup }: Observation): Finding {
+export function findingOf({ record, lookup }: RecordLookup): Finding {
   if (lookup.kind === 'failed') return 'unknown'
   if (lookup.kind === 'absent') return 'absent'
-  if (lookup.values.some((value) => matches(record, value))) return 'there'
-  // Others may have their own records under the same name; an alias or a key of ours has room for one value only.
+  if (lookup.values.some((value) => matches(record, value))) return 'found'
+  // Other TXT and MX records may share the name. A CNAME and a DKIM key have one value only.
   return record.purpose === 'dkim' || record.type === 'CNAME' ? 'different' : 'absent'
 }
 
 function matches({ purpose, type, value: wanted }: WantedRecord, value: string): boolean {
   if (purpose === 'dmarc') return /^v=DMARC1\s*(?:;|$)/i.test(value.trim())
   if (purpose === 'dkim' && type === 'TXT') return publicKeyIn(value) === publicKeyIn(wanted)
-  // Any preference will do.
+  // Any preference is accepted.
   if (type === 'MX') return hostIn(value) === hostIn(wanted)
   return type === 'CNAME' ? value.toLowerCase() === wanted.toLowerCase() : value.trim() === wanted
 }
 
 const hostIn = (mx: string): string => mx.slice(mx.indexOf(' ') + 1).toLowerCase()
 
-/** RFC 6376 §3.6.1: tags in any order, and white space within the key means nothing. */
+/** RFC 6376 §3.6.1: tags come in any order, and white space within the key is ignored. */
 function publicKeyIn(text: string): string | undefined {
   const tags = new Map(
     text.split(';').map((tag) => {
@@ -45,12 +47,12 @@ function publicKeyIn(text: string): string | undefined {
   return tags.get('p')
 }
 
-/** A record that was there and is gone has failed; one that never was is waited for. */
+/** A record that was found before and is now absent has failed; one never found stays pending. */
 export function statusAfter(finding: Finding, before: DnsRecordView['status']): DnsRecordView['status'] {
   switch (finding) {
     case 'unknown':
       return before
-    case 'there':
+    case 'found':
       return 'verified'
     case 'different':
       return 'failed'
@@ -63,26 +65,26 @@ export type Result = 'complete' | 'incomplete' | 'unknown'
 
 export interface Evaluation {
   result: Result
-  /** What is missing or could not be found out, for a person; null when nothing. */
+  /** What is missing or could not be looked up, as sentences; null if nothing. */
   complaint: string | null
-  /** DNS gave no answer (a time-out, SERVFAIL …) for a record that is needed. */
+  /** DNS gave no answer (timeout, SERVFAIL …) for a required record. */
   isUnanswered: boolean
 }
 
-/** What else must be true besides the records: what the provider says. */
+/** What the provider reports. It must be complete as well as the records. */
 export interface ProviderStatus {
   result: Result
   complaint: string | null
 }
 
 export function evaluateRecords(
-  observations: readonly Observation[],
-  /** A key that waits for DNS beside one in use holds nothing up. */
-  spareRecordName: string | undefined,
+  lookups: readonly RecordLookup[],
+  /** A pending DKIM key beside an active one is not required. */
+  optionalRecordName: string | undefined,
   provider: ProviderStatus,
 ): Evaluation {
-  const needed = observations.filter(({ record }) => isNeeded(record) && record.name !== spareRecordName)
-  const findings = needed.map((observation) => ({ ...observation, finding: findingOf(observation) }))
+  const required = lookups.filter(({ record }) => isRequired(record) && record.name !== optionalRecordName)
+  const findings = required.map((one) => ({ ...one, finding: findingOf(one) }))
   const complaints = [
     ...findings.flatMap(({ record, lookup, finding }) => complaintOf(record, lookup, finding)),
     ...(provider.complaint === null ? [] : [provider.complaint]),
@@ -101,16 +103,16 @@ export function evaluateRecords(
 }
 
 const resultOf = (finding: Finding): Result =>
-  finding === 'there' ? 'complete' : finding === 'unknown' ? 'unknown' : 'incomplete'
+  finding === 'found' ? 'complete' : finding === 'unknown' ? 'unknown' : 'incomplete'
 
 function complaintOf({ type, name }: WantedRecord, lookup: Lookup, finding: Finding): string[] {
   switch (finding) {
-    case 'there':
+    case 'found':
       return []
     case 'absent':
-      return [`The ${type} record ${name} is not there.`]
+      return [`The ${type} record ${name} was not found.`]
     case 'different':
-      return [`The ${type} record ${name} has another value.`]
+      return [`The ${type} record ${name} has a different value.`]
     default:
       return [`${name} could not be looked up: ${lookup.kind === 'failed' ? lookup.why : 'no answer'}.`]
   }

@@ -28,7 +28,7 @@ export async function retire(tx: Tx, projectId: number, id: number): Promise<voi
     .set({
       state: 'retiring',
       retiring_at: sql<Date>`postern.now()`,
-      settle_at: sql<Date>`postern.now()`,
+      reconcile_at: sql<Date>`postern.now()`,
       attempts: 0,
       last_error: null,
       updated_at: sql<Date>`postern.now()`,
@@ -38,7 +38,7 @@ export async function retire(tx: Tx, projectId: number, id: number): Promise<voi
     .execute()
 }
 
-/** What is one and the same thing at the provider, whichever project it belongs to. */
+/** What identifies an identity at the provider, whichever project it belongs to. */
 export interface IdentityKey extends ProviderAccount {
   provider: MtaProviderName
   name: string
@@ -69,7 +69,7 @@ export const listRetiring = (
     .orderBy('id')
     .execute()
 
-/** As the mail plane knows it. One that it does not know has not come there yet. */
+/** As the mail side knows it. An identity that it does not know has not been replicated yet. */
 export async function isRetiring(mail: ReadTx, projectId: number, id: number): Promise<boolean> {
   const row = await mail
     .selectFrom('control.identities')
@@ -81,7 +81,7 @@ export async function isRetiring(mail: ReadTx, projectId: number, id: number): P
 }
 
 /** Every one of the key that is not retired, locked, in one order. */
-export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
+export const lockByKey = (tx: Tx, key: IdentityKey): Promise<LockedIdentity[]> =>
   ofKey(tx, key)
     .selectAll()
     .select(sql<boolean>`coalesce(leased_until > postern.now(), false)`.as('is_leased'))
@@ -89,7 +89,7 @@ export const lockByKey = (tx: Tx, key: IdentityKey): Promise<Unsettled[]> =>
     .forUpdate()
     .execute()
 
-/** Before the identities, as an edit does it: so the two never wait for each other. */
+/** Before the identities, in the order of an edit, so that the two never deadlock. */
 export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<number[]> {
   const living = ofKey(tx, key).where('retiring_at', 'is', null)
   const rows = await tx
@@ -115,7 +115,7 @@ export async function lockByDomain(tx: Tx, projectId: number, domainId: number):
     .execute()
 }
 
-export type Unsettled = IdentityRow & { is_leased: boolean }
+export type LockedIdentity = IdentityRow & { is_leased: boolean }
 
 /** The number of the lease, larger than those of all leases before it: a fencing token. */
 export async function lease(tx: Tx, ids: readonly number[], seconds: number): Promise<number> {
@@ -133,11 +133,12 @@ export async function lease(tx: Tx, ids: readonly number[], seconds: number): Pr
  * Whether the lease of this number is the last one on these. Those that an edit has added since have no number, and belong
  * to it. When none has it, another worker has taken over, finished, and all that were leased are retired.
  */
-export const holdsLease = (all: readonly Unsettled[], no: number): boolean =>
+export const holdsLease = (all: readonly LockedIdentity[], no: number): boolean =>
   all.some(({ lease_no }) => lease_no === no) && all.every(({ lease_no }) => lease_no <= no)
 
-// Each of these ends the lease of that number by itself, and writes nothing where a later lease was given. A row that is written twice in a transaction has its references checked anew,
-// which would wait for the domain's lock after the identity's, and so for an edit that waits for the identity.
+// Each of these also ends the lease of that number, and writes nothing where a later lease was given. Writing a row twice
+// in a transaction would check its references again, which takes the domain's lock after the identity's: a deadlock with
+// an edit that waits for the identity.
 
 export const release = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
   update(tx, ids, sql`leased_until = null`, leaseNo)
@@ -147,7 +148,7 @@ export const markRegistered = (tx: Tx, ids: readonly number[], leaseNo: number):
     tx,
     ids,
     sql`state = 'registered', registered_at = coalesce(registered_at, postern.now()), last_error = null,
-        settle_at = null, attempts = 0, leased_until = null`,
+        reconcile_at = null, attempts = 0, leased_until = null`,
     leaseNo,
   )
 
@@ -155,7 +156,7 @@ export const markRetired = (tx: Tx, ids: readonly number[], leaseNo: number): Pr
   update(
     tx,
     ids,
-    sql`state = 'retired', retired_at = postern.now(), last_error = null, settle_at = null, leased_until = null`,
+    sql`state = 'retired', retired_at = postern.now(), last_error = null, reconcile_at = null, leased_until = null`,
     leaseNo,
   )
 
@@ -170,11 +171,11 @@ export const markFailed = (
     tx,
     ids,
     sql`state = 'error', last_error = ${error}, attempts = attempts + 1, leased_until = null,
-        settle_at = postern.now() + ${delaySeconds} * interval '1 second'`,
+        reconcile_at = postern.now() + ${delaySeconds} * interval '1 second'`,
     leaseNo,
   )
 
-/** Mail still waits under them. Without a number: by a worker that has found them not leased. */
+/** Mail is still queued under them. Without a number: by a worker that found them not leased. */
 export const postpone = (
   tx: Tx,
   ids: readonly number[],
@@ -184,20 +185,20 @@ export const postpone = (
   update(
     tx,
     ids,
-    sql`settle_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`,
+    sql`reconcile_at = postern.now() + ${delaySeconds} * interval '1 second', leased_until = null`,
     leaseNo,
   )
 
-/** The provider has them no more, though nobody asked for that. Whoever is at it already goes on. */
+/** The provider no longer has them, although no deregistration was requested. A running reconciliation goes on. */
 export const markLost = (tx: Tx, ids: readonly number[]): Promise<number> =>
-  update(tx, ids, sql`state = 'registering', settle_at = postern.now(), attempts = 0`)
+  update(tx, ids, sql`state = 'registering', reconcile_at = postern.now(), attempts = 0`)
 
-/** What any worker has found out of them is true no more: whoever has a lease on them has lost it. */
+/** Invalidates every lease on them: what its worker has found is no longer true. */
 export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(
     tx,
     ids,
-    sql`state = 'registering', settle_at = postern.now(), attempts = 0, leased_until = null,
+    sql`state = 'registering', reconcile_at = postern.now(), attempts = 0, leased_until = null,
         lease_no = nextval('control.identity_lease_no')`,
   )
 
@@ -217,14 +218,14 @@ async function update(
 }
 
 /**
- * In the mail plane. Whoever accepts mail under a name holds this lock, shared, from before it looks whether it may until it has committed.
- * Once it was to be had alone, nothing accepted under an identity that retired before is still unseen.
+ * On the mail side. An acceptance under a name holds this lock, shared, from before it checks whether it may until its
+ * commit. Once the lock was held exclusively, every acceptance under an identity that retired before is visible.
  */
 export async function awaitAcceptance(mail: ReadTx, projectId: number, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(mail)
 }
 
-/** Nobody signs with them any more. */
+/** Deletes the DKIM keys of retired identities. */
 export async function deleteKeys(tx: Tx, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
   await tx
@@ -237,10 +238,10 @@ export async function listDue(tx: ReadTx, limit: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('control.identities')
     .select('id')
-    .where('settle_at', '<=', sql<Date>`postern.now()`)
-    // Somebody waits for what is to be registered, and nobody for what retires.
+    .where('reconcile_at', '<=', sql<Date>`postern.now()`)
+    // A customer waits for a registration; no one waits for a retirement.
     .orderBy(sql`retiring_at is not null`)
-    .orderBy('settle_at')
+    .orderBy('reconcile_at')
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)

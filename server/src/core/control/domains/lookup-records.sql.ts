@@ -4,13 +4,15 @@ import type { ReadTx } from '../../../platform/db/db.ts'
 export interface SendingDomainRow {
   id: number
   project_id: number
+  project_name: string
   name: string
 }
 
 /** In an order that changes from day to day. */
 export async function findSendingDomains(tx: ReadTx, limit: number): Promise<SendingDomainRow[]> {
   const { rows } = await sql<SendingDomainRow>`
-    select domains.id, domains.project_id, domains.name from control.domains as domains
+    select domains.id, domains.project_id, projects.name as project_name, domains.name
+      from control.domains as domains join control.projects as projects on projects.id = domains.project_id
      where domains.status = 'verified' and domains.mta_provider = 'service'
        and exists (select from mail.usage as usage
                     where usage.shard = postern.shard_of(domains.project_id) and usage.project_id = domains.project_id

@@ -24,12 +24,12 @@ export function domainName(text: string): string {
     throw refused('is not a well-formed domain name; write it like mail.example.com')
   }
   if (name.length > maxLength) {
-    throw refused(`must be at most ${maxLength} characters long, so that its records have room before it`)
+    throw refused(`must be at most ${maxLength} characters long, so that the names of its DNS records fit`)
   }
   // RFC 3696 §2: a name whose last label is all digits would be taken for an address.
   if (/^\d+$/.test(labels.at(-1) ?? '')) throw refused('must be a name, not an IP address')
   if (parse(name, { allowPrivateDomains: true }).domain === null) {
-    throw refused('is a public suffix, below which others register their names; name a domain of your own')
+    throw refused('is a public suffix, under which others register names; use a domain of your own')
   }
   return name
 }

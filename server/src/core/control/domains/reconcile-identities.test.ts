@@ -82,7 +82,7 @@ describe('a name is registered', () => {
     const other = await settled(name, 'ses', otherProject)
     await deps.providers.ses?.deregister(name)
     await database.query(
-      `update control.identities set state = 'registering', settle_at = postern.now() where domain_id = $1`,
+      `update control.identities set state = 'registering', reconcile_at = postern.now() where domain_id = $1`,
       [one.id],
     )
     await settle(name)
@@ -99,8 +99,8 @@ describe('a name is registered', () => {
   const failures: [fault: SesFault & string, perAttempt: number, words: RegExp][] = [
     ['too_many_requests', 2, /too many requests/],
     ['throttling', 2, /too many requests/],
-    ['internal', 2, /a failure of its own/],
-    ['unavailable', 2, /a failure of its own/],
+    ['internal', 2, /internal SES error/],
+    ['unavailable', 2, /internal SES error/],
     ['bad_request', 1, /Invalid domain name/],
     ['access_denied', 1, /not authorized/],
     ['lose_request', 2, /connection failed/],
@@ -255,13 +255,17 @@ describe('a name is deregistered', () => {
     assert.equal((await show(domain)).identity.id, moved.identity.id)
     assert.ok(peer.has(domain.name), 'the one in our own region lives')
 
-    const there = new SesProvider({ region: 'us-east-1', accountId: peer.place.account, endpoint: peer.url })
+    const there = new SesProvider({
+      region: 'us-east-1',
+      accountId: peer.location.account,
+      endpoint: peer.url,
+    })
     cleanUp(async () => there.close())
     await there.register(domain.name)
     const [old] = await identitiesOf(database, domain.name)
     await reconcileIdentity({ ...deps, providers: { ...deps.providers, ses: there } }, old?.id ?? 0)
     assert.deepEqual(await states(domain.name), ['retired', 'registered'])
-    assert.equal(peer.has(domain.name, there.place as { account: string; region: string }), false)
+    assert.equal(peer.has(domain.name, there.location as { account: string; region: string }), false)
     assert.ok(peer.has(domain.name))
   })
 })

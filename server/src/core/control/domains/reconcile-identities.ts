@@ -1,3 +1,19 @@
+/**
+ * Reconciles identities with their provider: a name that a living identity has is registered, a name that only retiring
+ * identities have is deregistered. Several identities can be one and the same thing at the provider (a domain renamed
+ * away and back, two projects that want one name), so the decision is made by name, never by a single identity.
+ *
+ * No transaction is open during a provider call. A lease, dated by the database, keeps other workers away from the name.
+ * The decision is checked again before the result is written, and made again if an edit came between. A process may die
+ * at any point: every call can be repeated, and the next worker after the lease has expired starts over.
+ *
+ * The lease is longer than the calls can last, and a worker that has used too much of it makes no further call.
+ *
+ * Each lease has a number larger than those before it (a fencing token). A worker whose lease expired and was given to
+ * another writes nothing: the other one has decided since. The one exception is a late deregistration: it removed what the
+ * other worker has registered since, which must be registered again.
+ */
+
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
@@ -15,6 +31,7 @@ import {
   holdsLease,
   type IdentityKey,
   isRetiring,
+  type LockedIdentity,
   lease,
   listDue,
   listRetiring,
@@ -27,26 +44,9 @@ import {
   postpone,
   release,
   startAgain,
-  type Unsettled,
 } from './identities.sql.ts'
 import { dkimAliasRecord, type WantedRecord } from './records.ts'
 
-/**
- * Makes a provider have what the identities say: a name that a living identity has is registered, one that only
- * retiring identities have is deregistered. Several identities can be one and the same thing there (a domain renamed
- * away and back, two projects that want one name), so this is decided by name, never by the single identity.
- *
- * No transaction is open while the provider is spoken with. A lease, dated by the database, keeps everybody else away
- * from the name meanwhile; what was decided is looked at again before it is written down, and decided anew if an edit
- * came between. A process may die at any point: every call can be repeated, and whoever comes after the lease has
- * ended begins again.
- *
- * The lease is longer than the calls can last, and who finds that too much of it has gone by makes no call any more.
- *
- * Each lease has a number, larger than those before it. A worker whose lease has run out and was given to another writes
- * nothing of what it did: the other one has decided since. The one exception is a deregistration that came late: what the
- * other one has registered since is then gone at the provider, and is to be registered again.
- */
 export interface ReconcileDeps {
   db: Db
   mailOf: (projectId: number) => Db
@@ -57,52 +57,52 @@ export interface ReconcileDeps {
 const leaseSeconds = 60
 /** A call ends within 10 s, and a registration can take two. */
 const lastCallAfterMs = 30_000
-/** Mail that was accepted under an identity still goes out under it. */
+/** Mail accepted under an identity is still sent under it. */
 const retryWhileMailWaitsSeconds = 300
-/** Where mail is, it is not known yet that they retire, or nobody answers. */
+/** The cell does not know yet that they retire, or does not answer. */
 const retryWhileUnknownSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 3600
-/** More edits than that between two calls, and it waits for the next minute. */
-const maxRounds = 10
+/** After this many edits between two calls, it waits for the next minute. */
+const maxPasses = 10
 
 export async function reconcileIdentity(deps: ReconcileDeps, identityId: number): Promise<void> {
   const key = await deps.db.read((tx) => findKey(tx, identityId))
   if (!key) return
-  for (let round = 0; round < maxRounds; round++) {
-    const mail = await mailUnder(deps, key)
+  for (let pass = 0; pass < maxPasses; pass++) {
+    const mail = await queuedUnder(deps, key)
     const claimedAt = performance.now()
     const claim = await deps.db.transaction((tx) => claimKey(tx, key, mail))
     if (claim === undefined) return
     const mayCall = () => performance.now() - claimedAt < lastCallAfterMs
-    if (await settleOnce(deps, key, claim, mayCall)) return
+    if (await reconcileOnce(deps, key, claim, mayCall)) return
   }
 }
 
-/** More is refused by SES as too many requests. */
+/** SES throttles more than this. */
 const atOnce = 4
 
-/** What a minute's round finds due, until told to stop: calls that were lost, and providers that failed. */
+/** Reconciles identities that are due, until the signal aborts: jobs that were lost, and providers that failed. */
 export async function reconcileDue(deps: ReconcileDeps, limit: number, signal?: AbortSignal): Promise<void> {
   const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
-  const settleSome = async () => {
+  const reconcileNext = async () => {
     for (const id of due) {
       if (signal?.aborted) return
-      // It stays due; the others must not suffer for it.
+      // It stays due; the others go on.
       await reconcileIdentity(deps, id).catch((error: unknown) =>
-        deps.log.error({ err: error, identity: id }, 'an identity could not be settled'),
+        deps.log.error({ err: error, identity: id }, 'an identity could not be reconciled'),
       )
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, settleSome))
+  await Promise.all(Array.from({ length: atOnce }, reconcileNext))
 }
 
-const notSetUp = 'This installation is not set up for the provider any more.'
+const notSetUp = 'This installation is no longer configured for the provider.'
 
-/** What the provider has to be told about a name, by all the identities that have it. */
+/** The provider call that a name needs, by all the identities that have it. */
 type Call = 'register' | 'deregister' | 'none'
 
-function callFor(identities: readonly Unsettled[]): Call {
+function callFor(identities: readonly LockedIdentity[]): Call {
   const living = identities.filter(isLiving)
   if (living.length === 0) return 'deregister'
   return living.some(({ state }) => state !== 'registered') ? 'register' : 'none'
@@ -113,22 +113,22 @@ interface Claim {
   leaseNo: number
 }
 
-/** Undefined when there is nothing to do, or when somebody is at it. */
-async function claimKey(tx: Tx, key: IdentityKey, mail: MailUnder): Promise<Claim | undefined> {
+/** Undefined if there is nothing to do, or if another worker has the lease. */
+async function claimKey(tx: Tx, key: IdentityKey, mail: QueuedByIdentity): Promise<Claim | undefined> {
   const all = await lockByKey(tx, key)
-  const isSettled = all.every(({ state }) => state === 'registered')
-  if (isSettled || all.some(({ is_leased }) => is_leased)) return undefined
+  const isDone = all.every(({ state }) => state === 'registered')
+  if (isDone || all.some(({ is_leased }) => is_leased)) return undefined
   const call = callFor(all)
   if (call === 'deregister' && idsOf(all).some((id) => mail.get(id) !== 'none')) {
-    const isWaiting = idsOf(all).some((id) => mail.get(id) === 'waits')
+    const isWaiting = idsOf(all).some((id) => mail.get(id) === 'queued')
     await postpone(tx, idsOf(all), isWaiting ? retryWhileMailWaitsSeconds : retryWhileUnknownSeconds)
     return undefined
   }
   return { call, leaseNo: await lease(tx, idsOf(all), leaseSeconds) }
 }
 
-/** False when the decision was overtaken by an edit. */
-async function settleOnce(
+/** False if an edit overtook the decision. */
+async function reconcileOnce(
   deps: ReconcileDeps,
   key: IdentityKey,
   claim: Claim,
@@ -138,27 +138,30 @@ async function settleOnce(
   const { call } = claim
   try {
     const provider = providers[key.provider]
-    // An identity in another account or region is another one, and may live there while it is to go here.
-    if (!provider || !isSameAccount(provider.place, key))
-      throw new ProviderFailure(notSetUp, { isLasting: true })
+    // The same name in another account or region is another identity, and may stay there while it is removed here.
+    if (!provider || !isSameAccount(provider.location, key))
+      throw new ProviderFailure(notSetUp, { isPermanent: true })
     if (!mayCall()) return false
     const registration = call === 'register' ? await provider.register(key.name) : undefined
     if (call === 'deregister') await provider.deregister(key.name)
     for (;;) {
-      // Asked anew: an edit may have come meanwhile.
-      const mail = await mailUnder(deps, key)
-      const isWritten = await db.transaction((tx) => writeDown(tx, key, claim, { registration, mail }))
+      // Read again: an edit may have happened meanwhile.
+      const mail = await queuedUnder(deps, key)
+      const isWritten = await db.transaction((tx) => writeResult(tx, key, claim, { registration, mail }))
       if (isWritten !== undefined) return isWritten
     }
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
-    log.warn({ err: error, domain: key.name, provider: key.provider }, 'a provider failed; tried again later')
-    await db.transaction((tx) => noteFailure(tx, key, claim, error))
+    log.warn(
+      { err: error, domain: key.name, provider: key.provider },
+      'a provider call failed; it will be retried',
+    )
+    await db.transaction((tx) => writeFailure(tx, key, claim, error))
     return true
   }
 }
 
-async function noteFailure(
+async function writeFailure(
   tx: Tx,
   key: IdentityKey,
   { leaseNo }: Claim,
@@ -178,19 +181,19 @@ async function noteFailure(
   )
 }
 
-/** False when the decision was overtaken by an edit; undefined when one came between two locks, to be tried again. */
-async function writeDown(
+/** False if an edit overtook the decision; undefined if one came between the two locks, to be tried again. */
+async function writeResult(
   tx: Tx,
   key: IdentityKey,
   { call: made, leaseNo }: Claim,
-  { registration, mail }: { registration: Registration | undefined; mail: MailUnder },
+  { registration, mail }: { registration: Registration | undefined; mail: QueuedByIdentity },
 ): Promise<boolean | undefined> {
   const domains = await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
   if (all.some((one) => isLiving(one) && !domains.includes(one.domain_id ?? 0))) return undefined
   const [registered, others] = partition(all, ({ state }) => state === 'registered')
   if (!holdsLease(all, leaseNo)) {
-    // Another worker registered it after the lease had run out, or is about to, and what was done here has undone it.
+    // Another worker registered the name after the lease expired, or is about to, and this deregistration undid it.
     if (made === 'deregister') await startAgain(tx, idsOf(all.filter(isLiving)))
     return false
   }
@@ -205,7 +208,7 @@ async function writeDown(
   if (registration) await writeRegistration(tx, living, leaseNo, dkimAliases(key.name, registration))
   else await release(tx, idsOf(living), leaseNo)
   const [done, undone] = partition(idsOf(retiring), (id) => mail.get(id) === 'none')
-  const [waiting, unknown] = partition(undone, (id) => mail.get(id) === 'waits')
+  const [waiting, unknown] = partition(undone, (id) => mail.get(id) === 'queued')
   await postpone(tx, waiting, retryWhileMailWaitsSeconds, leaseNo)
   await postpone(tx, unknown, retryWhileUnknownSeconds, leaseNo)
   await markRetired(tx, done, leaseNo)
@@ -213,10 +216,10 @@ async function writeDown(
   return true
 }
 
-/** All of them have the same tokens there, and new ones if the provider had lost it. */
+/** All of them share the provider's tokens, which are new if the provider had lost the identity. */
 async function writeRegistration(
   tx: Tx,
-  living: readonly Unsettled[],
+  living: readonly LockedIdentity[],
   leaseNo: number,
   aliases: readonly WantedRecord[],
 ): Promise<void> {
@@ -231,44 +234,44 @@ async function writeRegistration(
 const dkimAliases = (name: string, { dkimTokens, dkimZone }: Registration): WantedRecord[] =>
   dkimTokens.map((token) => dkimAliasRecord(name, token, dkimZone ?? ''))
 
-const isLiving = ({ retiring_at }: Unsettled): boolean => retiring_at === null
+const isLiving = ({ retiring_at }: LockedIdentity): boolean => retiring_at === null
 const partition = <T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] => [
   all.filter(test),
   all.filter((one) => !test(one)),
 ]
-const idsOf = (identities: readonly Unsettled[]): number[] => identities.map(({ id }) => id)
+const idsOf = (identities: readonly LockedIdentity[]): number[] => identities.map(({ id }) => id)
 
-/** Of identities that retire; what is not in it is not known. */
-type MailUnder = ReadonlyMap<number, 'waits' | 'none'>
+/** For retiring identities; unknown for those that are missing. */
+type QueuedByIdentity = ReadonlyMap<number, 'queued' | 'none'>
 
 /**
- * Whether mail waits under those that retire. Nothing is accepted under an identity once it is known to retire where
- * mail is accepted, and what is being accepted at this very moment is waited for (core/mail/messages). So none stays none,
- * and this can be asked before whatever follows from it: mail may be in a database of its own, for which no transaction
- * waits. That one learns a moment later that an identity retires.
+ * Whether mail is queued under retiring identities. Once the mail side knows that an identity retires, it accepts nothing
+ * under it, and acceptances in progress are waited for (core/mail/messages). So `none` stays `none`, and can be read
+ * before the transaction that relies on it: mail may be in another database, which learns of the retirement a moment
+ * later.
  */
-async function mailUnder({ db, mailOf, log }: ReconcileDeps, key: IdentityKey): Promise<MailUnder> {
+async function queuedUnder({ db, mailOf, log }: ReconcileDeps, key: IdentityKey): Promise<QueuedByIdentity> {
   const retiring = await db.read((tx) => listRetiring(tx, key))
-  const known = new Map<number, 'waits' | 'none'>()
+  const known = new Map<number, 'queued' | 'none'>()
   for (const { id, project_id, name } of retiring) {
     try {
-      const found = await mailOf(project_id).read((mail) => mailUnderOne(mail, project_id, id, name))
+      const found = await mailOf(project_id).read((mail) => queuedUnderOne(mail, project_id, id, name))
       if (found) known.set(id, found)
     } catch (error) {
       if (!(error instanceof PosternError && error.code === 'unavailable')) throw error
-      log.warn({ err: error, identity: id }, 'whether mail waits under an identity cannot be told now')
+      log.warn({ err: error, identity: id }, 'cannot determine whether mail is queued under an identity')
     }
   }
   return known
 }
 
-async function mailUnderOne(
+async function queuedUnderOne(
   mail: ReadTx,
   projectId: number,
   id: number,
   name: string,
-): Promise<'waits' | 'none' | undefined> {
+): Promise<'queued' | 'none' | undefined> {
   if (!(await isRetiring(mail, projectId, id))) return undefined
   await awaitAcceptance(mail, projectId, name)
-  return (await countQueued(mail, projectId, [id], 1)) > 0 ? 'waits' : 'none'
+  return (await countQueued(mail, projectId, [id], 1)) > 0 ? 'queued' : 'none'
 }

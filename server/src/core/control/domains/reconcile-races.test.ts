@@ -126,7 +126,7 @@ async function settleAll(deps: ReconcileDeps): Promise<void> {
 const unsettled = () =>
   database.query<{ id: number }>(
     `select id::int, name, state, leased_until from control.identities where name like 'race%'
-      and (state not in ('registered', 'retired') or leased_until is not null or settle_at is not null) order by id`,
+      and (state not in ('registered', 'retired') or leased_until is not null or reconcile_at is not null) order by id`,
   )
 
 const isRegisteredAndLiving = async (name: string): Promise<boolean> =>

@@ -16,9 +16,9 @@ export interface RecordHosts {
   returnPathHost: string
 }
 
-const neededPurposes: readonly DnsRecordView['purpose'][] = ['ownership', 'dkim', 'return_path']
+const requiredPurposes: readonly DnsRecordView['purpose'][] = ['ownership', 'dkim', 'return_path']
 
-export const isNeeded = ({ purpose }: WantedRecord): boolean => neededPurposes.includes(purpose)
+export const isRequired = ({ purpose }: WantedRecord): boolean => requiredPurposes.includes(purpose)
 
 const ownershipRecord = (name: string, token: string): WantedRecord => ({
   purpose: 'ownership',

@@ -16,13 +16,14 @@ export const DnsRecord = Type.Object(
   {
     purpose: oneOf(['ownership', 'dkim', 'return_path', 'mx', 'dmarc'], {
       description:
-        '`ownership`, `dkim` and `return_path` are needed; `mx` is only for a domain that receives, `dmarc` is advice.',
+        '`ownership`, `dkim` and `return_path` are required; `mx` is required only to receive mail; `dmarc` is recommended.',
     }),
     type: oneOf(['TXT', 'CNAME', 'MX']),
     name: Type.String(),
     value: Type.String(),
     status: oneOf(['pending', 'verified', 'failed'], {
-      description: '`pending`: not seen yet. `failed`: something else is there, or it is gone again.',
+      description:
+        '`pending`: not found yet. `failed`: a different value was found, or the record was removed.',
     }),
   },
   { title: 'DnsRecord', additionalProperties: false },
@@ -33,11 +34,11 @@ export const Domain = Type.Object(
     id: Type.Integer(),
     project_id: Type.Integer(),
     name: Type.String({
-      description: 'In lower case, as it stands in DNS: `xn--…` for an international name.',
+      description: 'In lower case, as in DNS: `xn--…` for an internationalized name.',
     }),
     mta_provider: MtaProvider,
     status: oneOf(['pending', 'verified', 'failed'], {
-      description: 'Only a `verified` domain sends. One project at most holds a name as verified.',
+      description: 'Only a `verified` domain can send. A name can be verified in at most one project.',
     }),
     identity: Type.Object(
       {
@@ -45,7 +46,9 @@ export const Domain = Type.Object(
         provider: MtaProvider,
         state: oneOf(['registering', 'registered', 'retiring', 'retired', 'error']),
         selector: nullable(
-          Type.String({ description: 'Of the DKIM key in use. Null where the provider keeps the keys.' }),
+          Type.String({
+            description: 'Selector of the DKIM key in use. Null if the provider manages the keys.',
+          }),
         ),
         registered_at: nullable(Timestamp),
       },
@@ -54,7 +57,9 @@ export const Domain = Type.Object(
     dns_records: Type.Array(DnsRecord),
     verified_at: nullable(Timestamp),
     last_checked_at: nullable(Timestamp),
-    last_check_error: nullable(Type.String({ description: 'What the last check missed, for a person.' })),
+    last_check_error: nullable(
+      Type.String({ description: 'What the last check found missing, as a sentence.' }),
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
   },
@@ -67,8 +72,18 @@ export const RotatedDomain = Type.Object(
 )
 
 export const DomainFields = {
-  name: Type.String({ minLength: 1, maxLength: 253, description: 'A name below a public suffix.' }),
+  name: Type.String({ minLength: 1, maxLength: 253, description: 'A domain name below a public suffix.' }),
   mta_provider: MtaProvider,
+}
+
+/** `createDomain` chooses a provider that is not given. */
+export const NewDomainFields = {
+  ...DomainFields,
+  mta_provider: Type.Optional({
+    ...MtaProvider,
+    description:
+      '`service` or `ses`. By default `service` if the project may use it (`allow_service_mta`), otherwise `ses`.',
+  }),
 }
 
 /** By rule: when the name changes, each address route is either kept by its local part or given a new address. */

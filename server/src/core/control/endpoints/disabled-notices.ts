@@ -9,7 +9,7 @@ export const sendDisabledNotices = (
 ): Promise<void> =>
   sendOwnerNotices(
     {
-      subject: 'an endpoint that was switched off',
+      subject: 'a disabled endpoint',
       ...{ list: listNotices, delete: deleteNotice, deleteLate },
       idsOf: ({ project_id, endpoint_id }) => ({ project_id, endpoint_id }),
       mailFor(notice: Notice, publicUrl) {
@@ -29,13 +29,13 @@ function textOf(
 ): { subject: string; text: string } {
   const path = `${origin}/v1/projects/${project_id}/endpoints/${endpoint_id}`
   return {
-    subject: `Endpoint "${name}" was switched off`,
+    subject: `Endpoint "${name}" was disabled`,
     text: [
-      `The endpoint "${name}" of your project "${project_name}" was switched off, and receives nothing any more.`,
-      `Its address: ${url}`,
-      `Why: ${disabled_reason}`,
-      `What it answered is listed at ${path}/attempts.`,
-      `When it works again, switch it on: PATCH ${path} with "is_active": true. Events that it missed can then be had again: POST ${path}/replay.`,
+      `The endpoint "${name}" of your project "${project_name}" was disabled and no longer receives events.`,
+      `URL: ${url}`,
+      `Reason: ${disabled_reason}`,
+      `Its responses are listed at ${path}/attempts.`,
+      `When it works again, enable it: PATCH ${path} with "is_active": true. Then replay the events that it missed: POST ${path}/replay.`,
     ].join('\n\n'),
   }
 }

@@ -54,7 +54,7 @@ export function listByProject(
 
 export async function takeId(tx: Tx): Promise<number> {
   const { rows } = await sql<{ id: number }>`select nextval('control.endpoints_id_seq') as id`.execute(tx)
-  if (!rows[0]) throw new Error('a sequence gave no number')
+  if (!rows[0]) throw new Error('the sequence returned no value')
   return rows[0].id
 }
 

@@ -163,8 +163,11 @@ async function newSecret(
   const secret = `whsec_${randomBytes(32).toString('base64')}`
   const place = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
   const encrypted_secret = await vault.seal(tx, projectId, place, secret)
-  return { secret, stored: { encrypted_secret, secret_hint: secret.slice(-4) } }
+  return { secret, stored: { encrypted_secret, secret_hint: hintOf(secret) } }
 }
+
+/** The last four characters before the padding, which is the same in every secret. */
+const hintOf = (secret: string): string => secret.replace(/=+$/, '').slice(-4)
 
 function missing(projectId: number, id: number): never {
   throw new PosternError('not_found', `There is no endpoint ${id} in project ${projectId}.`)

@@ -6,7 +6,7 @@ export interface OfProject {
   project_id: number
 }
 
-export interface Standing extends OfProject {
+export interface EndpointHealth extends OfProject {
   last_success_at: Date | null
   failures: number
   /** As text: a moment has microseconds, and a Date has none. */
@@ -14,8 +14,8 @@ export interface Standing extends OfProject {
 }
 
 /** As the mail plane. An endpoint that has no queue was never sent anything. */
-export async function standingsOf(tx: ReadTx, endpoints: readonly OfProject[]): Promise<Standing[]> {
-  const { rows } = await sql<Standing>`
+export async function readHealth(tx: ReadTx, endpoints: readonly OfProject[]): Promise<EndpointHealth[]> {
+  const { rows } = await sql<EndpointHealth>`
     select asked.endpoint_id, asked.project_id, queues.last_success_at, coalesce(queues.failures, 0) as failures,
            clock_timestamp()::text as read_at
       from unnest(${endpoints.map(({ endpoint_id }) => endpoint_id)}::bigint[],
@@ -31,8 +31,8 @@ export async function standingsOf(tx: ReadTx, endpoints: readonly OfProject[]): 
  * Which of them are now as told. Not among them: what somebody is editing, who is not waited for, and of which something
  * later was read.
  */
-export async function writeStandings(tx: Tx, standings: readonly Standing[]): Promise<number[]> {
-  const all = <Key extends keyof Standing>(key: Key) => standings.map((one) => one[key])
+export async function writeHealth(tx: Tx, health: readonly EndpointHealth[]): Promise<number[]> {
+  const all = <Key extends keyof EndpointHealth>(key: Key) => health.map((one) => one[key])
   const { rows } = await sql<{ endpoint_id: number }>`
     with free as materialized (
       select id, project_id from control.endpoints where id = any(${all('endpoint_id')}::bigint[])
@@ -72,7 +72,7 @@ export async function isThere(tx: ReadTx, projectId: number, id: number): Promis
 }
 
 /** False when it is gone, or in somebody else's hands. */
-export async function lockFree(tx: Tx, projectId: number, id: number): Promise<boolean> {
+export async function lockUnlessBusy(tx: Tx, projectId: number, id: number): Promise<boolean> {
   const { rows } = await sql`
     select from control.endpoints where project_id = ${projectId} and id = ${id}
     for no key update skip locked`.execute(tx)

@@ -47,10 +47,10 @@ async function deliver(id: number, failures: number, lastSuccess: string | null)
      on conflict (shard, endpoint_id) do update set failures = $3, last_success_at = $4`,
     [id, projectId, failures, lastSuccess],
   )
-  await write('endpoint.told', { endpoint_id: id })
+  await write('endpoint.stats_changed', { endpoint_id: id })
 }
 
-describe('endpoint.told', () => {
+describe('endpoint.stats_changed', () => {
   test('shows when an endpoint last took something and how often it did not, and moves no version', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 3, null)
@@ -58,7 +58,7 @@ describe('endpoint.told', () => {
     assert.deepEqual(await show(resource.id), { ...resource, consecutive_failures: 3, etag: '"1"' })
     await deliver(resource.id, 0, '2026-01-01T00:00:00.123Z')
     await deliver(resource.id, 0, '2026-01-02T00:00:00.123Z')
-    assert.equal((await relayToControl(deps)).told, 1, 'a state, however often it was told of')
+    assert.equal((await relayToControl(deps)).relayed, 1, 'a state, however often it was told of')
     const { last_success_at, consecutive_failures, etag } = await show(resource.id)
     assert.deepEqual([last_success_at, consecutive_failures, etag], ['2026-01-02T00:00:00.123Z', 0, '"1"'])
     assert.equal(await waiting(), 0)
@@ -86,10 +86,10 @@ describe('endpoint.told', () => {
   test('of an endpoint that is gone, or of another project, ends', async () => {
     const { id: other } = await makeProject()
     const { resource } = await makeEndpoint(other)
-    await write('endpoint.told', { endpoint_id: 987_654_321 })
+    await write('endpoint.stats_changed', { endpoint_id: 987_654_321 })
     await relayToControl(deps)
     assert.equal(await waiting(), 0)
-    await write('endpoint.told', { endpoint_id: resource.id })
+    await write('endpoint.stats_changed', { endpoint_id: resource.id })
     await relayToControl(deps)
     assert.deepEqual(
       await database.query('select from control.endpoint_stats where endpoint_id = $1', [resource.id]),
@@ -108,9 +108,9 @@ describe('endpoint.told', () => {
         .where('id', '=', resource.id)
         .forUpdate()
         .executeTakeFirst()
-      assert.equal((await relayToControl(deps)).told, 0)
+      assert.equal((await relayToControl(deps)).relayed, 0)
     })
-    assert.equal((await relayToControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).relayed, 1)
     assert.equal((await show(resource.id)).consecutive_failures, 4)
   })
 })
@@ -180,7 +180,7 @@ describe('endpoint.disabled', () => {
     await disable(resource.id)
     await disable(resource.id)
     await disable(987_654_321)
-    assert.equal((await relayToControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).relayed, 1)
     assert.equal((await show(resource.id)).etag, '"2"')
     assert.equal((await eventsOf(resource.id)).length, 1)
     assert.equal(await waiting(), 0)
@@ -196,10 +196,10 @@ describe('endpoint.disabled', () => {
         .where('id', '=', resource.id)
         .forUpdate()
         .executeTakeFirst()
-      assert.equal((await relayToControl(deps)).told, 0)
+      assert.equal((await relayToControl(deps)).relayed, 0)
       assert.equal(await waiting(), 1)
     })
-    assert.equal((await relayToControl(deps)).told, 1)
+    assert.equal((await relayToControl(deps)).relayed, 1)
   })
 
   test('happens once, wherever the worker dies', async () => {
@@ -207,7 +207,7 @@ describe('endpoint.disabled', () => {
       for (const moment of ['before', 'after'] as const) {
         const { resource } = await makeEndpoint(projectId)
         await disable(resource.id)
-        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /died/)
+        await assert.rejects(relayToControl(crashAt(deps, step, moment)), /crashed/)
         await relayToControl(deps)
         assert.equal((await show(resource.id)).etag, '"2"', `${moment} the ${step}`)
         assert.equal((await eventsOf(resource.id)).length, 1, `${moment} the ${step}`)

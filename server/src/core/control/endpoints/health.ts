@@ -1,55 +1,56 @@
+/** Relays the delivery health of endpoints, and their automatic disabling, from the mail side to control. */
+
 import type { Tx } from '../../../platform/db/db.ts'
 import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.ts'
 import { publishToMail } from '../../outbox/outbox.ts'
 import {
   insertNotice,
   isThere,
-  lockFree,
+  lockUnlessBusy,
+  readHealth,
   selectExisting,
-  standingsOf,
   switchOff,
-  writeStandings,
+  writeHealth,
 } from './health.sql.ts'
-
-/** What the mail plane knows of endpoints, told to control. */
 
 const endpointIn = ({ payload }: OutboxRow): number => (payload as { endpoint_id: number }).endpoint_id
 
-/** When it last took something, and how often in a row it did not. No version moves. */
+/** The last success and the consecutive failures. The version does not change. */
 export const relayEndpointHealth: OutboxHandler = async (mailTx, rows) => {
   const projects = new Map(rows.map((row) => [endpointIn(row), row.project_id]))
   const asked = [...projects].map(([endpoint_id, project_id]) => ({ endpoint_id, project_id }))
-  const standings = await standingsOf(mailTx, asked)
+  const health = await readHealth(mailTx, asked)
   return async (tx) => {
-    const written = await writeStandings(tx, standings)
+    const written = await writeHealth(tx, health)
     const existing = await selectExisting(tx, asked)
-    // One that is no more needs to be told nothing.
+    // A deleted endpoint needs no update.
     const isDone = (row: OutboxRow) =>
       written.includes(endpointIn(row)) || !existing.includes(endpointIn(row))
-    return { told: written.length, done: idsOf(rows.filter(isDone)) }
+    return { relayed: written.length, done: idsOf(rows.filter(isDone)) }
   }
 }
 
-/** Endpoints that are to be switched off, because what they answered says so. */
+/** Disables endpoints whose responses require it. */
 export const relayDisabledEndpoints: OutboxHandler = async (_mailTx, rows) => async (tx) => {
   const done: OutboxRow[] = []
-  let told = 0
+  let relayed = 0
   for (const row of rows) {
     const outcome = await disable(tx, row)
-    if (outcome !== 'held') done.push(row)
-    if (outcome === 'disabled') told++
+    if (outcome !== 'busy') done.push(row)
+    if (outcome === 'disabled') relayed++
   }
-  return { told, done: idsOf(done) }
+  return { relayed, done: idsOf(done) }
 }
 
 /**
- * Not when somebody has changed it since, or has switched it off: then it is as a person wants it. `held`: somebody is
- * about to, and is not waited for.
+ * `left`: the endpoint was edited or deactivated since, and stays as its owner wants it. `busy`: another transaction holds
+ * its lock, and the row is tried again later.
  */
-async function disable(tx: Tx, row: OutboxRow): Promise<'disabled' | 'left' | 'held'> {
+async function disable(tx: Tx, row: OutboxRow): Promise<'disabled' | 'left' | 'busy'> {
   const { project_id, created_at: since } = row
   const { endpoint_id: id, reason } = row.payload as { endpoint_id: number; reason: string }
-  if (!(await lockFree(tx, project_id, id))) return (await isThere(tx, project_id, id)) ? 'held' : 'left'
+  if (!(await lockUnlessBusy(tx, project_id, id)))
+    return (await isThere(tx, project_id, id)) ? 'busy' : 'left'
   const endpoint = await switchOff(tx, project_id, id, { since, reason })
   if (!endpoint) return 'left'
   const { name, url } = endpoint

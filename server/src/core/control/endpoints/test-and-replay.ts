@@ -8,17 +8,17 @@ import { databaseTime, hasEvent, isReplayAsked, isReplaying } from './test-and-r
 import type { EndpointReplay, EndpointTest } from './wire.ts'
 
 /**
- * What is asked of an endpoint's queue: a test, or events once more. The mail plane does it after the answer, told by
- * the outbox; the endpoint must be locked by the caller.
+ * Commands to an endpoint's queue: a test event, or a replay. The mail side executes them after the response, by way of
+ * the outbox. The caller must hold the endpoint's lock.
  */
 export interface EndpointCommandDeps {
-  /** So many a minute, of each endpoint. */
+  /** Rate limits per minute, for each endpoint. */
   limits: { tests: PerEndpoint; replays: PerEndpoint }
   /** For how long events are kept. */
   retentionDays: number
 }
 
-type PerEndpoint = (endpointId: number) => Promise<void>
+type PerEndpoint = (endpointId: number) => Promise<unknown>
 
 export async function commandTest(
   tx: Tx,
@@ -38,7 +38,7 @@ export interface ReplayRequest {
   only_undelivered?: boolean
 }
 
-/** What the mail plane knows of a replay that is asked for. */
+/** What the mail side knows about a requested replay. */
 export interface ReplayPreload {
   hasEvent: boolean
   isReplaying: boolean
@@ -55,28 +55,28 @@ export const preloadReplay = async (
 })
 
 /**
- * The look came before the lock: a replay that has begun in between, and left the outbox, is not seen. The mail plane
- * then finds it under way, and leaves it at that one.
+ * `preloaded` was read before the lock: a replay that has begun since and left the outbox is not in it. The mail side then
+ * finds that replay in progress and ignores the second one.
  */
 export async function commandReplay(
   tx: Tx,
   deps: EndpointCommandDeps,
   endpoint: EndpointRow,
   request: ReplayRequest,
-  look: ReplayPreload,
+  preloaded: ReplayPreload,
 ): Promise<Static<typeof EndpointReplay>> {
   const asked = oneEventOrRange(request)
   requireActive(endpoint)
   const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
   const { id: endpoint_id, project_id } = endpoint
   if ('event_id' in asked) {
-    if (!look.hasEvent) {
+    if (!preloaded.hasEvent) {
       throw new PosternError('not_found', `There is no event ${asked.event_id} in project ${project_id}.`)
     }
     await deps.limits.replays(endpoint_id)
   } else {
     requireRange(asked, await databaseTime(tx), deps.retentionDays)
-    const isUnderWay = look.isReplaying || (await isReplayAsked(tx, project_id, endpoint_id))
+    const isUnderWay = preloaded.isReplaying || (await isReplayAsked(tx, project_id, endpoint_id))
     if (isUnderWay) throw stillReplaying(endpoint_id)
   }
   await publishToMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...asked })
@@ -97,7 +97,7 @@ function oneEventOrRange({
 }: ReplayRequest): { event_id: string } | Range {
   if (event_id !== undefined && from === undefined && to === undefined) {
     if (only_undelivered === undefined) return { event_id }
-    throw refuse('"only_undelivered" is about a stretch of time; one event is delivered in any case.')
+    throw refuse('"only_undelivered" applies to a time range only; a single event is always delivered.')
   }
   if (event_id === undefined && from !== undefined && to !== undefined) {
     return {
@@ -106,7 +106,7 @@ function oneEventOrRange({
       only_undelivered: only_undelivered ?? true,
     }
   }
-  throw refuse('Name either one event ("event_id"), or a stretch of time ("from" and "to").')
+  throw refuse('Give either one event ("event_id") or a time range ("from" and "to").')
 }
 
 const dayMs = 24 * 3600_000
@@ -114,21 +114,23 @@ const dayMs = 24 * 3600_000
 function requireRange({ from, to }: Range, now: Date, retentionDays: number): void {
   const [start, end] = [Date.parse(from), Date.parse(to)]
   if (start >= end) throw refuse('"from" must be before "to".')
-  if (end > now.getTime()) throw refuse('"to" must not lie in the future.')
+  if (end > now.getTime()) throw refuse('"to" must not be in the future.')
   if (end - start > retentionDays * dayMs) {
-    throw refuse(`"from" and "to" are further apart than events are kept, which is ${retentionDays} days.`)
+    throw refuse(
+      `The range from "from" to "to" is longer than the ${retentionDays} days for which events are kept.`,
+    )
   }
 }
 
 function requireActive({ id, is_active }: EndpointRow): void {
   if (is_active) return
-  throw refuse(`Endpoint ${id} is switched off and receives nothing. Set its "is_active" to true first.`)
+  throw refuse(`Endpoint ${id} is inactive and receives nothing. Set "is_active" to true first.`)
 }
 
 const stillReplaying = (id: number): PosternError =>
   new PosternError(
     'request_in_progress',
-    `A stretch of time is being replayed to endpoint ${id}. Wait until that is done.`,
+    `A time range is already being replayed to endpoint ${id}. Wait until it finishes.`,
     { retryAfterSeconds: 60 },
   )
 

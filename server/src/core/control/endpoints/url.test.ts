@@ -51,7 +51,7 @@ test('anything but a full https address is refused', () => {
     'javascript:alert(1)',
     'wss://example.com',
   ]) {
-    refused(text, /begins with https/)
+    refused(text, /starts with https/)
   }
   for (const text of [
     'https://exa mple.com/',
@@ -102,7 +102,7 @@ test('a host that is no public DNS name is refused, however it is written', () =
     `${'a'.repeat(64)}.example.com`,
     `${'a.'.repeat(126)}com`,
   ]) {
-    refused(`https://${host}/`, /no public name/)
+    refused(`https://${host}/`, /not a public name/)
   }
 })
 

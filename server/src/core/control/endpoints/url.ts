@@ -13,10 +13,10 @@ export function endpointUrl(text: string, guard: Pick<NetGuard, 'refusalOf'>): s
   // A parser drops line breaks and turns backslashes; nobody means either.
   if (/[\p{Cc}\s\\]/u.test(text)) throw refused('must not contain white space or backslashes; encode them')
   if (!/^https:\/\/[^/]/i.test(text)) {
-    throw refused('must be a full address that begins with https://, such as https://example.com/hook')
+    throw refused('must be a full URL that starts with https://, such as https://example.com/hook')
   }
   const url = URL.parse(text)
-  if (!url) throw refused('is not a well-formed address; write it like https://example.com/hook')
+  if (!url) throw refused('is not a well-formed URL; write it like https://example.com/hook')
   if (text.includes('#')) throw refused('must not have a fragment; remove the # and what follows')
   const refusal = guard.refusalOf(url)
   if (refusal !== undefined) throw new PosternError('validation_failed', `"url" is not allowed. ${refusal}`)

@@ -11,14 +11,12 @@ export const Endpoint = Type.Object(
     url: Type.String(),
     events: Type.Array(oneOf(eventTypes)),
     is_active: Type.Boolean(),
-    disabled_reason: nullable(
-      Type.String({ description: 'Why it was switched off, where that was automatic.' }),
-    ),
-    secret_hint: Type.String({ description: 'The last four characters of the secret.' }),
+    disabled_reason: nullable(Type.String({ description: 'Why the endpoint was disabled automatically.' })),
+    secret_hint: Type.String({ description: 'The last four characters of the secret, without the padding.' }),
     secret_rotated_at: nullable(Timestamp),
     last_success_at: nullable(Timestamp),
     consecutive_failures: Type.Integer({
-      description: 'How often in a row it was tried and took nothing. It is told within a minute.',
+      description: 'Consecutive failed deliveries, updated within a minute.',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -30,7 +28,7 @@ export const EndpointWithSecret = Type.Object(
   {
     resource: Endpoint,
     secret: Type.String({
-      description: 'Shown this once only.',
+      description: 'Shown only once.',
       examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw5ZkZkkYl2Ew='],
     }),
   },
@@ -40,7 +38,7 @@ export const EndpointWithSecret = Type.Object(
 /** Editable, and always given as a whole. */
 export const EndpointFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
-  url: Type.String({ maxLength: 2048, description: 'An https address.' }),
+  url: Type.String({ maxLength: 2048, description: 'An `https` URL.' }),
   events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
   is_active: Type.Boolean(),
 }
@@ -68,23 +66,23 @@ export const EndpointTest = Type.Object(
   { title: 'EndpointTest', additionalProperties: false },
 )
 
-const EventId = { ...MessageId, description: 'Of one event: its `webhook-id`, a UUID of version 7.' }
+const EventId = { ...MessageId, description: 'Id of one event: its `webhook-id`, a version 7 UUID.' }
 
 const Moment = (description: string) =>
   Type.String({
     format: 'date-time',
-    description: `${description} RFC 3339 with its offset.`,
+    description: `${description} RFC 3339 with an offset.`,
     examples: ['2026-11-14T00:00:00Z'],
   })
 
 /** One event, or a stretch of time. */
 export const ReplayFields = {
   event_id: Type.Optional(EventId),
-  from: Type.Optional(Moment('Events of this time and later.')),
-  to: Type.Optional(Moment('Events before this time, which is past.')),
+  from: Type.Optional(Moment('Events at or after this time.')),
+  to: Type.Optional(Moment('Events before this time, which must not be in the future.')),
   only_undelivered: Type.Optional(
     Type.Boolean({
-      description: 'With `from` and `to`: leave out what it has taken. True unless told otherwise.',
+      description: 'With `from` and `to`: skip events already delivered. Default: true.',
     }),
   ),
 }
@@ -118,19 +116,19 @@ export const DeliveryAttempt = Type.Object(
   {
     id: Type.String(),
     endpoint_id: Type.Integer(),
-    event_id: Type.String({ description: 'The `webhook-id`: the same however often it is tried.' }),
+    event_id: Type.String({ description: 'The `webhook-id`: the same for every attempt.' }),
     event_type: oneOf([...eventTypes, 'endpoint.test']),
     attempt: Type.Integer({
-      description: 'How often it was tried by then; 0 where it was given up without a try.',
+      description: 'Number of this attempt; 0 if the event was given up without an attempt.',
     }),
     outcome: oneOf(attemptOutcomes, {
       description:
-        '`delivered`: answered with 2xx. `failed`: tried again. `given_up`: the last of its time. `gone`: answered with 410, which switches the endpoint off.',
+        '`delivered`: answered with 2xx. `failed`: will be retried. `given_up`: the last attempt of the retry period. `gone`: answered with 410, which disables the endpoint.',
     }),
-    status: nullable(Type.Integer({ description: 'Of the answer; null where there was none.' })),
+    status: nullable(Type.Integer({ description: 'HTTP status of the response; null if there was none.' })),
     latency_ms: Type.Integer(),
-    response: nullable(Type.String({ description: 'The first KB of the answer.' })),
-    error: nullable(Type.String({ description: 'Why there was no answer.' })),
+    response: nullable(Type.String({ description: 'The first KB of the response.' })),
+    error: nullable(Type.String({ description: 'Why there was no response.' })),
     created_at: Timestamp,
   },
   { title: 'DeliveryAttempt', additionalProperties: false },

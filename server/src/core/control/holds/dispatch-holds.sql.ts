@@ -1,6 +1,6 @@
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-export async function insertBrake(tx: Tx, scope: string): Promise<boolean> {
+export async function insertDispatchHold(tx: Tx, scope: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('control.dispatch_holds')
     .values({ scope })
@@ -9,7 +9,7 @@ export async function insertBrake(tx: Tx, scope: string): Promise<boolean> {
   return Number(numInsertedOrUpdatedRows) === 1
 }
 
-export async function deleteBrake(tx: Tx, scope: string): Promise<boolean> {
+export async function deleteDispatchHold(tx: Tx, scope: string): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('control.dispatch_holds')
     .where('scope', '=', scope)
@@ -17,5 +17,5 @@ export async function deleteBrake(tx: Tx, scope: string): Promise<boolean> {
   return Number(numDeletedRows) === 1
 }
 
-export const listBrakeRows = (tx: ReadTx) =>
+export const listDispatchHoldRows = (tx: ReadTx) =>
   tx.selectFrom('control.dispatch_holds').select(['scope', 'held_at']).orderBy('scope').execute()

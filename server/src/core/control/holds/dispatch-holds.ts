@@ -1,11 +1,12 @@
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
-import { deleteBrake, insertBrake, listBrakeRows } from './dispatch-holds.sql.ts'
-
 /**
- * What an operator holds at the shell: all mail, or what goes by one provider. Like a project's hold it is a row that
- * the worker looks at when it claims, so it takes effect at once and nothing in the queue is written. Mail that is leaving
- * at that moment goes on; what is held for 7 days fails.
+ * Holds that an operator sets on the command line: all mail, or the mail of one provider. Like a project's hold, it is a
+ * row that the worker reads when it claims, so it takes effect at once and no queue row is written. Mail being sent at
+ * that moment is not stopped; mail held for 7 days fails.
  */
+
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { deleteDispatchHold, insertDispatchHold, listDispatchHoldRows } from './dispatch-holds.sql.ts'
+
 export const holdScopes = ['all', 'service', 'ses'] as const
 export type HoldScope = (typeof holdScopes)[number]
 
@@ -15,13 +16,13 @@ export interface DispatchHold {
 }
 
 /** False when it is held already. */
-export const holdDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => insertBrake(tx, scope)
+export const holdDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => insertDispatchHold(tx, scope)
 
 /** False when it was not held. */
-export const releaseDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => deleteBrake(tx, scope)
+export const releaseDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => deleteDispatchHold(tx, scope)
 
 export const listDispatchHolds = async (tx: ReadTx): Promise<DispatchHold[]> =>
-  (await listBrakeRows(tx)).map(({ scope, held_at }) => ({
+  (await listDispatchHoldRows(tx)).map(({ scope, held_at }) => ({
     scope: scope as HoldScope,
     held_at: held_at.toISOString(),
   }))

@@ -27,20 +27,20 @@ export async function deleteHold(tx: Tx, projectId: number): Promise<boolean> {
   return Number(numDeletedRows) === 1
 }
 
-export interface Counts {
+export interface QueueCounts {
   waiting: number
   scheduled: number
   leaving: number
   awaiting: number
 }
 
-export async function countMails(tx: ReadTx, projectId: number, atMost: number): Promise<Counts> {
+export async function countMails(tx: ReadTx, projectId: number, atMost: number): Promise<QueueCounts> {
   const counted = (...states: string[]) => sql`
     (select count(*) from (
        select from mail.dispatch
         where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and state = any(${states})
         limit ${atMost}) as counted)`
-  const { rows } = await sql<Counts>`
+  const { rows } = await sql<QueueCounts>`
     select ${counted('ready', 'deferred')} as waiting, ${counted('scheduled')} as scheduled,
            ${counted('leased')} as leaving, ${counted('awaiting')} as awaiting`.execute(tx)
   const [row] = rows

@@ -1,46 +1,46 @@
+/**
+ * The queue of one project as an administrator sees it, and its hold. A hold is a row in control that the worker reads
+ * when it claims: no queue row is written, so it takes effect at once, however much is queued.
+ */
+
 import Type, { type Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
 import { nullable, Timestamp } from '../../shared/wire.ts'
-import { type Counts, countMails, deleteHold, findHold, insertHold } from './project-holds.sql.ts'
+import { countMails, deleteHold, findHold, insertHold, type QueueCounts } from './project-holds.sql.ts'
 
-/**
- * The mail of a project that is still to be handed over, as an administrator sees it. A hold is a row in control that
- * the worker looks at when it claims: nothing in the queue is written, so it takes effect at once, whatever waits.
- */
 const count = (of: string) => Type.Integer({ description: `${of}, counted up to ${countCap + 1}.` })
 
 export const ProjectQueue = Type.Object(
   {
     project_id: Type.Integer(),
     is_held: Type.Boolean({
-      description: 'By an administrator. Mail of a locked project waits, too, without this.',
+      description:
+        'Whether an administrator holds the queue. Mail of a locked project is held regardless of this field.',
     }),
     held_at: nullable(Timestamp),
-    waiting: count('Mails that wait for their turn, or to be tried again'),
-    scheduled: count('Mails whose time has not come'),
-    leaving: count('Mails in the hands of a worker at this moment'),
-    awaiting: count(
-      'Mails that the provider may have, and has not told of yet; after an hour such a mail has failed',
-    ),
+    waiting: count('Messages queued for a first attempt or a retry'),
+    scheduled: count('Messages scheduled for a later time'),
+    leaving: count('Messages that a worker is sending now'),
+    awaiting: count('Messages handed to the provider with no result yet; they fail after an hour'),
   },
   { title: 'ProjectQueue', additionalProperties: false },
 )
 
-/** In the mail plane: held is what is held there. */
+/** On the mail side, which reads its own copy of the hold. */
 export const showQueue = async (mail: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> =>
   queueView(mail, projectId, await countQueue(mail, projectId))
 
-export type { Counts }
+export type { QueueCounts }
 
-/** In the mail plane: what is there. */
-export const countQueue = (mail: ReadTx, projectId: number): Promise<Counts> =>
+/** On the mail side. */
+export const countQueue = (mail: ReadTx, projectId: number): Promise<QueueCounts> =>
   countMails(mail, projectId, countCap + 1)
 
 export async function queueView(
   tx: ReadTx,
   projectId: number,
-  counts: Counts,
+  counts: QueueCounts,
 ): Promise<Static<typeof ProjectQueue>> {
   const heldAt = await findHold(tx, projectId)
   return {
@@ -51,8 +51,8 @@ export async function queueView(
   }
 }
 
-/** The project must be locked by the caller. False when it is held already. */
+/** The caller must hold the project's lock. False if the queue is already held. */
 export const holdQueue = (tx: Tx, projectId: number): Promise<boolean> => insertHold(tx, projectId)
 
-/** False when it was not held. */
+/** False if the queue was not held. */
 export const releaseQueue = (tx: Tx, projectId: number): Promise<boolean> => deleteHold(tx, projectId)

@@ -3,21 +3,21 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export interface IdempotencyScope {
   actor: string
-  /** Null for an administrator, whose keys are not of a project. */
+  /** Null for an administrator, whose keys belong to no project. */
   projectId: number | null
   operation: string
   key: string
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   status: number
   location: string | null
   etag: string | null
-  /** Text, so that a repetition is the same to the byte; null where the answer held a secret. */
+  /** Text, so that a replay is byte-identical. Null if the response contained a secret or has no body (204). */
   body: string | null
 }
 
-/** False when another transaction holds it; given back at the end of ours. */
+/** False if another transaction holds the lock. Released when the transaction ends. */
 export async function tryLock(
   tx: Tx,
   { actor, projectId, operation, key }: IdempotencyScope,
@@ -44,9 +44,9 @@ export async function insert(
   tx: Tx,
   { actor, projectId, operation, key }: IdempotencyScope,
   requestHash: Buffer,
-  { status, location, etag, body }: StoredAnswer,
+  { status, location, etag, body }: StoredResponse,
 ): Promise<void> {
-  // What it may meet is its own expired predecessor: the living one was looked for under the lock.
+  // Only an expired row can conflict: `find` has checked for a valid one under the lock.
   await sql`
     insert into control.idempotency
       (project_id, actor, operation, key, request_hash, status, location, etag, body, expires_at)

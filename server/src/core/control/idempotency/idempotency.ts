@@ -1,3 +1,10 @@
+/**
+ * `Idempotency-Key`: a repeated request gets the first response and has no second effect.
+ *
+ * The key is claimed and the response stored in the transaction of the operation, so the effect never exists without the
+ * response. Only successes are stored; a refused request can be corrected and sent again with the same key. A response
+ * that contained a secret is stored without its body.
+ */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -8,17 +15,13 @@ import {
   find,
   type IdempotencyScope,
   insert,
-  type StoredAnswer,
+  type StoredResponse,
   tryLock,
 } from './idempotency.sql.ts'
 
-/**
- * `Idempotency-Key`: a request sent again has its first answer, not a second effect.
- *
- * The key is claimed and the answer stored in the operation's own transaction, so there is no moment at which
- * the effect exists and the answer does not. Only successes are stored; a refused request may be mended and
- * sent again under the same key. An answer that held a secret is remembered without it.
- */
+/** A response without a body that contained no secret. */
+const noContent = 204
+
 export class IdempotentRequest {
   readonly #scope: IdempotencyScope
   readonly #requestHash: Buffer
@@ -30,7 +33,7 @@ export class IdempotentRequest {
       .digest()
   }
 
-  /** First thing in the transaction: two at once would both find nothing stored. */
+  /** Call first in the transaction. Otherwise two concurrent requests would both find nothing stored. */
   async claim(tx: Tx): Promise<void> {
     if (await tryLock(tx, this.#scope)) return
     throw new PosternError(
@@ -40,8 +43,8 @@ export class IdempotentRequest {
     )
   }
 
-  /** The first answer, if this request was answered before. */
-  async recall(tx: Tx): Promise<(StoredAnswer & { body: string }) | undefined> {
+  /** The stored response, if this request has succeeded before. */
+  async findResponse(tx: Tx): Promise<StoredResponse | undefined> {
     const stored = await find(tx, this.#scope)
     if (!stored) return undefined
     if (!stored.request_hash.equals(this.#requestHash)) {
@@ -50,19 +53,44 @@ export class IdempotentRequest {
         'This Idempotency-Key was used for another request within the last 24 hours. Use a new key.',
       )
     }
-    if (stored.body === null) {
+    if (stored.body === null && stored.status !== noContent) {
       throw new PosternError(
         'secret_already_revealed',
-        'This request was carried out before, and its answer held a secret, which is shown once only. ' +
-          'If it was lost, rotate it.',
+        'This request has already succeeded, and its response contained a secret, which is shown only once. ' +
+          'If the secret is lost, rotate it.',
         { location: stored.location ?? undefined },
       )
     }
-    return { ...stored, body: stored.body }
+    return stored
   }
 
-  async remember(tx: Tx, answer: StoredAnswer): Promise<void> {
-    await insert(tx, this.#scope, this.#requestHash, answer)
+  /** The same for a DELETE whose resource is gone: undefined unless this very request has deleted it. */
+  async recallDeletion(tx: Tx): Promise<StoredResponse | undefined> {
+    const stored = await find(tx, this.#scope)
+    return stored?.request_hash.equals(this.#requestHash) ? stored : undefined
+  }
+
+  async storeResponse(tx: Tx, response: StoredResponse): Promise<void> {
+    await insert(tx, this.#scope, this.#requestHash, response)
+  }
+}
+
+/**
+ * Finds what a mutation acts upon. `deleting`: the request, if it is a DELETE with an Idempotency-Key. A repeated DELETE
+ * finds its resource gone; its first answer is then returned as `deletion` instead of a 404.
+ */
+export async function findTarget<Target>(
+  find: () => Promise<Target>,
+  tx: Tx,
+  deleting: IdempotentRequest | undefined,
+): Promise<{ target: Target; deletion?: undefined } | { target?: undefined; deletion: StoredResponse }> {
+  try {
+    return { target: await find() }
+  } catch (error) {
+    const isMissing = error instanceof PosternError && error.code === 'not_found'
+    const deletion = isMissing ? await deleting?.recallDeletion(tx) : undefined
+    if (deletion) return { deletion }
+    throw error
   }
 }
 

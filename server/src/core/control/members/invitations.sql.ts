@@ -12,10 +12,10 @@ export interface Invitation {
   ends_at: Date
 }
 
-const waits = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
+const isUnsent = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
   and members.invited_at > postern.now() - control.invitation_lifetime()`
 
-/** Undefined when there is nobody to be told: joined, told, removed, or too late. */
+/** Undefined if the invitation was accepted, already mailed, removed or has expired. */
 export async function lockUnsent(
   tx: Tx,
   projectId: number,
@@ -26,12 +26,12 @@ export async function lockUnsent(
            projects.name as project_name, members.invited_at + control.invitation_lifetime() as ends_at
       from control.members as members
       join control.projects as projects on projects.id = members.project_id
-     where members.project_id = ${projectId} and members.id = ${memberId} and ${waits}
+     where members.project_id = ${projectId} and members.id = ${memberId} and ${isUnsent}
        for no key update of members`.execute(tx)
   return rows[0]
 }
 
-/** The version stays: nobody's configuration has changed. */
+/** Does not change the version, because the configuration stays the same. */
 export async function storeHash(tx: Tx, memberId: number, hash: Buffer): Promise<void> {
   await tx
     .updateTable('control.members')
@@ -49,37 +49,37 @@ export async function markSent(tx: Tx, memberId: number): Promise<void> {
     .execute()
 }
 
-/** Those whose own job has had its time, oldest first. */
+/** Invitations whose job should have run by now, oldest first. */
 export async function listUnsent(
   tx: ReadTx,
   limit: number,
 ): Promise<{ project_id: number; member_id: number }[]> {
   const { rows } = await sql<{ project_id: number; member_id: number }>`
     select members.project_id, members.id as member_id from control.members as members
-     where ${waits} and members.invited_at < postern.now() - interval '2 minutes'
+     where ${isUnsent} and members.invited_at < postern.now() - interval '2 minutes'
      order by members.invited_at limit ${limit}`.execute(tx)
   return rows
 }
 
-/** Undefined when the token is none, was used or has expired. */
+/** Undefined if the token is invalid, was used or has expired. */
 export async function join(
   tx: Tx,
   tokenHash: Buffer,
   userId: number,
 ): Promise<(MemberRow & { is_joined: boolean }) | undefined> {
   const { rows } = await sql<MemberRow & { is_joined: boolean }>`
-    select * from control.join_project(${tokenHash}, ${userId})`.execute(tx)
+    select * from control.accept_invitation_token(${tokenHash}, ${userId})`.execute(tx)
   return rows[0]
 }
 
-/** The same for the account that has the invited address. Undefined when it has no such invitation. */
+/** The same for the account with the invited address. Undefined if the invitation is not for that address. */
 export async function joinInvited(
   tx: Tx,
   memberId: number,
   userId: number,
 ): Promise<(MemberRow & { is_joined: boolean }) | undefined> {
   const { rows } = await sql<MemberRow & { is_joined: boolean }>`
-    select * from control.join_invited(${memberId}, ${userId})`.execute(tx)
+    select * from control.accept_invitation(${memberId}, ${userId})`.execute(tx)
   return rows[0]
 }
 
@@ -92,7 +92,7 @@ export interface PendingRow {
   expires_at: Date
 }
 
-/** Those that went to the address of this user, newest first. */
+/** Invitations to this address, newest first. */
 export async function listPending(
   tx: ReadTx,
   email: string,
@@ -116,7 +116,7 @@ export interface InvitationCounts {
   of_address: number
 }
 
-/** One more of today. */
+/** Adds one to today's counts and returns them. */
 export async function countInvitation(
   tx: Tx,
   projectId: number,
@@ -126,11 +126,11 @@ export async function countInvitation(
   const { rows } = await sql<InvitationCounts>`
     select * from control.count_invitation(${projectId}, ${userId}, ${email})`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }
 
-/** Undefined when the token is none, was used or has expired; null when the address has an account. */
+/** Undefined if the token is invalid, was used or has expired; null if the address has an account. */
 export async function insertInvitedUser(
   tx: Tx,
   tokenHash: Buffer,
@@ -148,7 +148,7 @@ export interface ExpiredInvitation {
   role: string
 }
 
-/** Those that could not be accepted any more for 30 days, oldest first. */
+/** Invitations that expired more than 30 days ago, oldest first. */
 export async function listExpired(tx: ReadTx, limit: number): Promise<ExpiredInvitation[]> {
   const { rows } = await sql<ExpiredInvitation>`
     select id, project_id, email, role from control.members
@@ -157,7 +157,7 @@ export async function listExpired(tx: ReadTx, limit: number): Promise<ExpiredInv
   return rows
 }
 
-/** Whether it was still there, and not accepted. */
+/** False if the invitation was accepted or is gone. */
 export async function removeInvitation(tx: Tx, projectId: number, id: number): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('control.members')

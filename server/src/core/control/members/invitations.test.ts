@@ -37,7 +37,7 @@ const mailTo = (email: string) => mailsTo(email).at(-1) ?? assert.fail(`no mail 
 const tokenIn = ({ text }: { text: string }): string =>
   /inv_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0] ?? assert.fail(`no token in: ${text}`)
 
-const join = (body: object) => new CookieJar(api.url).post('/v1/auth/join', body)
+const join = (body: object) => new CookieJar(api.url).post('/v1/auth/register', body)
 
 describe('the mail of an invitation', () => {
   test('names the project, and holds a token of which only the hash is kept', async () => {
@@ -45,7 +45,12 @@ describe('the mail of an invitation', () => {
     const { from, to, text } = mailTo(email)
     assert.deepEqual([from, to], ['postern@example.net', [email]])
     const plain = text.replaceAll('=\r\n', '')
-    for (const part of ['"Web shop"', `${project.id}`, 'developer', 'http://localhost:8080/v1/auth/join']) {
+    for (const part of [
+      '"Web shop"',
+      `${project.id}`,
+      'developer',
+      'http://localhost:8080/v1/auth/register',
+    ]) {
       assert.ok(plain.includes(part), `${part} is not in: ${plain}`)
     }
     const [row] = await database.query<{ whole: string; is_hash: boolean }>(
@@ -136,7 +141,7 @@ describe('the mail of an invitation', () => {
     inbox.refuseWith(550)
     await sendInvitation(deps, project.id, id)
     inbox.refuseWith(null)
-    assert.match(api.logLines.join('\n'), /refused for good/)
+    assert.match(api.logLines.join('\n'), /invitation mail permanently rejected/)
     await sendInvitation(deps, project.id, id)
     assert.equal(inbox.mails.filter(({ text }) => text.includes(`invited${invited}@`)).length, 0)
   })
@@ -262,7 +267,7 @@ async function joinAs(tx: Parameters<typeof acceptInvitation>[0], token: string,
   }
 }
 
-describe('auth.join', () => {
+describe('auth.register-invited', () => {
   test('makes an account with the invited address, which can sign in, and a member of it', async () => {
     const { email, id, token } = await invite()
     const response = await join({ token, name: ' Grace ', password })
@@ -314,7 +319,7 @@ describe('auth.join', () => {
     const statuses = []
     for (let n = 0; n < 5; n++) {
       const browser = new CookieJar(narrow.url)
-      const response = await browser.post('/v1/auth/join', { token: 'inv_no', name: 'Grace', password })
+      const response = await browser.post('/v1/auth/register', { token: 'inv_no', name: 'Grace', password })
       statuses.push(response.status)
     }
     assert.deepEqual(statuses, [404, 404, 404, 429, 429])

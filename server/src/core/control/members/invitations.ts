@@ -1,3 +1,11 @@
+/**
+ * Invitations: an address is mailed a token, and the person who has the token becomes the member. An account with the
+ * invited address can accept without the token.
+ *
+ * A token can be used once, within 14 days, and is deleted with its row. Only its SHA-256 is stored. The token is computed
+ * from the member and its version, so that a repeated job mails the same token. Whoever knows the key can compute tokens,
+ * but a token is accepted only after its hash was stored for the mail.
+ */
 import { createHash, createHmac, hkdfSync, randomUUIDv7 } from 'node:crypto'
 import type { Static } from 'typebox'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -25,17 +33,9 @@ import {
 import type { MemberRow } from './members.ts'
 import type { PendingInvitation, Role } from './wire.ts'
 
-/**
- * Invitations: an address is mailed a token, and the person who has that becomes the member. An account with the address
- * can accept without the token.
- *
- * A token is good once, for 14 days, and ends with its row. Only its SHA-256 is kept. It is computed from the member and
- * its version, so that a job that is run again mails the same one; who knows the key could make tokens, but none that
- * a row is waiting for before its mail went out.
- */
 export interface InvitationDeps {
   db: Db
-  /** Undefined: nothing can be mailed. */
+  /** Undefined: this installation sends no system mail. */
   systemMail: SystemMail | undefined
   invitationKey: Buffer
   publicUrl: URL
@@ -44,19 +44,19 @@ export interface InvitationDeps {
 
 const keyBytes = 32
 
-/** From the first, and so the newest, of the secrets that protect sessions. */
+/** Derived from the first, and so newest, session secret. */
 export const invitationKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern invitation tokens', keyBytes))
 
 const tokenPrefix = 'inv_'
-const tokenForm = /^inv_[\w-]{43}$/
+const tokenFormat = /^inv_[\w-]{43}$/
 
 const tokenOf = (key: Buffer, { member_id, version }: Invitation): string =>
   tokenPrefix + createHmac('sha256', key).update(`${member_id}/${version}`).digest('base64url')
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Draws the token, mails it and notes that; each of the three may happen again without harm. */
+/** Stores the hash of the token, mails the token and marks it as sent. Each of the three steps can be repeated. */
 export async function sendInvitation(
   deps: InvitationDeps,
   projectId: number,
@@ -65,27 +65,27 @@ export async function sendInvitation(
   const { db, systemMail, invitationKey, log } = deps
   const about = { project_id: projectId, member_id: memberId }
   if (systemMail === undefined) {
-    log.warn(about, 'an invitation is not mailed: POSTERN_SYSTEM_MAIL_FROM and POSTERN_MTA_HOSTS are not set')
+    log.warn(about, 'invitation not mailed: POSTERN_SYSTEM_MAIL_FROM and POSTERN_MTA_HOSTS are not set')
     return
   }
-  const drawn = await db.transaction(async (tx) => {
+  const pending = await db.transaction(async (tx) => {
     const invitation = await lockUnsent(tx, projectId, memberId)
     if (!invitation) return undefined
     const token = tokenOf(invitationKey, invitation)
     await storeHash(tx, memberId, hashOf(token))
     return { invitation, token }
   })
-  if (!drawn) return
+  if (!pending) return
   try {
-    await systemMail.send(mailOf(drawn.invitation, drawn.token, deps.publicUrl))
+    await systemMail.send(composeMail(pending.invitation, pending.token, deps.publicUrl))
   } catch (error) {
     if (!(error instanceof MailRefused)) throw error
-    log.warn({ ...about, err: error }, 'the mail of an invitation was refused for good')
+    log.warn({ ...about, err: error }, 'invitation mail permanently rejected')
   }
   await db.transaction((tx) => markSent(tx, memberId))
 }
 
-/** Those whose job was lost, or whose MTA was away for longer than it tried. */
+/** Sends invitations whose job was lost or gave up while the MTA was unavailable. */
 export async function sendDueInvitations(
   deps: InvitationDeps,
   atMost: number,
@@ -95,47 +95,47 @@ export async function sendDueInvitations(
   const due = await deps.db.read((tx) => listUnsent(tx, atMost))
   for (const { project_id, member_id } of due) {
     if (signal.aborted) return
-    // An MTA that is away for one is away for all: the next round tries again.
+    // If the MTA is unavailable, this throws, and the next run tries again.
     await sendInvitation(deps, project_id, member_id)
   }
 }
 
-/** The text is fixed, and the same whether or not the address has an account. */
-function mailOf(
+/** The text is the same whether or not the address has an account. */
+function composeMail(
   { email, role, project_id, project_name, ends_at }: Invitation,
   token: string,
   { origin, host }: URL,
 ): Parameters<SystemMail['send']>[0] {
   return {
     to: email,
-    subject: `Invitation to a project at ${host}`,
+    subject: `You have been invited to a project at ${host}`,
     text: [
-      `You are invited to ${projectLabel(project_id, project_name)} at ${origin} as ${role}.`,
-      `Your token, which can be used once, until ${ends_at.toISOString()}:`,
+      `You have been invited to ${projectLabel(project_id, project_name)} at ${origin} with the role "${role}".`,
+      `This is your invitation token. It can be used once and expires at ${ends_at.toISOString()}:`,
       token,
       `If you have an account at ${origin}, sign in and send the token to ${origin}/v1/invitations/accept.`,
-      `If you have none, send it with your name and a password to ${origin}/v1/auth/join.`,
-      'If you did not expect this mail, do nothing. The invitation expires.',
+      `If you do not have an account, send the token, your name and a password to ${origin}/v1/auth/register.`,
+      'If you did not expect this invitation, ignore this mail. The invitation expires.',
     ].join('\n\n'),
   }
 }
 
-// Letters, digits and a few signs, none of which a mail client makes a link of. A dot, a colon, a slash or an @ is not
-// among them, nor is what Unicode compatibility turns into one.
+// Letters, digits and a few signs that mail clients do not turn into links. A dot, a colon, a slash and an @ are excluded,
+// and so are characters that Unicode compatibility normalization maps to one of them.
 const linklessName = /^[\p{L}\p{M}\p{Nd} '&+,()_-]{1,60}$/u
-// Phones make a number to call of a few digits more.
-const digitsAtMost = 4
+// Phones turn longer digit sequences into phone numbers.
+const maxDigits = 4
 
-/** A tenant chooses the name: it is shown where it can hold no address, no link and no phone number. */
+/** The customer chooses the name, so it is shown only if it cannot contain an address, a link or a phone number. */
 export function projectLabel(projectId: number, name: string): string {
   const plain = name.normalize('NFKC')
-  const isShown = linklessName.test(plain) && (plain.match(/\p{Nd}/gu)?.length ?? 0) <= digitsAtMost
+  const isShown = linklessName.test(plain) && (plain.match(/\p{Nd}/gu)?.length ?? 0) <= maxDigits
   return isShown ? `the project "${plain}" (number ${projectId})` : `project number ${projectId}`
 }
 
 /**
- * Counts an invitation of today: of the project, of the customer who invites (null for an administrator, who is not
- * counted) and of the address. The exception is the first cap that it goes past.
+ * Counts an invitation for today: for the project, for the customer who invites (null for an administrator, who is not
+ * counted) and for the address. Returns the first cap that is exceeded.
  */
 export async function invitationsBeyond(
   tx: Tx,
@@ -166,45 +166,45 @@ export const pendingView = (row: PendingRow): Static<typeof PendingInvitation> =
   expires_at: row.expires_at.toISOString(),
 })
 
-/** The signed-in user becomes the member, whatever address the invitation went to: they have the token. */
+/** The signed-in user becomes the member, whichever address was invited: the token suffices. */
 export async function acceptInvitation(tx: Tx, token: string, userId: number): Promise<MemberRow> {
-  return joinedOr404(tokenForm.test(token) ? await join(tx, hashOf(token), userId) : undefined)
+  return joinedOr404(tokenFormat.test(token) ? await join(tx, hashOf(token), userId) : undefined)
 }
 
-/** The same without the token: the account has the address that was invited. */
+/** The same without the token, for the account with the invited address. */
 export const acceptInvitationTo = async (tx: Tx, memberId: number, userId: number): Promise<MemberRow> =>
   joinedOr404(await joinInvited(tx, memberId, userId))
 
 function joinedOr404(joined: Awaited<ReturnType<typeof join>>): MemberRow {
-  if (!joined) throw noInvitation()
+  if (!joined) throw invalidInvitation()
   const { is_joined, ...member } = joined
   if (!is_joined) {
     throw new PosternError(
       'already_exists',
-      `You are a member of project ${member.project_id} already, as ${member.role}.`,
+      `You are already a member of project ${member.project_id}, with the role "${member.role}".`,
     )
   }
   return member
 }
 
-/** An account for whoever has none; the address is the invitation's, and proved by the token. */
+/** Creates an account with the invited address. The token proves that the person owns the address. */
 export async function createInvitedUser(tx: Tx, token: string, name: string): Promise<number> {
   const wanted = plainName(name, 'name')
-  const userId = tokenForm.test(token) ? await insertInvitedUser(tx, hashOf(token), wanted) : undefined
-  if (userId === undefined) throw noInvitation()
+  const userId = tokenFormat.test(token) ? await insertInvitedUser(tx, hashOf(token), wanted) : undefined
+  if (userId === undefined) throw invalidInvitation()
   if (userId === null) {
     throw new PosternError(
       'already_exists',
-      'There is an account with the address that was invited. Sign in and accept the invitation.',
+      'An account with the invited address exists. Sign in and accept the invitation.',
     )
   }
   return userId
 }
 
-/** In one transaction: each keeps the end of its project's activity locked. */
+/** Per transaction. Small, because each row locks the head of its project's activity chain. */
 const expiredAtOnce = 50
 
-/** Invitations that nobody accepted: the address of somebody who never answered is not kept for ever. How many went. */
+/** Deletes expired invitations, so that the addresses are not kept indefinitely. Returns how many were deleted. */
 export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
   let purged = 0
   const expired = await listExpired(tx, expiredAtOnce)
@@ -221,8 +221,8 @@ export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
   return purged
 }
 
-const noInvitation = (): PosternError =>
+const invalidInvitation = (): PosternError =>
   new PosternError(
     'not_found',
-    'This is no invitation, or it was used, withdrawn or is too old. Ask for another one.',
+    'This invitation is invalid, was used or withdrawn, or has expired. Ask for a new one.',
   )

@@ -52,7 +52,7 @@ export const list = (
     .limit(limit)
     .execute()
 
-/** Of somebody who has joined. */
+/** The role of a user who has joined. */
 export async function findRole(tx: ReadTx, projectId: number, userId: number): Promise<Role | undefined> {
   const row = await tx
     .selectFrom('control.members')
@@ -72,7 +72,7 @@ export async function count(tx: ReadTx, projectId: number): Promise<number> {
   return members
 }
 
-/** Whether or not there is an account with that address. Undefined when there already. */
+/** Whether or not an account has the address. Undefined if the address is already a member or invited. */
 export async function insertInvited(
   tx: Tx,
   projectId: number,
@@ -88,7 +88,7 @@ export async function insertInvited(
     .executeTakeFirst()
 }
 
-/** With the user of that address, if there is one: a member at once. Otherwise invited. Undefined when there already. */
+/** A member if an account has the address, otherwise invited. Undefined if the address is already a member or invited. */
 export async function insert(
   tx: Tx,
   projectId: number,
@@ -100,7 +100,7 @@ export async function insert(
     insert into control.members (project_id, user_id, email, name, role, joined_at, invited_by)
     select ${projectId}, account.user_id, ${email}, account.name, ${role},
            case when account.user_id is null then null else postern.now() end, ${invitedBy}
-      from (select 1) as one left join control.account_at(${email}) as account on true
+      from (select 1) as one left join control.find_account(${email}) as account on true
     on conflict do nothing
     returning ${sql.join(columns.map((column) => sql.ref(column)))}`.execute(tx)
   return rows[0]
@@ -119,7 +119,7 @@ export async function remove(tx: Tx, { project_id, id }: MemberRow): Promise<voi
   await tx.deleteFrom('control.members').where('project_id', '=', project_id).where('id', '=', id).execute()
 }
 
-/** By the account, or by an invitation to the account's address. */
+/** The membership of the account, or an invitation to its address. */
 export async function findByUser(tx: Tx, projectId: number, userId: number): Promise<MemberRow | undefined> {
   return (
     tx
@@ -135,7 +135,7 @@ export async function findByUser(tx: Tx, projectId: number, userId: number): Pro
           ]),
         ]),
       )
-      // The account's own membership before an invitation that went to its address later.
+      // The account's own membership before a later invitation to its address.
       .orderBy(sql`user_id is null`)
       .forUpdate()
       .executeTakeFirst()
@@ -165,7 +165,7 @@ export async function insertOwner(tx: Tx, projectId: number, userId: number): Pr
     select ${projectId}, id, email, name, 'owner', postern.now() from control.users where id = ${userId}
     returning ${sql.join(columns.map((column) => sql.ref(column)))}`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error(`user ${userId} went away while becoming an owner`)
+  if (!row) throw new Error(`user ${userId} does not exist and cannot become the owner`)
   return row
 }
 

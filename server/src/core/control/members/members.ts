@@ -1,3 +1,4 @@
+/** Members of a project: adding, roles, removal, transfer of ownership. */
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -36,10 +37,10 @@ export const memberView = (row: MemberRow): Static<typeof Member> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** Without the person's name and address, which the audit keeps apart. */
+/** Without the person's name and address, which the audit stores separately. */
 export const memberConfig = ({ user_id, role }: MemberRow) => ({ user_id, role })
 
-/** For the project's activity: it sets the address aside. */
+/** For the project's activity, which stores the address separately. */
 export const memberActivity = ({ email, user_id, role }: MemberRow) => ({ email, user_id, role })
 
 export const memberPerson = ({ email, name }: MemberRow) => ({ email, name })
@@ -57,7 +58,7 @@ export const lockMember = async (tx: Tx, projectId: number, id: number): Promise
 
 export const listMembers = list
 
-/** What somebody may do in a project; undefined for who is invited at most. */
+/** The role of a user in a project. Undefined if the user has not joined. */
 export const memberRole = findRole
 export const countMembers = count
 
@@ -70,13 +71,13 @@ export interface NewMember {
 
 export interface AddedMember {
   row: MemberRow
-  /** Members of the project, this one included: for the plan's limit. */
+  /** Members of the project including this one, for the plan's limit. */
   count: number
 }
 
 /**
- * What an administrator does: the account with this address becomes a member at once. An address without an account is
- * invited by mail, after the commit. The project must be locked by the caller.
+ * For administrators: the account with this address becomes a member immediately. An address without an account is
+ * invited by mail after the commit. The caller must hold the lock on the project.
  */
 export const createMember = (
   tx: Tx,
@@ -86,8 +87,8 @@ export const createMember = (
 ): Promise<AddedMember> => add(tx, jobs, projectId, member, insert)
 
 /**
- * What a customer does: the address is invited by mail, whether or not it has an account. The answer is the same for
- * both, and nobody becomes a member without accepting (docs/decisions/0023). The project must be locked by the caller.
+ * For customers: the address is invited by mail, whether or not it has an account. The response is the same for both, and
+ * membership requires acceptance (docs/decisions/0023). The caller must hold the lock on the project.
  */
 export const inviteMember = (
   tx: Tx,
@@ -105,13 +106,13 @@ async function add(
 ): Promise<AddedMember> {
   const email = signInAddress(address)
   if (email === undefined) {
-    throw new PosternError('validation_failed', `"email": this is not an address that can sign in.`)
+    throw new PosternError('validation_failed', '"email" must be an email address that can sign in.')
   }
   const row = await insertRow(tx, projectId, email, role, invitedBy)
   if (!row) {
     throw new PosternError(
       'already_exists',
-      `${email} is a member of project ${projectId} already, or invited. Edit that member to change the role.`,
+      `${email} is already a member of project ${projectId} or invited to it. To change the role, edit that member.`,
     )
   }
   if (row.user_id === null) {
@@ -120,14 +121,14 @@ async function add(
   return { row, count: await count(tx, projectId) }
 }
 
-/** The row as it was when the role is the same. */
+/** Returns `before` itself if the role is the same. */
 export async function editMember(tx: Tx, before: MemberRow, role: Role): Promise<MemberRow> {
   if (before.role === role) return before
   refuseOwner(before)
   if (role === 'owner') {
     throw new PosternError(
       'validation_failed',
-      `"role": a project has one owner. To make this member the owner, edit the project's "user_id".`,
+      `"role" must not be "owner". To make this member the owner, edit the project's "user_id".`,
     )
   }
   return setRole(tx, before, role)
@@ -142,7 +143,7 @@ function refuseOwner({ role, project_id }: MemberRow): void {
   if (role !== 'owner') return
   throw new PosternError(
     'last_owner',
-    `This is the owner of project ${project_id}, who stays until an administrator transfers it: by its "user_id".`,
+    `The owner of project ${project_id} cannot be changed or removed. An administrator can transfer the project by editing its "user_id".`,
   )
 }
 
@@ -151,11 +152,11 @@ export interface RoleChange {
   after: MemberRow
 }
 
-/** Of a new project, or by transfer: the old owner stays as an admin. Tells what became of whom. */
+/** For a new project or a transfer. The old owner becomes an admin. Returns the role changes. */
 export async function makeOwner(tx: Tx, projectId: number, userId: number): Promise<RoleChange[]> {
   const old = await findOwner(tx, projectId)
   if (old?.user_id === userId) return []
-  // First the old one: there is never more than one owner.
+  // The old owner first, because a project never has two owners.
   const changes: RoleChange[] = old ? [{ before: old, after: await setRole(tx, old, 'admin') }] : []
   const member = await findByUser(tx, projectId, userId)
   const after = member ? await promote(tx, member, userId) : await insertOwner(tx, projectId, userId)

@@ -1,21 +1,21 @@
+/**
+ * Members of a project. A person whom a customer adds is invited (no `user_id`) until they accept; an account that an
+ * administrator adds becomes a member immediately. Exactly one member is the owner, the project's `user_id`; ownership
+ * changes only by a transfer of the project.
+ */
 import Type from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
-/**
- * Who works in a project. A person whom a customer adds is invited (no `user_id`) until they accept; an account that an
- * administrator adds is a member at once. Exactly one member is the owner, the project's `user_id`, and that changes only by
- * a transfer of the project.
- */
 export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** Ownership is not given out: it moves with the project's `user_id`. */
+/** Ownership cannot be assigned; it follows the project's `user_id`. */
 export const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
 
 /** An invitation as the invited person sees it. */
 export const PendingInvitation = Type.Object(
   {
-    id: Type.Integer({ description: 'For `invitations.accept`.' }),
+    id: Type.Integer({ description: 'The `id` for `invitations.accept`.' }),
     project_id: Type.Integer(),
     project_name: Type.String(),
     role: oneOf(roles),
@@ -29,7 +29,7 @@ export const Member = Type.Object(
   {
     id: Type.Integer(),
     project_id: Type.Integer(),
-    user_id: nullable(Type.Integer({ description: 'Null until an invited person joins.' })),
+    user_id: nullable(Type.Integer({ description: 'Null until the invitation is accepted.' })),
     email: Type.String(),
     name: nullable(Type.String()),
     role: oneOf(roles),

@@ -1,14 +1,14 @@
+/**
+ * Mails to the owners of projects. A notice is a row that is deleted once its mail was handed over, so each is mailed at
+ * least once even if a process dies. Notices older than a week are deleted unsent.
+ */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { MailRefused, type SystemMail } from './system-mail.ts'
 
-/**
- * Mails to the owners of projects. A notice is a row that waits until its mail was handed over, so each is mailed at least
- * once, whichever process dies. Notices that are a week old are deleted unsent.
- */
 export interface OwnerNoticeDeps {
   db: Db
-  /** Undefined: nothing can be mailed. */
+  /** Undefined: this installation sends no system mail. */
   systemMail: SystemMail | undefined
   publicUrl: URL
   log: Logger
@@ -21,11 +21,11 @@ export interface OwnerNotices<Notice> {
   delete(tx: Tx, notice: Notice): Promise<void>
   deleteLate(tx: Tx): Promise<void>
   idsOf(notice: Notice): object
-  /** Null: no longer true, or the owner is not active. */
+  /** Null if the notice is no longer true or the owner is disabled. */
   mailFor(notice: Notice, publicUrl: URL): Parameters<SystemMail['send']>[0] | null
 }
 
-/** Those that wait, oldest first, until the signal aborts. */
+/** Sends pending notices, oldest first, until the signal aborts. */
 export async function sendOwnerNotices<Notice>(
   notices: OwnerNotices<Notice>,
   { db, systemMail, publicUrl, log }: OwnerNoticeDeps,
@@ -38,14 +38,14 @@ export async function sendOwnerNotices<Notice>(
     if (signal.aborted) return
     const mail = notices.mailFor(notice, publicUrl)
     if (mail && !systemMail) {
-      log.warn(idsOf(notice), `the owner of ${subject} is not mailed: see POSTERN_SYSTEM_MAIL_FROM`)
+      log.warn(idsOf(notice), `notice to the owner of ${subject} not mailed: set POSTERN_SYSTEM_MAIL_FROM`)
     }
     try {
       if (mail) await systemMail?.send(mail)
     } catch (error) {
       const isRefused = error instanceof MailRefused
-      const outcome = isRefused ? 'was refused' : 'failed and is tried again'
-      log.warn({ err: error, ...idsOf(notice) }, `the mail to the owner of ${subject} ${outcome}`)
+      const outcome = isRefused ? 'permanently rejected' : 'failed, will retry'
+      log.warn({ err: error, ...idsOf(notice) }, `notice to the owner of ${subject} ${outcome}`)
       if (!isRefused) continue
     }
     await db.transaction((tx) => notices.delete(tx, notice))

@@ -1,18 +1,18 @@
+/** The service's own mail to people. It uses the operator's MTAs, like customers' mail, but no queue. */
 import { randomUUID } from 'node:crypto'
 import { composeMime } from '../../../formats/compose.ts'
 import type { Transport } from '../../../providers/transport.ts'
 
-/** The service's own mail to people. It goes by the operator's MTAs, as customers' mail does, but through no queue. */
 export interface SystemMail {
   send(mail: { to: string; subject: string; text: string }): Promise<void>
 }
 
-/** The MTA does not want this mail, now or later. */
+/** The MTA permanently rejected the mail. */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
 }
 
-export function createSystemMail(carrier: Transport, from: string): SystemMail {
+export function createSystemMail(transport: Transport, from: string): SystemMail {
   return {
     async send({ to, subject, text }) {
       const id = randomUUID()
@@ -30,14 +30,14 @@ export function createSystemMail(carrier: Transport, from: string): SystemMail {
         },
         { messageId: id, domain: from.slice(from.lastIndexOf('@') + 1), date: new Date() },
       )
-      const handover = await carrier.send({
+      const handover = await transport.send({
         envelope: { from, to },
         dsn: { envid: id },
         raw,
         needsUtf8: false,
       })
       if (handover.kind === 'sent') return
-      if (handover.kind === 'refused' && handover.isLasting) throw new MailRefused(handover.reply)
+      if (handover.kind === 'refused' && handover.isPermanent) throw new MailRefused(handover.reply)
       throw new Error(handover.kind === 'refused' ? handover.reply : handover.detail)
     },
   }

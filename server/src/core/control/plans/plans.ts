@@ -83,7 +83,7 @@ export async function requireAssignablePlan(tx: Tx, id: number, field: string): 
 function checked(config: PlanConfig): PlanConfig {
   // A JSON number has no scale; 0.07 * 100 is 7.000000000000001, so the comparison is made on the price itself.
   if (Math.round(config.price * 100) / 100 !== config.price) {
-    throw new PosternError('validation_failed', '"price" has more than two decimals.')
+    throw new PosternError('validation_failed', '"price" must have at most two decimals.')
   }
   return { ...config, name: plainName(config.name, 'name') }
 }

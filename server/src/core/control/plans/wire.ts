@@ -17,7 +17,7 @@ export const Plan = Type.Object(
     billing_product_id: nullable(Type.String()),
     created_at: Timestamp,
     updated_at: Timestamp,
-    price: Type.Number({ minimum: 0, maximum: 9_999_999_999.99, description: 'With at most two decimals.' }),
+    price: Type.Number({ minimum: 0, maximum: 9_999_999_999.99, description: 'At most two decimals.' }),
     is_active: Type.Boolean({ description: 'An inactive plan cannot be newly assigned.' }),
   },
   { title: 'Plan', additionalProperties: false },

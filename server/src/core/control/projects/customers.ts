@@ -24,7 +24,7 @@ export async function createOwnProject(
   if (!row) {
     throw new PosternError(
       'plan_inactive',
-      'The plan that new projects have here cannot be assigned at present. Ask an administrator.',
+      'The plan for new projects cannot be assigned at present. Contact an administrator.',
     )
   }
   return { row, count: await countOwn(tx, userId) }
@@ -45,7 +45,7 @@ export function refuseLocked(isLocked: boolean): void {
   if (!isLocked) return
   throw new PosternError(
     'project_locked',
-    'This project is locked, and this cannot be done until it is unlocked. Ask the operator of this service why.',
+    'This project is locked, so this operation is refused until it is unlocked. Contact the operator of this service.',
   )
 }
 
@@ -54,8 +54,8 @@ const words: Record<keyof Remains | 'mail', string> = {
   endpoints: 'endpoints',
   routes: 'routes',
   apiKeys: 'API keys',
-  identities: 'identities that a provider is still being asked to forget, which takes some minutes',
-  mail: 'mail that waits to be sent',
+  identities: 'identities that are still being deregistered with their provider, which takes some minutes',
+  mail: 'queued mail',
 }
 
 /**
@@ -74,7 +74,10 @@ export async function deleteProject(
     left[key as keyof typeof words] ? [word] : [],
   )
   if (names.length > 0) {
-    throw new PosternError('in_use', `Project ${id} still has: ${names.join('; ')}. These go first.`)
+    throw new PosternError(
+      'in_use',
+      `Project ${id} still has: ${names.join('; ')}. Delete them, or wait until they are gone.`,
+    )
   }
   await removeOwn(tx)
 }

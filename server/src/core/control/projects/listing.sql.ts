@@ -2,16 +2,16 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import {
   allOf,
-  partOf,
+  boundedScan,
+  containsPattern,
   type ScanPosition,
   type ScanResult,
   scanResultOf,
-  walk,
 } from '../../shared/bounded-scan.ts'
 import { companions, type FlatRow, fields, type ProjectRow, rowOf } from './projects.sql.ts'
 import type { ProjectSort } from './wire.ts'
 
-/** What can be asked for; everything left out means any. */
+/** The filters; an omitted one matches any project. */
 export interface ProjectSearch {
   q?: string | undefined
   locked?: boolean | undefined
@@ -67,13 +67,13 @@ const scoreWithin = ({ minScore, maxScore }: ProjectSearch): RawBuilder<boolean>
 const isLocked = sql<boolean>`listing.is_locked`
 const onPlan = (planId: number) => sql<boolean>`listing.plan_id = ${planId}`
 
-/** What one stretch of one index holds: all projects, the locked, or those of a plan. */
-const stretch = ({ locked, planId }: ProjectSearch): RawBuilder<boolean>[] => {
+/** The range of one index: all projects, the locked ones, or those of a plan. */
+const indexRange = ({ locked, planId }: ProjectSearch): RawBuilder<boolean>[] => {
   if (locked === true) return [isLocked]
   return planId === undefined ? [] : [onPlan(planId)]
 }
 
-const plansBeside = ({ overLimit }: ProjectSearch): RawBuilder<unknown> =>
+const planJoin = ({ overLimit }: ProjectSearch): RawBuilder<unknown> =>
   overLimit === undefined ? sql`` : sql`join control.plans as plans on plans.id = listing.plan_id`
 
 const beyondLimit = sql<boolean>`(listing.member_count > plans.max_users or listing.domain_count > plans.max_domains)`
@@ -85,13 +85,13 @@ const everyFilter = (search: ProjectSearch): RawBuilder<boolean>[] => {
     ...(planId === undefined ? [] : [onPlan(planId)]),
     ...scoreWithin(search),
     ...(overLimit === undefined ? [] : [sql<boolean>`${beyondLimit} = ${overLimit}`]),
-    ...(q === undefined ? [] : [sql<boolean>`listing.folded_name like ${partOf(q)}`]),
+    ...(q === undefined ? [] : [sql<boolean>`listing.folded_name like ${containsPattern(q)}`]),
   ]
 }
 
 type PageRow = FlatRow & { key: string | number }
 
-/** `found` with everything that is shown of a project; `beside` stands in each row, and there is always one. */
+/** `found` with all columns of a project; `beside` is repeated in each row, and there is always one. */
 const page = ({ sort }: ProjectSearch, beside: RawBuilder<unknown>, from: RawBuilder<unknown>) => {
   const { direction } = orderOf(sort)
   return sql`
@@ -108,27 +108,27 @@ const found = (
 ): ScanResult<ProjectRow> => {
   const { by } = orderOf(sort)
   const isThere = (row: PageRow | (PageRow & { id: null })): row is PageRow => row.id !== null
-  const placeOf = ({ key, id }: PageRow): ScanPosition => ({ key: by === 'id' ? null : key, id })
-  const { rows: shown, next } = scanResultOf(rows.filter(isThere), limit, placeOf, stop)
+  const positionOf = ({ key, id }: PageRow): ScanPosition => ({ key: by === 'id' ? null : key, id })
+  const { rows: shown, next } = scanResultOf(rows.filter(isThere), limit, positionOf, stop)
   return { rows: shown.map(({ key: _key, ...row }) => rowOf(row)), next }
 }
 
-/** Looks at up to `bound` projects in the order of the list. */
-export async function look(
+/** Scans up to `bound` projects in the order of the list. */
+export async function scan(
   tx: ReadTx,
   search: ProjectSearch,
   bound: number,
 ): Promise<ScanResult<ProjectRow>> {
   const { by, column } = orderOf(search.sort)
   const within = [
-    ...stretch(search),
+    ...indexRange(search),
     ...(by === 'reputation_score' ? scoreWithin(search) : []),
     ...behind(search),
   ]
-  const parts = walk({
+  const parts = boundedScan({
     columns: sql`listing.project_id, ${column} as key`,
     from: sql`control.project_listing as listing`,
-    beside: plansBeside(search),
+    joins: planJoin(search),
     within: allOf(within),
     order: inOrder(search.sort),
     passes: allOf(everyFilter(search)),
@@ -153,10 +153,10 @@ export async function look(
 }
 
 /**
- * Everything that one filter leaves, if that is no more than `bound`, looked through for the rest and sorted: the whole
- * answer. Undefined if it is more.
+ * The complete result: all candidates of one filter, if there are at most `bound`, with the other filters applied, sorted.
+ * Undefined if there are more.
  */
-export async function lookAmong(
+export async function scanCandidates(
   tx: ReadTx,
   search: ProjectSearch,
   few: RawBuilder<unknown>,
@@ -166,7 +166,7 @@ export async function lookAmong(
   const wanted = allOf([...everyFilter(search), ...behind(search)])
   const { rows } = await sql<PageRow & { is_cut: boolean }>`
     with few as materialized (${few} limit ${sql.lit(bound + 1)}), found as (
-      select listing.project_id, ${column} as key from few as listing ${plansBeside(search)}
+      select listing.project_id, ${column} as key from few as listing ${planJoin(search)}
        where ${wanted} order by ${inOrder(search.sort)} limit ${sql.lit(search.limit + 1)}
     )
     ${page(search, sql`one.is_cut`, sql`(select count(*) > ${sql.lit(bound)} as is_cut from few) as one`)}`.execute(
@@ -180,12 +180,12 @@ export async function lookAmong(
   )
 }
 
-export const fewByScore = (search: ProjectSearch): RawBuilder<unknown> => sql`
+export const candidatesByScore = (search: ProjectSearch): RawBuilder<unknown> => sql`
   select listing.* from control.project_listing as listing
-   where ${allOf([...stretch(search), ...scoreWithin(search)])} order by listing.reputation_score`
+   where ${allOf([...indexRange(search), ...scoreWithin(search)])} order by listing.reputation_score`
 
-/** Beyond the limit of members, then beyond that of domains alone: a stretch of an index for each plan. */
-export const fewBeyondLimit = ({ planId }: ProjectSearch, bound: number): RawBuilder<unknown> => {
+/** Over the limit of members, then over the limit of domains only: an index range for each plan. */
+export const candidatesBeyondLimit = ({ planId }: ProjectSearch, bound: number): RawBuilder<unknown> => {
   const within = (condition: RawBuilder<boolean>, order: RawBuilder<unknown>) => sql`
     select listing.* from control.plans as plans cross join lateral (
       select * from control.project_listing as listing where listing.plan_id = plans.id and ${condition}
@@ -201,8 +201,8 @@ export const fewBeyondLimit = ({ planId }: ProjectSearch, bound: number): RawBui
 }
 
 /** The limit within keeps PostgreSQL from reading the whole listing to join it. */
-export const fewByName = (q: string, bound: number): RawBuilder<unknown> => sql`
+export const candidatesByName = (q: string, bound: number): RawBuilder<unknown> => sql`
   select listing.* from (
-    select id from control.projects as projects where lower(projects.name) like ${partOf(q)} limit ${sql.lit(bound + 1)}
+    select id from control.projects as projects where lower(projects.name) like ${containsPattern(q)} limit ${sql.lit(bound + 1)}
   ) as named cross join lateral (
     select * from control.project_listing where project_id = named.id limit 1) as listing`

@@ -2,34 +2,34 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
 
-/** What a project has that a lock, a plan or an override is about. */
-export interface Holdings {
+/** What a project owns, counted for the preview of a lock, a plan change or an override. */
+export interface ProjectCounts {
   members: number
   domains: number
   verified_domains: number
   /** Domains on the operator's own MTAs. */
   service_domains: number
   active_keys: number
-  /** Whether an administrator holds its mail back, lock or no lock. */
+  /** Whether an administrator holds its queue, regardless of a lock. */
   is_held: boolean
 }
 
-/** Its mail, as the mail plane tells. */
-export interface HeldMail {
-  /** Mails that wait for their turn, up to the cap. */
+/** Its queued mail, counted on the mail side. */
+export interface QueuedMail {
+  /** Messages queued, up to the cap. */
   waiting: number
-  /** Mails that a worker has in its hands just now or that a provider may have, up to the cap as well. */
+  /** Messages that a worker is sending or a provider may have, up to the cap. */
   leaving: number
 }
 
-const mails = (projectId: number, states: readonly string[]) => sql`
+const messages = (projectId: number, states: readonly string[]) => sql`
   (select count(*) from (
      select from mail.dispatch
       where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and state = any(${states})
       limit ${sql.lit(countCap + 1)}) as counted)`
 
-export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings> {
-  const { rows } = await sql<Holdings>`
+export async function countOwned(tx: ReadTx, projectId: number): Promise<ProjectCounts> {
+  const { rows } = await sql<ProjectCounts>`
     select (select count(*) from control.members where project_id = ${projectId}) as members,
            domains.*,
            (select count(*) from control.api_keys
@@ -45,10 +45,10 @@ export async function holdings(tx: ReadTx, projectId: number): Promise<Holdings>
   return row
 }
 
-export async function mailHeld(tx: ReadTx, projectId: number): Promise<HeldMail> {
-  const { rows } = await sql<HeldMail>`
-    select ${mails(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
-           ${mails(projectId, ['leased', 'awaiting'])} as leaving`.execute(tx)
+export async function countMail(tx: ReadTx, projectId: number): Promise<QueuedMail> {
+  const { rows } = await sql<QueuedMail>`
+    select ${messages(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
+           ${messages(projectId, ['leased', 'awaiting'])} as leaving`.execute(tx)
   const [row] = rows
   if (!row) throw new Error('a count gave no row')
   return row

@@ -6,11 +6,11 @@ import { plainName } from '../../shared/text.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
 import { requireActiveUser } from '../users/users.ts'
-import { type HeldMail, type Holdings, holdings, mailHeld } from './project-counts.sql.ts'
+import { countMail, countOwned, type ProjectCounts, type QueuedMail } from './project-counts.sql.ts'
 import { exists, find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
 
-export type { HeldMail, Holdings, ProjectRow }
+export type { ProjectCounts, ProjectRow, QueuedMail }
 
 export const projectView = (row: ProjectRow): Static<typeof Project> => ({
   id: row.id,
@@ -69,9 +69,9 @@ export async function requireProject(tx: ReadTx, id: number): Promise<void> {
   if (!(await exists(tx, id))) throw missingProject(id)
 }
 
-/** For a preview: what a change of the project touches. */
-export const holdingsOf = holdings
-export const heldMailOf = mailHeld
+/** For a preview: what a change of the project affects. */
+export const projectCounts = countOwned
+export const countQueuedMail = countMail
 
 /** Whatever was read before a lock was waited for. */
 export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>

@@ -102,12 +102,12 @@ const randomSearch = (): Omit<ProjectSearch, 'after'> => ({
   limit: chance.pick([3, 7, 50]),
 })
 
-const none = { firstLook: 1, furtherLook: 1, fewInIndex: 0, fewInTable: 0, scanMs: 0, searchMs: 25 }
-const some = { firstLook: 10, furtherLook: 10, fewInIndex: 30, fewInTable: 30, scanMs: 0, searchMs: 25 }
+const none = { firstScan: 1, nextScan: 1, fewInIndex: 0, fewInTable: 0, scanMs: 0, searchMs: 25 }
+const some = { firstScan: 10, nextScan: 10, fewInIndex: 30, fewInTable: 30, scanMs: 0, searchMs: 25 }
 // Time is not what it is about.
 const candidatesAlone = {
-  firstLook: 1,
-  furtherLook: 1,
+  firstScan: 1,
+  nextScan: 1,
   fewInIndex: 1000,
   fewInTable: 1000,
   scanMs: 60_000,

@@ -1,23 +1,30 @@
 import type { ReadTx } from '../../../platform/db/db.ts'
 import {
   continueScan,
+  disableSeqScan,
   hasTrigram,
   type ScanResult,
   scanMs,
   searchMs,
-  stayOnIndexes,
   withScanTimeout,
 } from '../../shared/bounded-scan.ts'
-import { fewBeyondLimit, fewByName, fewByScore, look, lookAmong, type ProjectSearch } from './listing.sql.ts'
+import {
+  candidatesBeyondLimit,
+  candidatesByName,
+  candidatesByScore,
+  type ProjectSearch,
+  scan,
+  scanCandidates,
+} from './listing.sql.ts'
 import type { ProjectRow } from './projects.sql.ts'
 
 export type { ProjectSearch }
 
-// Rows looked at. In an index that holds everything a list asks for, 10,000 take about 4 ms on two shared cores; rows
-// found by a part of the name are fetched from the table, which takes ten times as long.
+// Rows scanned. In an index that covers a list's filters, 10,000 take about 4 ms on two shared cores; rows found by a
+// part of the name are fetched from the table, which takes ten times as long.
 export const projectBounds = {
-  firstLook: 2_000,
-  furtherLook: 10_000,
+  firstScan: 2_000,
+  nextScan: 10_000,
   fewInIndex: 10_000,
   fewInTable: 3_000,
   scanMs,
@@ -25,9 +32,9 @@ export const projectBounds = {
 }
 
 /**
- * A first look fills most pages. When it does not, what is asked for is rare, at least here, so the filters that can
- * name what they leave are asked in turn whether that is little. If it is not, the list looks further, and may give
- * a page that is not full.
+ * A first scan fills most pages. If it does not, matches are rare, at least here, so each filter that has an index is
+ * tried in turn for whether it leaves few candidates. If none does, the list scans further, and may return a page that is
+ * not full.
  */
 export async function searchProjects(
   tx: ReadTx,
@@ -35,34 +42,35 @@ export async function searchProjects(
   bounds = projectBounds,
 ): Promise<ScanResult<ProjectRow>> {
   const deadline = performance.now() + bounds.scanMs
-  const first = await look(tx, search, bounds.firstLook)
+  const first = await scan(tx, search, bounds.firstScan)
   if (first.next === null || first.rows.length === search.limit) return first
-  await stayOnIndexes(tx)
-  for (const lookAmongFew of waysToFew(tx, search, bounds)) {
+  await disableSeqScan(tx)
+  for (const tryFilter of selectiveFilters(tx, search, bounds)) {
     if (performance.now() > deadline) break
-    const found = await lookAmongFew()
+    const found = await tryFilter()
     if (found) return found
   }
   return continueScan(first, search.limit, deadline, (after, limit) =>
-    look(tx, { ...search, after, limit }, bounds.furtherLook),
+    scan(tx, { ...search, after, limit }, bounds.nextScan),
   )
 }
 
-type Way = () => Promise<ScanResult<ProjectRow> | undefined>
+type Attempt = () => Promise<ScanResult<ProjectRow> | undefined>
 
-function waysToFew(
+function selectiveFilters(
   tx: ReadTx,
   search: ProjectSearch,
   { fewInIndex, fewInTable, searchMs }: typeof projectBounds,
-): Way[] {
+): Attempt[] {
   const { q, minScore, maxScore, overLimit, sort } = search
-  const byLimit: Way = () => lookAmong(tx, search, fewBeyondLimit(search, fewInIndex), fewInIndex)
-  const byScore: Way = () => lookAmong(tx, search, fewByScore(search), fewInIndex)
-  const byName = (part: string): Way => {
-    const few = fewByName(part, fewInTable)
-    return () => withScanTimeout(tx, searchMs, () => lookAmong(tx, search, few, fewInTable))
+  const byLimit: Attempt = () =>
+    scanCandidates(tx, search, candidatesBeyondLimit(search, fewInIndex), fewInIndex)
+  const byScore: Attempt = () => scanCandidates(tx, search, candidatesByScore(search), fewInIndex)
+  const byName = (part: string): Attempt => {
+    const few = candidatesByName(part, fewInTable)
+    return () => withScanTimeout(tx, searchMs, () => scanCandidates(tx, search, few, fewInTable))
   }
-  // Sorted by score, a stretch of scores is what is being looked through already.
+  // Sorted by score, the scan already runs over the range of scores.
   const hasScores = (minScore !== undefined || maxScore !== undefined) && !sort.endsWith('reputation_score')
   return [
     ...(overLimit === true ? [byLimit] : []),

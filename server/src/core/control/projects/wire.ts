@@ -25,7 +25,9 @@ export const Project = Type.Object(
     is_locked: Type.Boolean({ description: 'A locked project sends nothing; its mail is held.' }),
     allow_service_mta: Type.Boolean({ description: "Whether its domains may use the operator's own MTAs." }),
     plan_id: Type.Integer({ description: 'The plan that is billed.' }),
-    admin_plan_id: nullable(Type.Integer({ description: "The administrator's plan, in force where set." })),
+    admin_plan_id: nullable(
+      Type.Integer({ description: 'Set by an administrator; applies instead of `plan_id`.' }),
+    ),
     billing_subscription_id: nullable(Type.String()),
     billing_subscription_status: nullable(SubscriptionStatus),
     billing_product_id: nullable(Type.String()),
@@ -46,11 +48,11 @@ export const ProjectFields = {
   user_id: Type.Integer({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'The owner. Another one: a transfer.',
+    description: 'The owner. Changing it transfers the project.',
   }),
   reputation_score: {
     ...Score,
-    description: 'From 0 to 100; kept as a lasting difference to the computed score.',
+    description: 'From 0 to 100; stored as a permanent offset to the computed score.',
   },
   is_locked: Type.Boolean({ description: 'A locked project sends nothing; its mail is held.' }),
   allow_service_mta: Type.Boolean({ description: "Whether its domains may use the operator's own MTAs." }),
@@ -63,12 +65,12 @@ export const ProjectFields = {
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'In force instead of the billed plan; null takes it away.',
+      description: 'Applies instead of the billed plan; null removes the override.',
     }),
   ),
   admin_subscription_status: nullable({
     ...SubscriptionStatus,
-    description: "In force instead of billing's status; null takes it away.",
+    description: "Applies instead of billing's status; null removes the override.",
   }),
 }
 

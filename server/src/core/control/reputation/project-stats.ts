@@ -16,7 +16,7 @@ export const relayProjectStats: OutboxHandler = async (mailTx, rows) => {
     const isDone = ({ project_id }: OutboxRow) =>
       // A project that is no more needs to be told nothing.
       written.includes(project_id) || !known.has(project_id)
-    return { told: written.length, done: idsOf(rows.filter(isDone)) }
+    return { relayed: written.length, done: idsOf(rows.filter(isDone)) }
   }
 }
 
@@ -30,7 +30,7 @@ export async function dueProjectStats(
   return due.map((project_id) => ({
     id: null,
     project_id,
-    topic: 'project.counted',
+    topic: 'project.stats_changed',
     payload: {},
     created_at: '',
   }))

@@ -27,7 +27,7 @@ export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promi
                'bounced', coalesce(sum(bounced) filter (where is_recent), 0),
                'failed', coalesce(sum(failed) filter (where is_recent), 0),
                'complained', coalesce(sum(complained) filter (where is_recent), 0)) as week
-      from mail.daily
+      from mail.daily_counters
       cross join lateral (select day > (postern.now() at time zone 'UTC')::date - 7 as is_recent) as age
       where shard = postern.shard_of(id) and project_id = id) as sums`.execute(tx)
   return rows

@@ -112,7 +112,7 @@ async function sendTo(
       await db.transaction((tx) => putOff(tx, claimed))
       throw error
     }
-    log.warn({ err: error, project_id: claimed.project_id }, 'the confirmation mail of a forward was refused')
+    log.warn({ err: error, project_id: claimed.project_id }, 'a forward confirmation mail was rejected')
   }
   await db.transaction((tx) => markSent(tx, claimed))
 }
@@ -127,11 +127,11 @@ function mailOf(
     to: address,
     subject: 'Confirm that you want to receive forwarded mail',
     text: [
-      'Somebody set up mail forwarding to your address, from addresses at:',
+      'Someone set up mail forwarding to your address, from addresses at:',
       domain_names.map((name) => `  ${name.replaceAll('.', '[.]')}`).join('\n'),
       `If you want to receive that mail, open this page within ${lifetimeDays} days and press the button:`,
       `${origin}${confirmationPath}/${token}`,
-      'If you do not know what this is about, do nothing: no mail is forwarded to you.',
+      'If you did not expect this, do nothing: no mail is forwarded to you.',
     ].join('\n\n'),
   }
 }

@@ -153,10 +153,14 @@ const selectDomains = (tx: ReadTx, projectId: number) =>
     ])
     .where('domains.project_id', '=', projectId)
 
-export const findDomain = (tx: ReadTx, projectId: number, id: number): Promise<RoutedDomain | undefined> =>
+export const findRoutedDomain = (
+  tx: ReadTx,
+  projectId: number,
+  id: number,
+): Promise<RoutedDomain | undefined> =>
   selectDomains(tx, projectId).where('domains.id', '=', id).executeTakeFirst()
 
-export const findDomainByName = (
+export const findRoutedDomainByName = (
   tx: ReadTx,
   projectId: number,
   name: string,

@@ -5,11 +5,16 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { isPublicName } from '../../../platform/net/public-host.ts'
 import {
+  countActiveAddressRoutes,
   findById,
   findByMatch,
+  findEndpoint,
+  findRoutedDomain,
+  findRoutedDomainByName,
   insert,
   listByProject,
   lock,
+  type RoutedDomain,
   type RouteRow,
   remove,
   shareDomain,
@@ -18,7 +23,8 @@ import {
 } from './routes.sql.ts'
 import type { Route, RouteConfig } from './wire.ts'
 
-export type { RouteRow }
+export type { RoutedDomain, RouteRow }
+export { countActiveAddressRoutes, findByMatch, findEndpoint, findRoutedDomain, findRoutedDomainByName }
 
 type View = Static<typeof Route>
 
@@ -117,11 +123,11 @@ async function normalised(
   const { domain_id, match, action, endpoint_id, is_active } = config
   const isOutside = domainId !== null && domainId !== domain_id
   const domain = isOutside ? undefined : await shareDomain(tx, projectId, domain_id)
-  if (!domain) throw absent('domain_id', 'domain', projectId)
+  if (!domain) throw absent('domain_id', 'a domain', projectId)
   const address = config.address === null ? null : routedAddress(config.address, domain)
   const forward_to = config.forward_to === null ? null : forwardAddress(config.forward_to, domain)
   if (endpoint_id !== null && !(await shareEndpoint(tx, projectId, endpoint_id))) {
-    throw absent('endpoint_id', 'endpoint', projectId)
+    throw absent('endpoint_id', 'an endpoint', projectId)
   }
   return { domain_id, match, address, action, endpoint_id, forward_to, is_active }
 }
@@ -136,8 +142,8 @@ function refuseMixture({ match, address, action, endpoint_id, forward_to }: Rout
   const faults = pairs.flatMap(({ field, value, chooser, chosen, owner }) => {
     if ((chosen === owner) === (value !== null)) return []
     return chosen === owner
-      ? [`"${field}" must not be null where "${chooser}" is "${owner}"`]
-      : [`"${field}" must be null where "${chooser}" is "${chosen}"`]
+      ? [`"${field}" must not be null when "${chooser}" is "${owner}"`]
+      : [`"${field}" must be null when "${chooser}" is "${chosen}"`]
   })
   if (faults.length > 0) throw new PosternError('validation_failed', `${faults.join('; ')}.`)
 }
@@ -159,14 +165,14 @@ function forwardAddress(text: string, domain: { name: string }): string {
   if (address.domain === domain.name) {
     throw new PosternError(
       'validation_failed',
-      `"forward_to" is an address of ${domain.name} itself, so the mail would come back here. Choose one of another domain.`,
+      `"forward_to" is an address of ${domain.name} itself, so the mail would loop. Choose an address of another domain.`,
     )
   }
   // Where its MX leads is looked at by whoever delivers it: docs/operations/mta.md.
   if (!isPublicName(address.domain)) {
     throw new PosternError(
       'validation_failed',
-      `"forward_to" is at ${address.domain}, a name that has no meaning on the internet. Choose an address of a public domain.`,
+      `"forward_to" is at ${address.domain}, which is not a public domain. Choose an address of a public domain.`,
     )
   }
   return addressText(address)
@@ -180,7 +186,7 @@ function wellFormed(text: string, field: string) {
 
 /** What belongs to another project is told in the same words as what never was. */
 const absent = (field: string, noun: string, projectId: number): PosternError =>
-  new PosternError('validation_failed', `"${field}" is no ${noun} of project ${projectId}.`)
+  new PosternError('validation_failed', `"${field}" is not ${noun} of project ${projectId}.`)
 
 async function refuseSecond(
   tx: Tx,
@@ -191,6 +197,6 @@ async function refuseSecond(
   const other = await findByMatch(tx, projectId, domain_id, address)
   if (!other || other.id === except) return
   const what =
-    address === null ? `Domain ${domain_id} has a catch-all already` : `${address} has a route already`
+    address === null ? `Domain ${domain_id} already has a catch-all` : `${address} already has a route`
   throw new PosternError('already_exists', `${what}: route ${other.id}. Edit that one, or delete it first.`)
 }

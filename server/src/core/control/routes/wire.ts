@@ -14,9 +14,10 @@ const maxAddressLength = 254
 
 /** Editable, and always given as a whole. */
 export const RouteFields = {
-  domain_id: Type.Integer({ ...Reference, description: 'The domain whose mail it is about.' }),
+  domain_id: Type.Integer({ ...Reference, description: 'The domain whose mail the route applies to.' }),
   match: oneOf(routeMatches, {
-    description: '`address`: one address of the domain. `catch_all`: every one without a route of its own.',
+    description:
+      '`address`: one address of the domain. `catch_all`: every address without a route of its own.',
   }),
   address: nullable(
     Type.String({
@@ -26,7 +27,7 @@ export const RouteFields = {
   ),
   action: oneOf(routeActions, {
     description:
-      '`endpoint`: given to an endpoint. `forward`: sent on. `reject`: refused, so that the sender is told. `drop`: accepted and thrown away.',
+      '`endpoint`: delivered to an endpoint. `forward`: forwarded. `reject`: rejected, so that the sender gets a bounce. `drop`: accepted and discarded.',
   }),
   endpoint_id: nullable(
     Type.Integer({
@@ -38,10 +39,10 @@ export const RouteFields = {
     Type.String({
       maxLength: maxAddressLength,
       description:
-        "With `forward`: an address outside of the route's own domain. It is mailed a link, and nothing is forwarded before it has confirmed (`forward_confirmed_at`). Otherwise null.",
+        "With `forward`: an address outside the route's own domain. Postern mails it a link and forwards nothing until it confirms (`forward_confirmed_at`). Otherwise null.",
     }),
   ),
-  is_active: Type.Boolean({ description: 'Whether it takes mail. Switched off, it is passed over.' }),
+  is_active: Type.Boolean({ description: 'Whether the route receives mail. An inactive route is skipped.' }),
 }
 
 /** A new one is active unless told otherwise. */
@@ -74,7 +75,7 @@ export const Route = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'When `forward_to` confirmed that it wants the mail, for any route of the project. Null until then, and again when `forward_to` is changed: nothing is forwarded, and senders are asked to try again later.',
+          'When `forward_to` confirmed that it wants the mail, for any route of the project. Null until then, and again after `forward_to` is changed: nothing is forwarded, and senders get a temporary failure.',
       }),
     ),
     is_active: Type.Boolean(),

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { partOf, startOf } from '../../shared/bounded-scan.ts'
+import { containsPattern, prefixPattern } from '../../shared/bounded-scan.ts'
 import type { kinds } from './wire.ts'
 
 export type Kind = (typeof kinds)[number]
@@ -59,11 +59,11 @@ export const sources: Source[] = [
  * What begins like this, up to so many of each source; what is exactly this stands first, and the project that has it
  * for a number is as good.
  */
-export async function findStarts(tx: ReadTx, q: string, limit: number): Promise<NearCandidate[]> {
+export async function findByPrefix(tx: ReadTx, q: string, limit: number): Promise<NearCandidate[]> {
   const starts = sources.map(
     ({ kind, inOrder: { from, id, text } }) => sql`
       (select ${kind}::text as kind, ${id} as id, ${text} as text, ${text} = lower(${q}) as "isExact"
-         from ${from} where ${text} like ${startOf(q)} order by ${text}, ${id} limit ${sql.lit(limit)})`,
+         from ${from} where ${text} like ${prefixPattern(q)} order by ${text}, ${id} limit ${sql.lit(limit)})`,
   )
   const numbered = sql`
     (select 'project', project_id, folded_name, true from control.project_listing where project_id = ${q}::bigint)`
@@ -73,28 +73,28 @@ export async function findStarts(tx: ReadTx, q: string, limit: number): Promise<
 }
 
 /** What has this in it among the newest `bound` of each source. */
-export async function lookForParts(
+export async function scanNewest(
   tx: ReadTx,
   q: string,
   limit: number,
   bound: number,
 ): Promise<Candidate[][]> {
-  const looks = sources.map(
+  const scans = sources.map(
     ({ kind, inOrder: { from, id, text } }, index) => sql`
       (select ${sql.lit(index)} as source, ${kind}::text as kind, id, text from (
          select ${id} as id, ${text} as text from ${from} order by ${id} desc limit ${sql.lit(bound)}) as newest
-        where text like ${partOf(q)} limit ${sql.lit(limit)})`,
+        where text like ${containsPattern(q)} limit ${sql.lit(limit)})`,
   )
-  const { rows } = await sql<Candidate & { source: number }>`${sql.join(looks, sql` union all `)}`.execute(tx)
+  const { rows } = await sql<Candidate & { source: number }>`${sql.join(scans, sql` union all `)}`.execute(tx)
   return sources.map((_, index) => rows.filter((row) => row.source === index))
 }
 
 /**
  * What has this in it, by trigrams: of the first `bound` that are found, the first by text. Only bitmap scans read
- * trigrams; PostgreSQL, expecting to find the bound soon, would rather walk through another index that holds the text. So
+ * trigrams; PostgreSQL, expecting to find the bound soon, would rather boundedScan through another index that holds the text. So
  * they alone are left, for the rest of the transaction or until its savepoint.
  */
-export async function findParts(
+export async function findByTrigram(
   tx: ReadTx,
   { kind, byPart: { from, id, text } }: Source,
   q: string,
@@ -103,7 +103,7 @@ export async function findParts(
   await sql.raw('set local enable_indexscan = off; set local enable_indexonlyscan = off').execute(tx)
   const { rows } = await sql<Candidate>`
     select ${kind}::text as kind, id, text from (
-      select ${id} as id, ${text} as text from ${from} where ${text} like ${partOf(q)} limit ${sql.lit(bound)}) as few
+      select ${id} as id, ${text} as text from ${from} where ${text} like ${containsPattern(q)} limit ${sql.lit(bound)}) as few
      order by text collate "C", id limit ${sql.lit(limit)}`.execute(tx)
   return rows
 }

@@ -1,30 +1,29 @@
 import type { Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { hasTrigram, scanMs, searchMs, stayOnIndexes, withScanTimeout } from '../../shared/bounded-scan.ts'
+import { disableSeqScan, hasTrigram, scanMs, searchMs, withScanTimeout } from '../../shared/bounded-scan.ts'
 import {
   type Candidate,
   describe,
-  findParts,
-  findStarts,
-  lookForParts,
+  findByPrefix,
+  findByTrigram,
   type ResultRow,
+  scanNewest,
   sources,
 } from './search.sql.ts'
 import { kinds, type SearchResult } from './wire.ts'
 
-// Looking at 1,000 of each of the five takes about 5 ms on two shared cores; what then is left of 30 ms is for trigrams.
+// Scanning 1,000 of each of the five takes about 5 ms on two shared cores; the rest of the 30 ms is for trigrams.
 export const searchBounds = { limit: 20, newest: 1_000, fewInTable: 200, scanMs, searchMs }
 
 // In less, trigrams find nothing.
 const leastMs = 3
 
 /**
- * For whoever types a few letters to get somewhere: projects, domains, addresses of routes and people, at once.
+ * Search as you type across projects, domains, route addresses and users.
  *
- * What begins like this is one stretch of an index. What merely has it in it costs what finding it costs, so there are
- * two bounded ways, as in lists (docs/decisions/0009): the newest of each are looked at, which finds what is common, and
- * trigrams are asked for some milliseconds, which finds what is rare. What is neither may be missing, and one more letter
- * makes it rarer.
+ * Prefix matches are one range of an index. Substring matches have no bounded index range, so there are two bounded ways,
+ * as in lists (docs/decisions/0009): a scan of the newest of each kind finds common matches, and a trigram search of a few
+ * milliseconds finds rare ones. Matches that are neither may be missing; one more letter makes them rarer.
  */
 export async function searchEverything(
   tx: ReadTx,
@@ -32,8 +31,8 @@ export async function searchEverything(
   bounds = searchBounds,
 ): Promise<Static<typeof SearchResult>[]> {
   const { limit } = bounds
-  await stayOnIndexes(tx)
-  const starts = await findStarts(tx, q, limit)
+  await disableSeqScan(tx)
+  const starts = await findByPrefix(tx, q, limit)
   const ranked: Candidate[][] = [
     starts.filter(({ isExact }) => isExact),
     starts.filter(({ isExact }) => !isExact),
@@ -46,16 +45,16 @@ export async function searchEverything(
 
 async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Promise<Candidate[]> {
   const deadline = performance.now() + bounds.scanMs
-  const looked = await lookForParts(tx, q, bounds.limit, bounds.newest)
-  if (!hasTrigram(q)) return looked.flat()
+  const newestMatches = await scanNewest(tx, q, bounds.limit, bounds.newest)
+  if (!hasTrigram(q)) return newestMatches.flat()
   const parts: Candidate[] = []
   for (const [index, source] of sources.entries()) {
-    const newest = looked[index] ?? []
+    const newest = newestMatches[index] ?? []
     // What one does not need is left to the others.
     const ms = Math.min(bounds.searchMs, (deadline - performance.now()) / (sources.length - index))
     const isWanted = newest.length < bounds.limit && ms >= leastMs
     const few = { limit: bounds.limit, bound: bounds.fewInTable }
-    const all = isWanted ? await withScanTimeout(tx, ms, () => findParts(tx, source, q, few)) : undefined
+    const all = isWanted ? await withScanTimeout(tx, ms, () => findByTrigram(tx, source, q, few)) : undefined
     parts.push(...(all ?? newest))
   }
   return parts

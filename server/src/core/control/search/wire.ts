@@ -7,7 +7,7 @@ export const SearchResult = Type.Object(
   {
     type: oneOf(kinds),
     id: Type.Integer(),
-    project_id: nullable(Type.Integer({ description: 'Null for a user, who belongs to no one project.' })),
+    project_id: nullable(Type.Integer({ description: 'Null for a user.' })),
     project_name: nullable(Type.String()),
     label: Type.String({
       description: 'The name of a project or domain, the address of a route, the name and address of a user.',
@@ -21,7 +21,7 @@ export const SearchQuery = {
     minLength: 1,
     maxLength: 100,
     pattern: '\\S',
-    description: 'Part of a name or address, in capital or small letters, or the number of a project.',
+    description: 'Part of a name or address, in upper or lower case, or the id of a project.',
     examples: ['acme'],
   }),
 }

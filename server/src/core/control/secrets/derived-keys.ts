@@ -1,13 +1,13 @@
+/**
+ * Keys for one purpose, derived from each master key, so that no further secret has to be stored. Signatures under a master
+ * key that was removed are no longer valid.
+ */
 import { hkdfSync } from 'node:crypto'
 import type { MasterKeys } from './master-keys.ts'
 
-/** The first one signs, any of them verifies. */
+/** The first key signs; all of them verify. */
 export type DerivedKeys = readonly [Buffer, ...Buffer[]]
 
-/**
- * Keys for one purpose, one per master key and derived from it, so that there is no further secret to keep. What was
- * signed under a master key that is taken away is not believed any more.
- */
 export function derivedKeys([first, ...others]: MasterKeys, purpose: string): DerivedKeys {
   const keyOf = ({ key }: { key: Buffer }) => Buffer.from(hkdfSync('sha256', key, '', purpose, 32))
   return [keyOf(first), ...others.map(keyOf)]

@@ -101,7 +101,11 @@ test('a master key is rotated: new one first, rewrap, old one dropped, and every
 
   await requireAllOpen([...kept, ...recent], [next])
   assert.deepEqual(await status([next]), [{ id: 'next', keys: 1101, state: 'first' }])
-  await assert.rejects(requireAllOpen(kept, [old]), /cannot be opened/, 'the old key opens nothing any more')
+  await assert.rejects(
+    requireAllOpen(kept, [old]),
+    /cannot be decrypted/,
+    'the old key opens nothing any more',
+  )
 })
 
 test('a run that finds nothing to do changes nothing and leaves no audit row', async () => {

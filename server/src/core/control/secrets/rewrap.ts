@@ -1,18 +1,18 @@
+/**
+ * Rewraps every project's key with the first master key, so that an old master key can be removed. The projects' keys, and
+ * the secrets encrypted with them, do not change, so concurrent readers and writers are not affected.
+ *
+ * Each batch is a transaction with its own audit row. A run that is interrupted has finished some batches, and the next
+ * run does the rest.
+ */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { type Actor, recordAudit } from '../audit/record.ts'
 import { type MasterKeys, unwrapKey, type WrappedKey, wrapKey } from './master-keys.ts'
 import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secrets.sql.ts'
 
-/**
- * Brings every project's key under the first master key, so that an old one can be dropped. The projects' keys
- * themselves, and so the secrets under them, stay as they are: whoever seals or opens meanwhile is not disturbed.
- *
- * Each batch is a transaction of its own, so a run that is cut short has done a part, and the next one does
- * the rest. Each has its own audit row.
- */
 export interface RewrapOutcome {
   rewrapped: number
-  /** Left as they are, because the master key that wraps them is missing or is not the one it was. */
+  /** Not rewrapped, because the master key that wraps them is missing or differs from the listed one. */
   unopened: { count: number; examples: string[] }
 }
 
@@ -24,7 +24,7 @@ export interface RewrapRun {
   batchSize?: number
 }
 
-// 0.1 to 0.2 s on a busy machine with two cores. Only another run waits for the locks, and gives up after 5 s.
+// 0.1 to 0.2 s on a busy machine with two cores. Only a concurrent run waits for the locks, and gives up after 5 s.
 const defaultBatchSize = 500
 const maxExamples = 10
 
@@ -59,7 +59,7 @@ export async function rewrapProjectKeys(
 
 async function rewrapBatch(tx: Tx, masterKeys: MasterKeys, afterProjectId: number, size: number) {
   const [{ id: firstId }] = masterKeys
-  // One more than is done: if it is there, so is a batch after this one.
+  // One row more than the batch: if it exists, there is another batch.
   const found = await lockKeysNotUnder(tx, firstId, afterProjectId, size + 1)
   const batch = found.slice(0, size)
   const failures: string[] = []
@@ -85,11 +85,11 @@ export interface MasterKeyUse {
   id: string
   /** How many project keys it wraps. */
   keys: number
-  /** `first`: wraps new keys. `wrong`: listed under this name is another key than the one that wrapped. */
+  /** `first`: wraps new keys. `wrong`: the key listed under this id is not the one that wrapped. */
   state: 'first' | 'listed' | 'missing' | 'wrong'
 }
 
-/** Every master key that is listed or in use, the listed ones first and in their order. */
+/** Every master key that is listed or in use. Listed keys come first, in their order. */
 export async function listMasterKeys(tx: ReadTx, masterKeys: MasterKeys): Promise<MasterKeyUse[]> {
   const used = await countByMasterKey(tx)
   const [first] = masterKeys

@@ -1,13 +1,13 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-
 /**
- * One sealed text: AES-256-GCM with a random IV, laid out as
+ * Encryption of one secret: AES-256-GCM with a random IV, laid out as
  *
  *   1 byte version ‖ 12 bytes IV ‖ 16 bytes tag ‖ ciphertext
  *
- * The place it is kept at is its additional data: bytes moved to another row, column or project do not open.
- * What this does not see is an older seal of the same place put back.
+ * The location of the secret is the additional authenticated data: bytes moved to another row, column or project do not
+ * decrypt. An older ciphertext of the same location that is put back is not detected.
  */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
 const version = 1
 const cipher = 'aes-256-gcm'
 const ivBytes = 12
@@ -16,26 +16,29 @@ const headBytes = 1 + ivBytes + tagBytes
 
 export const keyBytes = 32
 
-// NIST SP 800-38D §8.3 allows 2^32 random IVs under one key: a project's key will not see that many secrets.
-export function sealBytes(key: Buffer, place: string, plaintext: Buffer): Buffer {
+// NIST SP 800-38D §8.3 allows 2^32 random IVs per key. A project has fewer secrets.
+export function sealBytes(key: Buffer, location: string, plaintext: Buffer): Buffer {
   const iv = randomBytes(ivBytes)
-  const encryption = createCipheriv(cipher, key, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(place))
+  const encryption = createCipheriv(cipher, key, iv, { authTagLength: tagBytes }).setAAD(
+    Buffer.from(location),
+  )
   const ciphertext = Buffer.concat([encryption.update(plaintext), encryption.final()])
   return Buffer.concat([Buffer.of(version), iv, encryption.getAuthTag(), ciphertext])
 }
 
-/** Throws an error that names the place and nothing of what is sealed. */
-export function openBytes(key: Buffer, place: string, sealed: Buffer): Buffer {
-  if (sealed.length < headBytes) throw new Error(`${place} is cut short`)
-  if (sealed[0] !== version) throw new Error(`${place} is sealed in a form that this version does not know`)
+/** Throws an error that names the location and contains nothing of the secret. */
+export function openBytes(key: Buffer, location: string, sealed: Buffer): Buffer {
+  if (sealed.length < headBytes) throw new Error(`${location} is truncated`)
+  if (sealed[0] !== version)
+    throw new Error(`${location} is encrypted in a format that this version does not support`)
   const iv = sealed.subarray(1, 1 + ivBytes)
   const decryption = createDecipheriv(cipher, key, iv, { authTagLength: tagBytes })
-    .setAAD(Buffer.from(place))
+    .setAAD(Buffer.from(location))
     .setAuthTag(sealed.subarray(1 + ivBytes, headBytes))
   const plaintext = decryption.update(sealed.subarray(headBytes))
   try {
     return Buffer.concat([plaintext, decryption.final()])
   } catch {
-    throw new Error(`${place} was altered, or sealed for another place or under another key`)
+    throw new Error(`${location} was altered, or encrypted for another location or with another key`)
   }
 }

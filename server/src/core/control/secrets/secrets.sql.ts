@@ -22,7 +22,7 @@ export async function findProjectKeys(
   return new Map(rows.map((row) => [row.project_id, row]))
 }
 
-/** Waits for another transaction that is making the same project's key; does nothing if that one commits. */
+/** Waits for a concurrent transaction that inserts the same project's key; does nothing if that one commits. */
 export async function insertProjectKey(tx: Tx, projectId: number, key: WrappedKey): Promise<void> {
   await tx
     .insertInto('control.project_keys')
@@ -31,7 +31,7 @@ export async function insertProjectKey(tx: Tx, projectId: number, key: WrappedKe
     .execute()
 }
 
-/** The next project keys, by project, that another master key than this one wraps. */
+/** The next project keys, by project id, that are wrapped by a different master key. */
 export function lockKeysNotUnder(tx: Tx, masterKeyId: string, afterProjectId: number, limit: number) {
   return tx
     .selectFrom('control.project_keys')
@@ -62,7 +62,7 @@ export async function replaceWrappedKeys(
   `.execute(tx)
 }
 
-/** How many project keys each master key wraps, with one of them to try it on. */
+/** How many project keys each master key wraps, with one of them as a sample to unwrap. */
 export async function countByMasterKey(tx: ReadTx) {
   const { rows } = await sql<WrappedKey & { keys: number; project_id: number }>`
     select counted.master_key_id, counted.keys, sample.project_id, sample.wrapped_key

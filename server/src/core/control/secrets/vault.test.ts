@@ -211,7 +211,7 @@ test('a wrapped key serves no other project, no other master key and in no alter
     })
     await assert.rejects(
       db.transaction((tx) => by.seal(tx, projectId, anyPlace, 'x')),
-      /cannot be opened/,
+      /cannot be decrypted/,
       'nothing is sealed under a key that is not trusted',
     )
     await writeKey(projectId, original)

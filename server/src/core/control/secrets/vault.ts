@@ -1,3 +1,8 @@
+/**
+ * Secrets that Postern must be able to read, such as the signing secrets of webhooks. Each is encrypted with its project's
+ * own key. The project's key is stored in control.project_keys, wrapped by a master key that is not in the database.
+ * Secrets that are only compared, such as API keys, are hashed and not stored here.
+ */
 import { randomBytes } from 'node:crypto'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -5,9 +10,9 @@ import { type MasterKeys, unwrapKey, wrapKey } from './master-keys.ts'
 import { keyBytes, openBytes, sealBytes } from './sealed.ts'
 import { findProjectKey, findProjectKeys, insertProjectKey } from './secrets.sql.ts'
 
-/** Where a sealed secret is kept: it opens there and nowhere else. */
+/** Where an encrypted secret is stored. It decrypts only there. */
 export interface SecretLocation {
-  /** With its schema: `control.endpoints`. */
+  /** With its schema, such as `control.endpoints`. */
   table: string
   column: string
   rowId: number
@@ -15,15 +20,10 @@ export interface SecretLocation {
 
 export interface SealedSecret {
   projectId: number
-  place: SecretLocation
+  location: SecretLocation
   sealed: Buffer
 }
 
-/**
- * Secrets that Postern has to read again, such as the one it signs webhooks with. Each is sealed under its
- * project's own key; the project's key lies in control.project_keys, wrapped by a master key that is not in
- * the database. A secret that only has to be recognised is hashed instead and never comes here.
- */
 export class Vault {
   readonly #masterKeys: MasterKeys
 
@@ -31,35 +31,35 @@ export class Vault {
     this.#masterKeys = masterKeys
   }
 
-  /** Makes the project's key when there is none yet. */
-  async seal(tx: Tx, projectId: number, place: SecretLocation, plaintext: string): Promise<Buffer> {
-    const key = (await this.#findKey(tx, projectId)) ?? (await this.#makeKey(tx, projectId))
-    return sealBytes(key, nameOf(projectId, place), Buffer.from(plaintext))
+  /** Creates the project's key if there is none. */
+  async seal(tx: Tx, projectId: number, location: SecretLocation, plaintext: string): Promise<Buffer> {
+    const key = (await this.#findKey(tx, projectId)) ?? (await this.#createKey(tx, projectId))
+    return sealBytes(key, nameOf(projectId, location), Buffer.from(plaintext))
   }
 
-  /** The cause of a failure says what does not open and why; it never holds anything of the secret. */
-  async open(tx: ReadTx, projectId: number, place: SecretLocation, sealed: Buffer): Promise<string> {
+  /** The cause of an error names the location and the reason. It never contains anything of the secret. */
+  async open(tx: ReadTx, projectId: number, location: SecretLocation, sealed: Buffer): Promise<string> {
     const key = await this.#findKey(tx, projectId)
-    return readable(() => {
+    return withoutDetails(() => {
       if (!key) throw new Error(`project ${projectId} has no key`)
-      return openBytes(key, nameOf(projectId, place), sealed).toString()
+      return openBytes(key, nameOf(projectId, location), sealed).toString()
     })
   }
 
   /**
-   * Many at once, of any projects, with one look-up of their keys. What does not open is an error in its place, and keeps
-   * none of the others shut.
+   * Decrypts secrets of any projects with one query for their keys. A secret that does not decrypt yields an error at its
+   * index and does not affect the others.
    */
   async openAll(tx: ReadTx, all: readonly SealedSecret[]): Promise<(string | PosternError)[]> {
     if (all.length === 0) return []
     const wrapped = await findProjectKeys(tx, [...new Set(all.map(({ projectId }) => projectId))])
-    return all.map(({ projectId, place, sealed }) => {
+    return all.map(({ projectId, location, sealed }) => {
       try {
-        return readable(() => {
+        return withoutDetails(() => {
           const found = wrapped.get(projectId)
           if (!found) throw new Error(`project ${projectId} has no key`)
           const key = unwrapKey(this.#masterKeys, projectId, found)
-          return openBytes(key, nameOf(projectId, place), sealed).toString()
+          return openBytes(key, nameOf(projectId, location), sealed).toString()
         })
       } catch (error) {
         return error as PosternError
@@ -69,15 +69,15 @@ export class Vault {
 
   async #findKey(tx: ReadTx, projectId: number): Promise<Buffer | undefined> {
     const wrapped = await findProjectKey(tx, projectId)
-    return wrapped && readable(() => unwrapKey(this.#masterKeys, projectId, wrapped))
+    return wrapped && withoutDetails(() => unwrapKey(this.#masterKeys, projectId, wrapped))
   }
 
-  async #makeKey(tx: Tx, projectId: number): Promise<Buffer> {
+  async #createKey(tx: Tx, projectId: number): Promise<Buffer> {
     await insertProjectKey(tx, projectId, wrapKey(this.#masterKeys, projectId, randomBytes(keyBytes)))
-    // Read again: of several transactions that make the first key of a project, one made the key of all.
+    // Read again: of several concurrent transactions that create a project's first key, only one inserts it.
     const key = await this.#findKey(tx, projectId)
     if (!key)
-      throw new Error(`the key of project ${projectId} is not visible to the transaction that made it`)
+      throw new Error(`the key of project ${projectId} is not visible to the transaction that created it`)
     return key
   }
 }
@@ -85,10 +85,10 @@ export class Vault {
 const nameOf = (projectId: number, { table, column, rowId }: SecretLocation): string =>
   `${table}/${column}/${projectId}/${rowId}`
 
-function readable<T>(read: () => T): T {
+function withoutDetails<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw new PosternError('internal_error', 'A stored secret cannot be opened.', { cause: error })
+    throw new PosternError('internal_error', 'A stored secret cannot be decrypted.', { cause: error })
   }
 }

@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import {
   allOf,
-  partOf,
+  boundedScan,
+  containsPattern,
   type ScanPosition,
   type ScanResult,
   scanResultOf,
-  walk,
 } from '../../shared/bounded-scan.ts'
 import { countCap } from '../../shared/counts.ts'
 
@@ -42,15 +42,15 @@ export const find = (tx: ReadTx, id: number): Promise<UserRow | undefined> =>
 export const lock = (tx: Tx, id: number): Promise<UserRow | undefined> =>
   tx.selectFrom('control.users').select(columns).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 
-/** Against being disabled while something is being given to them. */
+/** Locks the user against being disabled until the transaction ends. */
 export const share = (tx: Tx, id: number): Promise<UserRow | undefined> =>
   tx.selectFrom('control.users').select(columns).where('id', '=', id).forShare().executeTakeFirst()
 
 export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
 
 /**
- * In the order of their ids, always before a single user is locked: two administrators who take each other's role
- * away at once would otherwise both find one left.
+ * In id order, and always before a single user is locked. Otherwise two administrators who demote each other at the same
+ * time would each find one administrator left.
  */
 export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
   return tx
@@ -86,11 +86,11 @@ export async function update(
 
 export interface UserProjects {
   owned: number
-  /** Not counting those that they own. */
+  /** Without owned projects. */
   joined: number
 }
 
-/** Up to the cap each. */
+/** Each count is capped. */
 export async function countProjects(tx: ReadTx, userId: number): Promise<UserProjects> {
   const { rows } = await sql<UserProjects>`
     select (select count(*) from (
@@ -101,25 +101,25 @@ export async function countProjects(tx: ReadTx, userId: number): Promise<UserPro
                where user_id = ${userId} and role <> 'owner' limit ${sql.lit(countCap + 1)}
             ) as counted) as joined`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }
 
 export async function countSessions(tx: ReadTx, userId: number): Promise<number> {
-  const { living } = await tx
+  const { active } = await tx
     .selectFrom('control.sessions')
-    .select((eb) => eb.fn.countAll<number>().as('living'))
+    .select((eb) => eb.fn.countAll<number>().as('active'))
     .where('user_id', '=', userId)
     .where('expires_at', '>', sql<Date>`postern.now()`)
     .executeTakeFirstOrThrow()
-  return living
+  return active
 }
 
 export async function deleteSessions(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
-/** What can be asked for; everything left out means any. */
+/** Filters of the list. An absent filter matches every user. */
 export interface UserSearch {
   /** Part of the address or name. */
   q?: string | undefined
@@ -131,17 +131,17 @@ export interface UserSearch {
 
 const listColumns = sql.join(columns.map((column) => sql.ref(`users.${column}`)))
 
-const holds = (q: string) =>
-  sql<boolean>`(users.email like ${partOf(q)} or lower(users.name) like ${partOf(q)})`
+const matchesText = (q: string) =>
+  sql<boolean>`(users.email like ${containsPattern(q)} or lower(users.name) like ${containsPattern(q)})`
 
-const everyFilter = ({ q, role, isActive }: UserSearch): RawBuilder<boolean>[] => [
+const filters = ({ q, role, isActive }: UserSearch): RawBuilder<boolean>[] => [
   ...(role === undefined ? [] : [sql<boolean>`users.role = ${role}`]),
   ...(isActive === undefined ? [] : [sql<boolean>`users.is_active = ${isActive}`]),
-  ...(q === undefined ? [] : [holds(q)]),
+  ...(q === undefined ? [] : [matchesText(q)]),
 ]
 
-/** What one stretch of one index holds: administrators, the inactive, or everybody. */
-const stretch = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
+/** The part of the filter that one index range covers: administrators, inactive users, or all users. */
+const indexRange = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
   if (role === 'admin') return [sql<boolean>`users.role = 'admin'`]
   return isActive === false ? [sql<boolean>`not users.is_active`] : []
 }
@@ -149,17 +149,17 @@ const stretch = ({ role, isActive }: UserSearch): RawBuilder<boolean>[] => {
 const before = ({ beforeId }: UserSearch): RawBuilder<boolean>[] =>
   beforeId === undefined ? [] : [sql<boolean>`users.id < ${beforeId}`]
 
-const found = ({ limit }: UserSearch, rows: UserRow[], stop: ScanPosition | null): ScanResult<UserRow> =>
+const toResult = ({ limit }: UserSearch, rows: UserRow[], stop: ScanPosition | null): ScanResult<UserRow> =>
   scanResultOf(rows, limit, ({ id }) => ({ key: null, id }), stop)
 
-/** Looks at up to `bound` users, newest first. */
-export async function look(tx: ReadTx, search: UserSearch, bound: number): Promise<ScanResult<UserRow>> {
-  const parts = walk({
+/** Scans up to `bound` users, newest first. */
+export async function scan(tx: ReadTx, search: UserSearch, bound: number): Promise<ScanResult<UserRow>> {
+  const parts = boundedScan({
     columns: listColumns,
     from: sql`control.users as users`,
-    within: allOf([...stretch(search), ...before(search)]),
+    within: allOf([...indexRange(search), ...before(search)]),
     order: sql`users.id desc`,
-    passes: allOf(everyFilter(search)),
+    passes: allOf(filters(search)),
     bound,
     limit: search.limit,
   })
@@ -169,32 +169,32 @@ export async function look(tx: ReadTx, search: UserSearch, bound: number): Promi
     union all select ${listColumns}, true from stop as users
     order by is_stop, id desc`.execute(tx)
   const stop = rows.find(({ is_stop }) => is_stop)
-  return found(
+  return toResult(
     search,
     rows.filter(({ is_stop }) => !is_stop).map(({ is_stop: _isStop, ...row }) => row),
     stop ? { key: null, id: stop.id } : null,
   )
 }
 
-/** Everybody with this part in address or name, if they are no more than `bound`, looked through for the rest. */
-export async function lookByText(
+/** The users whose address or name contains the text, filtered. Undefined if more than `bound` contain it. */
+export async function scanByText(
   tx: ReadTx,
   search: UserSearch & { q: string },
   bound: number,
 ): Promise<ScanResult<UserRow> | undefined> {
-  const wanted = allOf([...everyFilter(search), ...before(search)])
+  const condition = allOf([...filters(search), ...before(search)])
   const { rows } = await sql<UserRow & { is_cut: boolean }>`
     with few as materialized (
-      select ${listColumns} from control.users as users where ${holds(search.q)} limit ${sql.lit(bound + 1)}
+      select ${listColumns} from control.users as users where ${matchesText(search.q)} limit ${sql.lit(bound + 1)}
     )
     select one.is_cut, page.* from (select count(*) > ${sql.lit(bound)} as is_cut from few) as one left join (
-      select ${listColumns} from few as users where ${wanted} order by users.id desc limit ${sql.lit(search.limit + 1)}
+      select ${listColumns} from few as users where ${condition} order by users.id desc limit ${sql.lit(search.limit + 1)}
     ) as page on true order by page.id desc`.execute(tx)
   if (rows[0]?.is_cut !== false) return undefined
-  const there = rows.filter(({ id }) => id !== null)
-  return found(
+  const matches = rows.filter(({ id }) => id !== null)
+  return toResult(
     search,
-    there.map(({ is_cut: _isCut, ...row }) => row),
+    matches.map(({ is_cut: _isCut, ...row }) => row),
     null,
   )
 }

@@ -1,13 +1,14 @@
+/** Users: search, roles, disabling, ending sessions. */
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
   continueScan,
+  disableSeqScan,
   hasTrigram,
   type ScanResult,
   scanMs,
   searchMs,
-  stayOnIndexes,
   withScanTimeout,
 } from '../../shared/bounded-scan.ts'
 import {
@@ -18,8 +19,8 @@ import {
   find,
   lock,
   lockAdministrators,
-  look,
-  lookByText,
+  scan,
+  scanByText,
   share,
   type UserRow,
   type UserSearch,
@@ -40,7 +41,7 @@ export const userView = (row: UserRow): Static<typeof User> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** What the audit keeps: the generation tells that every access token was ended. */
+/** The user as the audit stores it. A new generation shows that every access token was invalidated. */
 export const userConfig = ({ role, is_active, token_generation }: UserRow) => ({
   role,
   is_active,
@@ -56,10 +57,10 @@ export const countProjectsOfUser = countProjects
 
 export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
 
-// Rows looked at, in the table itself: 5,000 take about 8 ms on two shared cores.
-export const userBounds = { firstLook: 2_000, furtherLook: 5_000, fewInTable: 3_000, scanMs, searchMs }
+// Rows scanned in the table itself: 5,000 take about 8 ms on two shared cores.
+export const userBounds = { firstScan: 2_000, nextScan: 5_000, fewInTable: 3_000, scanMs, searchMs }
 
-/** Newest first. A part of a name that a first look finds too rarely is looked up by its letters. */
+/** Newest first. If the first scan finds too few matches for a text, the trigram index is used. */
 export async function searchUsers(
   tx: ReadTx,
   search: UserSearch,
@@ -67,16 +68,16 @@ export async function searchUsers(
 ): Promise<ScanResult<UserRow>> {
   const { q, limit } = search
   const deadline = performance.now() + bounds.scanMs
-  const first = await look(tx, search, bounds.firstLook)
+  const first = await scan(tx, search, bounds.firstScan)
   if (first.next === null || first.rows.length === limit) return first
-  await stayOnIndexes(tx)
+  await disableSeqScan(tx)
   const few = hasTrigram(q)
-    ? await withScanTimeout(tx, bounds.searchMs, () => lookByText(tx, { ...search, q }, bounds.fewInTable))
+    ? await withScanTimeout(tx, bounds.searchMs, () => scanByText(tx, { ...search, q }, bounds.fewInTable))
     : undefined
   return (
     few ??
     continueScan(first, limit, deadline, ({ id }, limit) =>
-      look(tx, { ...search, beforeId: id, limit }, bounds.furtherLook),
+      scan(tx, { ...search, beforeId: id, limit }, bounds.nextScan),
     )
   )
 }
@@ -99,10 +100,10 @@ export interface UserChange {
 }
 
 /**
- * A user who is disabled is signed out, too. Undefined when nothing differs.
+ * Disabling a user also ends their sessions. Undefined if nothing changes.
  *
- * Under the lock on all administrators, whoever edits must be one: otherwise somebody could give themselves back, in a
- * request that was on its way, what was just taken from them.
+ * The actor must be an administrator under the lock on all administrators. Otherwise a demoted administrator could restore
+ * their own role with a request that was already running.
  */
 export async function editUser(
   tx: Tx,
@@ -111,7 +112,7 @@ export async function editUser(
   { role = before.role as 'user' | 'admin', is_active = before.is_active, end_sessions = false }: UserChange,
 ): Promise<{ row: UserRow; endedSessions: number | null } | undefined> {
   if (!before.administrators.some(({ id }) => id === actorId)) {
-    throw new PosternError('admin_required', 'You are not an administrator any more.')
+    throw new PosternError('admin_required', 'You are no longer an administrator.')
   }
   const ends = end_sessions || (before.is_active && !is_active)
   if (role === before.role && is_active === before.is_active && !ends) return undefined
@@ -123,29 +124,29 @@ export async function editUser(
 }
 
 /**
- * An administrator without a second factor gets no access token. So the last one with a second factor stays; where nobody
- * has one, as before the first is set up, the last active administrator.
+ * An administrator without a second factor gets no access token, so the last administrator with a second factor cannot be
+ * removed. If no administrator has one, the last active administrator cannot be removed.
  */
 function refuseLast({ id, administrators }: LockedUser): void {
   const others = administrators.filter((one) => one.id !== id)
-  const isEnrolled = administrators.some((one) => one.id === id && one.two_factor_enabled)
-  if (isEnrolled ? others.some((one) => one.two_factor_enabled) : others.length > 0) return
+  const hasSecondFactor = administrators.some((one) => one.id === id && one.two_factor_enabled)
+  if (hasSecondFactor ? others.some((one) => one.two_factor_enabled) : others.length > 0) return
   throw new PosternError(
     'last_administrator',
-    isEnrolled
-      ? `User ${id} is the last active administrator with a second factor. Have another administrator set one up first.`
-      : `User ${id} is the last active administrator. Make another user one first.`,
+    hasSecondFactor
+      ? `User ${id} is the last active administrator with a second factor. Another administrator must set up a second factor first.`
+      : `User ${id} is the last active administrator. Make another user an administrator first.`,
   )
 }
 
-/** Somebody to whom a project is to be given. */
+/** The user who is to become the owner of a project. */
 export async function requireActiveUser(tx: Tx, id: number, field: string): Promise<UserRow> {
   const user = await share(tx, id)
-  if (!user) throw new PosternError('validation_failed', `"${field}": there is no user ${id}.`)
+  if (!user) throw new PosternError('validation_failed', `"${field}": user ${id} does not exist.`)
   if (!user.is_active) {
     throw new PosternError(
       'validation_failed',
-      `"${field}": user ${id} is not active. Choose another, or activate them first.`,
+      `"${field}": user ${id} is disabled. Choose another user, or enable this one first.`,
     )
   }
   return user

@@ -1,14 +1,14 @@
 import Type from 'typebox'
 import { oneOf, Timestamp } from '../../shared/wire.ts'
 
-/** People with an account. How they prove who they are is core/control/access's business. */
+/** A person with an account. Authentication is in core/control/access. */
 export const User = Type.Object(
   {
     id: Type.Integer(),
     email: Type.String(),
     name: Type.String(),
     role: oneOf(['user', 'admin']),
-    is_active: Type.Boolean({ description: 'A user who is not active cannot sign in.' }),
+    is_active: Type.Boolean({ description: 'Inactive users cannot sign in.' }),
     two_factor_enabled: Type.Boolean(),
     created_at: Timestamp,
     updated_at: Timestamp,

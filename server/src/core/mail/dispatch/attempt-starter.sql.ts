@@ -3,23 +3,23 @@ import type { Tx } from '../../../platform/db/db.ts'
 import type { Claimed } from './claims.sql.ts'
 
 /**
- * Attempts whose outcome is not known yet, of those claims whose lease still lasts for so long. Returns the places of
- * these in the list.
+ * Inserts attempts with the outcome `begun` for those claims whose lease lasts at least `withinSeconds` longer. Returns
+ * their indexes in the list.
  */
-export async function insertBegun(
+export async function insertStarted(
   tx: Tx,
   claims: readonly Claimed[],
   withinSeconds: readonly number[],
 ): Promise<number[]> {
   const each = <T>(value: (claimed: Claimed) => T): T[] => claims.map(value)
-  const { rows } = await sql<{ place: number }>`
+  const { rows } = await sql<{ ordinal: number }>`
     with claim as materialized (
       select * from unnest(
         ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
         ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ attempt }) => attempt)}::integer[],
         ${each(({ claimed_at }) => claimed_at)}::timestamptz[], ${withinSeconds}::float8[])
-        with ordinality as claim (shard, message_id, recipient_no, attempt, started_at, within_seconds, place)
-    ), held as materialized (
+        with ordinality as claim (shard, message_id, recipient_no, attempt, started_at, within_seconds, ordinal)
+    ), owned as materialized (
       select claim.*, dispatch.project_id, dispatch.provider from claim
         cross join lateral (
           select project_id, provider from mail.dispatch as dispatch
@@ -28,12 +28,12 @@ export async function insertBegun(
              and dispatch.attempt = claim.attempt and dispatch.state = 'leased'
              and dispatch.leased_until > postern.now() + claim.within_seconds * interval '1 second'
              for update) as dispatch
-    ), begun as (
+    ), started as (
       insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, outcome, started_at)
-      select message_id, recipient_no, attempt, project_id, provider, 'begun', started_at from held
+      select message_id, recipient_no, attempt, project_id, provider, 'begun', started_at from owned
       on conflict do nothing
       returning message_id, recipient_no
     )
-    select held.place::int as place from held join begun using (message_id, recipient_no)`.execute(tx)
-  return rows.map(({ place }) => place - 1)
+    select owned.ordinal::int as ordinal from owned join started using (message_id, recipient_no)`.execute(tx)
+  return rows.map(({ ordinal }) => ordinal - 1)
 }

@@ -1,20 +1,19 @@
 import { Batcher } from '../../../platform/batching/batcher.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { insertBegun } from './attempt-starter.sql.ts'
+import { insertStarted } from './attempt-starter.sql.ts'
 import type { Claimed } from './claims.sql.ts'
 
-interface Beginning {
+// Records attempts before the provider is called, many in one transaction. A mail with a recorded attempt is not sent again
+// when its lease expires (sweep.sql.ts): the provider's report decides.
+
+interface AttemptStart {
   claimed: Claimed
   withinSeconds: number
 }
 
-/**
- * Writes down attempts before they are made, many in one transaction. From then on the mail is not tried again by
- * whoever finds the lease run out.
- */
 export class AttemptStarter {
   readonly #db: Db
-  readonly #groups: Batcher<Beginning, boolean>
+  readonly #groups: Batcher<AttemptStart, boolean>
 
   constructor(db: Db) {
     this.#db = db
@@ -22,17 +21,17 @@ export class AttemptStarter {
   }
 
   /**
-   * True once it is committed, and the call may be made. False when the lease is somebody else's, or ends before a call
-   * would. Rejects when the database would not have it; then the call must not be made.
+   * True: the attempt is committed, and the provider may be called. False: another worker has the lease, or it ends too
+   * early for a call. Rejects if the database fails; then the provider must not be called.
    */
-  begin(claimed: Claimed, withinSeconds: number): Promise<boolean> {
-    return this.#groups.ask({ claimed, withinSeconds })
+  start(claimed: Claimed, withinSeconds: number): Promise<boolean> {
+    return this.#groups.submit({ claimed, withinSeconds })
   }
 
-  async #write(group: readonly Beginning[]): Promise<boolean[]> {
+  async #write(group: readonly AttemptStart[]): Promise<boolean[]> {
     const claimed = group.map((one) => one.claimed)
     const withinSeconds = group.map((one) => one.withinSeconds)
-    const begun = new Set(await this.#db.transaction((tx) => insertBegun(tx, claimed, withinSeconds)))
-    return group.map((_, place) => begun.has(place))
+    const started = new Set(await this.#db.transaction((tx) => insertStarted(tx, claimed, withinSeconds)))
+    return group.map((_, index) => started.has(index))
   }
 }

@@ -47,15 +47,15 @@ const handOver = (database: TestDatabase, id: string) =>
 async function lettersOf(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise<Map<string, string>> {
   const queue = new ClaimQueue(mail)
   await queue.sweep()
-  await queue.look()
+  await queue.refreshLanes()
   const claims = await queue.claim({ free: 100, freeLarge: 100, for: () => 100 })
   const contentOf = async (claimed: Claimed, content: Buffer | null) =>
     String(content ?? (await queue.contentOf(claimed)))
   return new Map(
     await Promise.all(
       claims.map(
-        async ({ claimed, letter }) =>
-          [claimed.message_id, await contentOf(claimed, letter.content)] as const,
+        async ({ claimed, message }) =>
+          [claimed.message_id, await contentOf(claimed, message.content)] as const,
       ),
     ),
   )
@@ -83,10 +83,10 @@ describe('bodies', () => {
     assert.deepEqual(await bodiesIn(database, 'waiting_bodies'), [waiting, large, scheduled].sort())
     assert.deepEqual(await dropBodies(mail, 24), { moved: 0, dropped: [] }, 'once')
 
-    const letters = await lettersOf(mail)
-    assert.deepEqual([...letters.keys()].sort(), [waiting, large].sort())
-    assert.match(letters.get(waiting) ?? '', /It waits\./)
-    assert.ok((letters.get(large) ?? '').length > 2 * 1024 * 1024)
+    const messages = await lettersOf(mail)
+    assert.deepEqual([...messages.keys()].sort(), [waiting, large].sort())
+    assert.match(messages.get(waiting) ?? '', /It waits\./)
+    assert.ok((messages.get(large) ?? '').length > 2 * 1024 * 1024)
     await handOver(database, waiting)
 
     mail = await inTheFuture(database, 6)
@@ -107,7 +107,7 @@ describe('bodies', () => {
     assert.equal(tables.length, 0)
   })
 
-  test('are moved a few in each transaction, by number and by bytes', async () => {
+  test('are moved in bounded steps, by number and by bytes', async () => {
     const { database, sender } = await place()
     for (let no = 0; no < 5; no++) await sender.send({ text: 'x'.repeat(1000) })
     const mail = await inTheFuture(database, 2)
@@ -145,7 +145,7 @@ describe('bodies', () => {
       )
   })
 
-  test('of many that wait are looked through once, whatever was moved before', async () => {
+  test('of many waiting mails are scanned once, whatever was moved before', async () => {
     const { database, sender } = await place()
     const id = await sender.send()
     await database.query(
@@ -165,7 +165,7 @@ describe('bodies', () => {
     assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 12_001)
   })
 
-  test('wait while somebody reads their day, and keep nobody else waiting', async () => {
+  test('wait while their partition is being read, and block no other transaction', async () => {
     const { database, sender } = await place()
     await handOver(database, await sender.send())
     const mail = await inTheFuture(database, 3)

@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
 import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
 import type { Forwarded } from '../messages/draft.ts'
-import type { LaneKey, Taker } from './lanes.sql.ts'
+import type { DispatchProvider, LaneKey } from './lanes.sql.ts'
 
 export interface Claimed {
   message_id: string
@@ -11,29 +11,28 @@ export interface Claimed {
   project_id: number
   shard: number
   identity_id: number
-  provider: Taker
+  provider: DispatchProvider
   is_large: boolean
   recipient: string
   attempt: number
   first_attempt_at: Date
   due_at: Date
-  /** By the database's clock. */
+  /** The database's time. */
   claimed_at: Date
 }
 
 export interface LaneToClaim extends LaneKey {
-  /** Nothing that is ready is older than this. */
+  /** No ready mail of the lane is due before this. */
   watermark: Date
-  /** No more of it than that. */
+  /** Maximum number of mails from this lane. */
   most: number
 }
 
 /**
- * As many mails of each lane as it may give, `limit` in all, the oldest of each first, leased to the caller.
+ * Leases to the caller up to `most` mails of each lane, oldest first, and `limit` in all.
  *
- * Lanes of projects that may not send at this moment (locked, held, without a subscription in force) give nothing, nor
- * do those that the operator holds.
- * The rows are taken by their place on disk, which the lock keeps true, so that the planner has nothing to choose.
+ * Lanes of projects that may not send now (locked, held, without a subscription in force) and lanes that the operator holds
+ * are skipped. Rows are updated by ctid, which the row lock keeps valid, so that the planner has no choice of plan.
  */
 export async function claimRows(
   tx: Tx,
@@ -48,7 +47,7 @@ export async function claimRows(
                                 ${lanes.map(({ is_large }) => is_large)}::boolean[],
                                 ${lanes.map(({ watermark }) => watermark)}::timestamptz[],
                                 ${lanes.map(({ most }) => most)}::int[])
-                         with ordinality as lane (shard, project_id, provider, is_large, watermark, most, place)
+                         with ordinality as lane (shard, project_id, provider, is_large, watermark, most, ordinal)
         join control.projects as projects on projects.id = lane.project_id
        where ${maySendNow} and ${isNotHeld}
     )
@@ -56,7 +55,7 @@ export async function claimRows(
        set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
            first_attempt_at = coalesce(first_attempt_at, postern.now())
      where ctid = any(array(
-             select ready.ctid from (select * from lane order by place) as lane
+             select ready.ctid from (select * from lane order by ordinal) as lane
               cross join lateral (
                 select dispatch.ctid from mail.dispatch as dispatch
                  where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
@@ -70,30 +69,33 @@ export async function claimRows(
   return rows
 }
 
-export interface Letter {
+export interface QueuedMessage {
   message_id: string
   is_test: boolean
   size_bytes: number
   created_at: Date
   format: 'json' | 'mime'
-  /** Null but for mail that came in and is sent on. */
+  /** Set for forwarded mail only. */
   forwarded: Forwarded | null
-  /** Null where nobody records it. */
+  /** Null if the mail is not traced. */
   trace: Buffer | null
-  /** Null if the mail is large: then its content is read alone, when it is sent. */
+  /** Null for a large mail, whose content is read separately when it is sent. */
   content: Buffer | null
 }
 
 /**
- * What is to be sent, once for each message. Few are not found in the partition of their day, because it has been dropped
- * since: their bodies were moved before (mail.drop_bodies), and are looked for afterwards.
+ * The messages of claimed mails, once for each message. If the body's partition was dropped since, the body was moved to
+ * mail.waiting_bodies (mail.drop_bodies); those few are read in a second statement.
  */
-export async function findLetters(tx: ReadTx, claimed: readonly Claimed[]): Promise<Map<string, Letter>> {
+export async function findQueuedMessages(
+  tx: ReadTx,
+  claimed: readonly Claimed[],
+): Promise<Map<string, QueuedMessage>> {
   const messages = [...new Map(claimed.map((one) => [one.message_id, one])).values()]
-  const found = await selectLetters(tx, messages, bodiesOfTheDay)
+  const found = await selectQueuedMessages(tx, messages, bodiesOfTheDay)
   const moved = messages.filter(({ message_id }) => !found.has(message_id))
   if (moved.length === 0) return found
-  return new Map([...found, ...(await selectLetters(tx, moved, movedBodies))])
+  return new Map([...found, ...(await selectQueuedMessages(tx, moved, movedBodies))])
 }
 
 interface Days {
@@ -109,16 +111,16 @@ const movedBodies = () => sql`
   select * from mail.waiting_bodies where shard = wanted.shard and message_id = wanted.id limit 1`
 
 /**
- * The limits of one keep it a look-up by key for each: a day that PostgreSQL has no statistics of yet it would rather read
- * as a whole.
+ * `limit 1` forces one lookup by key for each: PostgreSQL would scan the whole partition of a day for which it has no
+ * statistics yet.
  */
-async function selectLetters(
+async function selectQueuedMessages(
   tx: ReadTx,
   messages: readonly Claimed[],
   bodies: (days: Days) => RawBuilder<unknown>,
-): Promise<Map<string, Letter>> {
+): Promise<Map<string, QueuedMessage>> {
   const days = daysOf(messages.map(({ message_id }) => message_id))
-  const { rows } = await sql<Letter>`
+  const { rows } = await sql<QueuedMessage>`
     select messages.id as message_id, messages.is_test, messages.size_bytes, messages.created_at, messages.forwarded,
            messages.trace, bodies.format, case when not wanted.is_large then bodies.content end as content
       from unnest(${messages.map(({ shard }) => shard)}::smallint[],

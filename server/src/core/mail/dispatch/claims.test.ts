@@ -53,15 +53,15 @@ const room = (free: number, roomFor: ClaimCapacity['for'] = () => 1000): ClaimCa
 })
 
 async function claim(queue: ClaimQueue, free: number): Promise<Claimed[]> {
-  await queue.look()
+  await queue.refreshLanes()
   return (await queue.claim(room(free))).map(({ claimed }) => claimed)
 }
 
-const ended = (claimed: Claimed, changes: Partial<EndedAttempt['judged']> = {}): EndedAttempt => ({
+const ended = (claimed: Claimed, changes: Partial<EndedAttempt['decision']> = {}): EndedAttempt => ({
   claimed,
   status: null,
   isTest: false,
-  judged: {
+  decision: {
     host: 'mta.example',
     queueId: '4bX',
     outcome: 'sent',
@@ -108,7 +108,7 @@ const age = (what: string) =>
   )
 
 describe('a claim', () => {
-  test('gives every project the same share, however much waits', async () => {
+  test('takes the same share of every project, however much mail it has', async () => {
     await empty()
     const [large, small, tiny] = [await place(), await place(), await place()]
     await send(large, 400)
@@ -124,7 +124,7 @@ describe('a claim', () => {
     assert.ok((second[1] ?? 0) >= 10, `the small one goes on in the next round: ${second}`)
   })
 
-  test('never gives one mail to two of eight workers that claim at once', async () => {
+  test('never leases one mail to two of eight concurrent workers', async () => {
     await empty()
     const at = await place()
     await send(at, 500)
@@ -143,28 +143,28 @@ describe('a claim', () => {
     assert.equal(new Set(seen).size, 500)
   })
 
-  test('leaves alone what a provider that takes nothing should have', async () => {
+  test('skips lanes of an unavailable provider', async () => {
     await empty()
     await send(await place(), 3)
     const queue = new ClaimQueue(mail)
-    await queue.look()
+    await queue.refreshLanes()
     assert.equal((await queue.claim(room(10, () => 0))).length, 0)
     assert.equal((await queue.claim(room(10))).length, 3)
   })
 
-  test('gives no more of a lane than it has room for', async () => {
+  test('takes no more of a lane than its capacity', async () => {
     await empty()
     const [slow, quick] = [await place(), await place()]
     await send(slow, 5)
     await send(quick, 5)
     const queue = new ClaimQueue(mail)
-    await queue.look()
+    await queue.refreshLanes()
     const claims = await queue.claim(room(10, ({ project_id }) => (project_id === slow.id ? 2 : 10)))
     const of = ({ id }: Place) => claims.filter(({ claimed }) => claimed.project_id === id).length
     assert.deepEqual([of(slow), of(quick)], [2, 5])
   })
 
-  test('serves an open project beside 200 locked ones as if they were not there', async () => {
+  test('serves a project beside 200 locked ones without delay', async () => {
     await empty()
     const [open, closed] = [await place(), await place()]
     await send(open, 60)
@@ -180,7 +180,7 @@ describe('a claim', () => {
     assert.equal((await claim(new ClaimQueue(mail), 50)).length, 50)
   })
 
-  test('takes from one provider while another takes nothing', async () => {
+  test('takes mail of one provider while another is unavailable', async () => {
     await empty()
     const at = await place()
     await send(at, 3)
@@ -190,7 +190,7 @@ describe('a claim', () => {
       [at.id],
     )
     const queue = new ClaimQueue(mail)
-    await queue.look()
+    await queue.refreshLanes()
     const claimed = await queue.claim(room(10, ({ provider }) => (provider === 'ses' ? 0 : 10)))
     assert.deepEqual(
       claimed.map((one) => one.claimed.provider),
@@ -229,7 +229,7 @@ describe('a project that may not send', () => {
     ],
   ]
   for (const [what, close, open] of closings) {
-    test(`${what}: keeps its mail, which goes on afterwards`, async () => {
+    test(`${what}: keeps its mail, which is sent afterwards`, async () => {
       await empty()
       const [closed, other] = [await place(), await place()]
       await send(closed, 5)
@@ -247,7 +247,7 @@ describe('a project that may not send', () => {
     })
   }
 
-  test('for more than seven days has its mail given up, and told so', async () => {
+  test('for more than seven days has its mail failed, with an event', async () => {
     await empty()
     const at = await place()
     const [id = ''] = await send(at, 1)
@@ -263,7 +263,7 @@ describe('a project that may not send', () => {
 })
 
 describe('a lease', () => {
-  test('that ran out gives the mail to somebody else, and the first one has no say any more', async () => {
+  test('that has expired passes the mail to another worker, and the first one writes nothing', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
     const queue = new ClaimQueue(mail)
@@ -284,8 +284,8 @@ describe('a lease', () => {
   })
 })
 
-describe('what became of an attempt', () => {
-  test('sent: the row is gone, the attempt and the count are there', async () => {
+describe('the result of an attempt', () => {
+  test('sent: the dispatch row is deleted, the attempt and the count are recorded', async () => {
     await empty()
     const at = await place()
     const [id = ''] = await send(at, 1)
@@ -304,11 +304,13 @@ describe('what became of an attempt', () => {
       outcome: 'sent',
       reply: '250 queued',
     })
-    const [day] = await database.query('select sent::int from mail.daily where project_id = $1', [at.id])
+    const [day] = await database.query('select sent::int from mail.daily_counters where project_id = $1', [
+      at.id,
+    ])
     assert.deepEqual(day, { sent: 1 })
   })
 
-  test('deferred: told once, tried again when it is due', async () => {
+  test('deferred: one event, retried when due', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
     const queue = new ClaimQueue(mail)
@@ -332,7 +334,7 @@ describe('what became of an attempt', () => {
     assert.equal(await statusOf(id), 'sent')
   })
 
-  test('does not take back what the intake has heard already', async () => {
+  test('does not overwrite a status that a report has set', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1)
     const [claimed] = await claim(new ClaimQueue(mail), 10)
@@ -345,7 +347,7 @@ describe('what became of an attempt', () => {
 })
 
 describe('scheduled mail', () => {
-  test('is not claimed before its time, and is then', async () => {
+  test('is claimed at its time, and not before', async () => {
     await empty()
     const [id = ''] = await send(await place(), 1, new Date(Date.now() + 3600_000).toISOString())
     const queue = new ClaimQueue(mail)
@@ -360,7 +362,7 @@ describe('scheduled mail', () => {
 })
 
 describe('partitions', () => {
-  test('are made ahead, and dropped when they are old and nothing waits in them', async () => {
+  test('are created ahead, and dropped when they are old and no mail waits in them', async () => {
     const old = `date_trunc('day', now()) - interval '80 days'`
     const name = async () =>
       (await database.query<{ name: string }>(`select to_char(${old}, '"messages_"YYYYMMDD') as name`))[0]
@@ -383,9 +385,9 @@ describe('partitions', () => {
     assert.ok(!(await exists()))
   })
 
-  test('are not dropped by somebody who does not say for how long they are kept', async () => {
+  test('are not dropped without a retention', async () => {
     for (const days of ['null', '0', '3661']) {
-      await assert.rejects(database.query(`select mail.keep_partitions(14, ${days})`), /between 1 and 60/)
+      await assert.rejects(database.query(`select mail.maintain_partitions(14, ${days})`), /between 1 and 60/)
     }
   })
 })

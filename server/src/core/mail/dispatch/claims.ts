@@ -1,28 +1,29 @@
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
-import { type Claimed, claimRows, findContent, findLetters, type Letter } from './claims.sql.ts'
+import { type Claimed, claimRows, findContent, findQueuedMessages, type QueuedMessage } from './claims.sql.ts'
 import { findLanes, type LaneKey } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
 import { awaitedSeconds } from './retry-policy.ts'
 import { expireAwaiting, expireReady, findSweepable, promoteDue, recoverLeases } from './sweep.sql.ts'
 
-export type { Claimed, LaneKey, Letter }
+export type { Claimed, LaneKey, QueuedMessage }
 
-/**
- * The queue as one worker sees it. A claim is a lease of a minute, committed before anything is sent, so no transaction
- * stays open while the network is spoken with; time is the database's alone.
- */
+// The mail queue (mail.dispatch) as one worker uses it: claims, sweeps and expiry. The states and transitions of a row are
+// in migrations/000003_mail.sql.
+//
+// A claim is a lease of one minute, committed before anything is sent, so no transaction is open during network calls. All
+// times are the database's.
+
 export const leaseSeconds = 60
 
-/** Mail of a project that may not send, or of a provider that is away, waits this long and is then given up. */
+/** Mail that cannot be claimed (project blocked, provider unavailable) fails after this many days. */
 const keptReadyDays = 7
-/** More lanes than that at once, and the rest is found when some of these are empty. */
+/** Lanes beyond this number are found once some of these are empty. */
 const maxLanes = 10_000
 const sweptAtOnce = 1_000
 
-/** How many mails a worker can take on. */
+/** How many mails a worker can claim. */
 export interface ClaimCapacity {
   free: number
-  /** Of large mails. */
   freeLarge: number
   for(lane: LaneKey): number
 }
@@ -35,36 +36,37 @@ export class ClaimQueue {
     this.#db = db
   }
 
-  /** Looks at the whole queue for lanes with mail. */
-  async look(): Promise<void> {
-    const found = await this.#db.readOne((tx) => findLanes(tx, { isOpen: true, limit: maxLanes }))
-    this.#lanes.learn(found)
+  /** Finds all lanes with ready mail. */
+  async refreshLanes(): Promise<void> {
+    const found = await this.#db.readOne((tx) => findLanes(tx, { maySend: true, limit: maxLanes }))
+    this.#lanes.update(found)
   }
 
   get hasLanes(): boolean {
     return this.#lanes.size > 0
   }
 
-  /** Mails from as many lanes as have their turn, and no more of a lane than it has room for. */
-  async claim(room: ClaimCapacity): Promise<{ claimed: Claimed; letter: Letter }[]> {
-    const round = this.#lanes.nextRound((lane) => room.for(lane) > 0)
+  /** Claims mails of the lanes of the next round, from each lane at most its share and its capacity. */
+  async claim(capacity: ClaimCapacity): Promise<{ claimed: Claimed; message: QueuedMessage }[]> {
+    const round = this.#lanes.nextRound((lane) => capacity.for(lane) > 0)
     if (round.length === 0) return []
-    const share = shareOf(room.free, round.length)
-    // Each large lane has room for one mail, and all of them together for a few.
-    let { freeLarge } = room
+    const share = shareOf(capacity.free, round.length)
+    // One mail for each large lane, and `freeLarge` for all of them.
+    let { freeLarge } = capacity
     const lanes = round
       .filter(({ is_large }) => !is_large || freeLarge-- > 0)
-      .map((lane) => ({ ...lane, most: Math.min(share, room.for(lane)) }))
-    const { claimed, letters } = await this.#db.transaction(async (tx) => {
-      const claimed = await claimRows(tx, lanes, { limit: room.free, leaseSeconds })
-      const letters = claimed.length > 0 ? await findLetters(tx, claimed) : new Map<string, Letter>()
-      return { claimed, letters }
+      .map((lane) => ({ ...lane, most: Math.min(share, capacity.for(lane)) }))
+    const { claimed, messages } = await this.#db.transaction(async (tx) => {
+      const claimed = await claimRows(tx, lanes, { limit: capacity.free, leaseSeconds })
+      const messages =
+        claimed.length > 0 ? await findQueuedMessages(tx, claimed) : new Map<string, QueuedMessage>()
+      return { claimed, messages }
     })
-    this.#lanes.note(lanes, claimed)
+    this.#lanes.recordRound(lanes, claimed)
     return claimed.map((one) => {
-      const letter = letters.get(one.message_id)
-      if (!letter) throw new Error(`message ${one.message_id} is to be sent and is not there`)
-      return { claimed: one, letter }
+      const message = messages.get(one.message_id)
+      if (!message) throw new Error(`message ${one.message_id} was claimed but does not exist`)
+      return { claimed: one, message }
     })
   }
 
@@ -73,35 +75,37 @@ export class ClaimQueue {
   }
 
   /**
-   * Mails that were put off and are due, leases that ran out, and reports that never came. Says whether results are to
-   * be published that another worker left behind.
+   * Makes due mails ready, recovers expired leases, and fails mails whose report did not arrive. `hasResults`: another
+   * worker left results to publish.
    */
   async sweep(): Promise<{ hasResults: boolean }> {
     const { is_due, is_lost, is_awaited, has_results } = await this.#db.readOne(findSweepable)
     const steps = [
       ...(is_due ? [(tx: Tx) => promoteDue(tx, sweptAtOnce)] : []),
       ...(is_lost ? [(tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds)] : []),
-      ...(is_awaited ? [(tx: Tx) => expireAwaiting(tx, { reply: neverTold, limit: sweptAtOnce })] : []),
+      ...(is_awaited
+        ? [(tx: Tx) => expireAwaiting(tx, { reply: missingReportReply, limit: sweptAtOnce })]
+        : []),
     ]
     for (const step of steps) while ((await this.#db.transaction(step)) === sweptAtOnce);
     return { hasResults: has_results || is_awaited }
   }
 
-  /** What has waited for too long. */
+  /** Fails mail that has been ready for too long. */
   async expire(): Promise<void> {
     const lanes = await this.#db.readOne((tx) =>
-      findLanes(tx, { isOpen: false, readyForDays: keptReadyDays, limit: maxLanes }),
+      findLanes(tx, { maySend: false, readyForDays: keptReadyDays, limit: maxLanes }),
     )
     for (const lane of lanes) {
       const step = (tx: Tx) =>
-        expireReady(tx, lane, { days: keptReadyDays, reply: gaveUp, limit: sweptAtOnce })
+        expireReady(tx, lane, { days: keptReadyDays, reply: expiredReply, limit: sweptAtOnce })
       while ((await this.#db.transaction(step)) === sweptAtOnce);
     }
   }
 }
 
-const gaveUp = `It could not be sent for ${keptReadyDays} days: the project was locked or held, or no mail server took it.`
+const expiredReply = `Not sent within ${keptReadyDays} days: the project was locked or held, or no mail server was available.`
 
-const neverTold =
-  'It may have been sent: the connection to the provider was lost while it was handed over, and the provider has not ' +
-  'told within an hour that it has the mail. It is not sent again.'
+const missingReportReply =
+  'The mail may have been sent: the connection to the provider was lost during the hand-over, and the provider did not ' +
+  'report within one hour that it accepted the mail. It is not sent again.'

@@ -7,7 +7,7 @@ import type { DkimSigner } from '../../control/domains/dkim-signer.ts'
 import { returnPathOf } from '../feedback/return-path.ts'
 import { type SrsKeys, srsPathOf } from '../feedback/srs-path.ts'
 import type { Forwarded } from '../messages/draft.ts'
-import type { Claimed, Letter } from './claims.sql.ts'
+import type { Claimed, QueuedMessage } from './claims.sql.ts'
 
 export interface ComposeDeps {
   composers: ComposerThreads
@@ -16,23 +16,24 @@ export interface ComposeDeps {
 }
 
 /**
- * A stored message as it is handed over to one recipient: composed, or completed if it was submitted, and signed, under a return path that says which
- * mail, which recipient and which attempt comes back.
+ * Composes a stored message for one recipient. A submitted message is only completed. It is DKIM-signed, and its return path
+ * (VERP) identifies the message, the recipient and the attempt.
  */
 export async function composeFor(
   claimed: Claimed,
-  letter: Letter & { content: Buffer },
+  message: QueuedMessage & { content: Buffer },
   signer: DkimSigner,
   deps: ComposeDeps,
 ): Promise<Mail> {
-  const { created_at, format, content } = letter
+  const { created_at, format, content } = message
   const { name, dkim } = signer
   const { shard, message_id: messageId, recipient_no: recipientNo, attempt, recipient } = claimed
   const returnPath = returnPathOf(deps.returnPathKeys, { shard, messageId, recipientNo, attempt }, name)
-  if (letter.forwarded) return sentOn(claimed, content, letter.forwarded, { name, returnPath, ...deps })
-  const said = format === 'mime' ? { mime: content } : (JSON.parse(content.toString()) as Content)
+  if (message.forwarded)
+    return composeForwarded(claimed, content, message.forwarded, { name, returnPath, ...deps })
+  const stored = format === 'mime' ? { mime: content } : (JSON.parse(content.toString()) as Content)
   const raw = await deps.composers.make({
-    content: said,
+    content: stored,
     composition: {
       messageId,
       domain: name,
@@ -45,16 +46,16 @@ export async function composeFor(
     envelope: { from: returnPath, to: recipient },
     dsn: { envid: `${messageId}.${recipientNo}.${attempt}` },
     raw,
-    needsUtf8: 'mime' in said ? hasUtf8Header(content) : needsUtf8(said),
+    needsUtf8: 'mime' in stored ? hasUtf8Header(content) : needsUtf8(stored),
   }
 }
 
 /**
- * Mail that came in leaves as it came. Its sender is rewritten to an address of ours that says whose it was, or, where
- * that is too long, to one that says which mail it is; the null sender stays. Which mail a report is about it tells by
- * the envelope id, signed as a return path is. Success is not asked for: what happens after us is the sender's to ask.
+ * Forwarded mail is sent unchanged. Its envelope sender is rewritten (SRS), or replaced by the VERP return path if the SRS
+ * address would be too long; the null sender stays. Reports identify the mail by the envelope id, which is signed like a
+ * return path. Success reports are not requested: those are for the original sender to request.
  */
-function sentOn(
+function composeForwarded(
   { recipient, claimed_at }: Claimed,
   raw: Buffer,
   { envelope_from, smtputf8 }: Forwarded,
@@ -63,7 +64,7 @@ function sentOn(
   const from = envelope_from === '' ? '' : srsPathOf(srsKeys, envelope_from, name, claimed_at)
   return {
     envelope: { from: from ?? returnPath, to: recipient },
-    dsn: { envid: returnPath.slice(0, returnPath.indexOf('@')), isSuccessTold: false },
+    dsn: { envid: returnPath.slice(0, returnPath.indexOf('@')), notifySuccess: false },
     raw,
     needsUtf8: smtputf8 && hasUtf8Header(raw),
   }

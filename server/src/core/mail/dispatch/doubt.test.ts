@@ -46,16 +46,21 @@ async function lease({ seconds = 60, attempt = 1 } = {}): Promise<Leased> {
 
 const begun = async (options: Parameters<typeof lease>[0] = {}): Promise<Leased> => {
   const leased = await lease(options)
-  assert.equal(await beginner.begin(leased.claimed, withinSeconds), true)
+  assert.equal(await beginner.start(leased.claimed, withinSeconds), true)
   return leased
 }
 
 const lost = { kind: 'unknown', host: 'ses', detail: 'the connection to SES was lost (ECONNRESET)' } as const
-const taken = { kind: 'sent', host: 'ses', queueId: '0102', reply: 'SES has taken it as 0102.' } as const
+const taken = { kind: 'sent', host: 'ses', queueId: '0102', reply: 'Accepted by SES as 0102.' } as const
 const throttled = { kind: 'unreachable', host: 'ses', detail: 'too many', mayBeSent: false } as const
 
 const finish = async ({ claimed }: Leased, handover: typeof lost | typeof taken | typeof throttled) => {
-  const ended: EndedAttempt = { claimed, judged: decideRetry(handover, claimed), status: null, isTest: false }
+  const ended: EndedAttempt = {
+    claimed,
+    decision: decideRetry(handover, claimed),
+    status: null,
+    isTest: false,
+  }
   publisher.publish(await db.transaction((tx) => recordAttempts(tx, [ended])))
   await publisher.settled()
 }
@@ -95,30 +100,30 @@ async function told({ mail }: Leased) {
   }
 }
 
-describe('an attempt that is written down first', () => {
-  test('is committed when it is said to be, many at once', async () => {
+describe('an attempt that is recorded before the call', () => {
+  test('is committed when start resolves, many at once', async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => lease()))
-    const answers = await Promise.all(all.map(({ claimed }) => beginner.begin(claimed, withinSeconds)))
+    const answers = await Promise.all(all.map(({ claimed }) => beginner.start(claimed, withinSeconds)))
     assert.ok(answers.every(Boolean))
     for (const one of all) assert.deepEqual((await told(one)).attempts, ['begun'])
   })
 
-  test('is not made when the lease is too short for the call, is over, is of another attempt, or was begun', async () => {
+  test('is not started when the lease is too short, has expired, is of another attempt, or was already used', async () => {
     const short = await lease({ seconds: withinSeconds - 1 })
     const over = await lease({ seconds: -1 })
     const other = await lease({ attempt: 3 })
     const again = await begun()
     const answers = await Promise.all([
-      beginner.begin(short.claimed, withinSeconds),
-      beginner.begin(over.claimed, withinSeconds),
-      beginner.begin({ ...other.claimed, attempt: 2 }, withinSeconds),
-      beginner.begin(again.claimed, withinSeconds),
+      beginner.start(short.claimed, withinSeconds),
+      beginner.start(over.claimed, withinSeconds),
+      beginner.start({ ...other.claimed, attempt: 2 }, withinSeconds),
+      beginner.start(again.claimed, withinSeconds),
     ])
     assert.deepEqual(answers, [false, false, false, false])
     for (const one of [short, over, other]) assert.deepEqual((await told(one)).attempts, [])
   })
 
-  test('has its outcome when the answer was read', async () => {
+  test('gets its outcome when the response was read', async () => {
     const one = await begun()
     await finish(one, taken)
     const state = { status: 'sent', dispatch: null, events: ['sent'], attempts: ['sent'] }
@@ -130,8 +135,8 @@ describe('an attempt that is written down first', () => {
   })
 })
 
-describe('a lease that ran out', () => {
-  test('gives the mail to somebody else, unless an attempt was written down', async () => {
+describe('an expired lease', () => {
+  test('makes the mail ready again, unless an attempt was recorded', async () => {
     const [idle, called] = [await lease(), await begun()]
     for (const one of [idle, called]) await later(one, '2 minutes')
     const [before] = await database.query<{ now: string }>('select postern.now()::text as now')
@@ -149,7 +154,7 @@ describe('a lease that ran out', () => {
     assert.deepEqual(row, { is_released: true, is_in_an_hour: true })
   })
 
-  test('lets the first worker still say what it read: nobody else was asked', async () => {
+  test('lets the first worker still record its result if no other worker may claim the mail', async () => {
     const [one, two] = [await begun(), await begun()]
     for (const each of [one, two]) await later(each, '2 minutes')
     await queue.sweep()
@@ -160,8 +165,8 @@ describe('a lease that ran out', () => {
   })
 })
 
-describe('an answer that cannot be written down', () => {
-  test('is kept for as long as nobody else may try the mail, and no longer', async () => {
+describe('a result that cannot be recorded', () => {
+  test('is retried for as long as no other worker may claim the mail', async () => {
     const proxy = await startPostgresProxy(database.url)
     const away = openDatabase({ ...database, url: proxy.urlOf(database.url) }).as('mail')
     const faults: { error: unknown; lost: number }[] = []
@@ -171,14 +176,14 @@ describe('an answer that cannot be written down', () => {
     })
     const [given, kept] = [await begun(), await begun()]
     const endedOf = ({ claimed }: Leased): EndedAttempt => ({
-      ...{ claimed, judged: decideRetry(throttled, claimed), status: null, isTest: false },
+      ...{ claimed, decision: decideRetry(throttled, claimed), status: null, isTest: false },
     })
     proxy.hooks.onStatement = () => {
       void proxy.cut()
       return true
     }
-    const writing = finisher.finish(endedOf(kept), 10 * patienceMs)
-    await finisher.finish(endedOf(given), 300)
+    const writing = finisher.record(endedOf(kept), 10 * patienceMs)
+    await finisher.record(endedOf(given), 300)
     assert.equal(faults.at(-1)?.lost, 1, inspect(faults))
     await later(kept, '2 minutes')
     // A transaction that was cut off holds the row until the server has noticed.
@@ -208,12 +213,12 @@ describe('mail that a provider may have', () => {
     await later(one, '59 minutes')
     await queue.sweep()
     await queue.expire()
-    await queue.look()
+    await queue.refreshLanes()
     assert.deepEqual(await queue.claim({ free: 1000, freeLarge: 1000, for: () => 1000 }), [])
     assert.equal((await told(one)).dispatch, 'awaiting')
   })
 
-  test('has failed after an hour without a word, and is told that it may have been sent', async () => {
+  test('fails after an hour without a report, and says that it may have been sent', async () => {
     const one = await doubtful()
     await later(one, '61 minutes')
     await sweep()
@@ -236,7 +241,7 @@ describe('mail that a provider may have', () => {
     ['complained', 'complained', ['sent', 'complained']],
   ]
   for (const [kind, status, events] of words) {
-    test(`ends with the word "${kind}" of the provider`, async () => {
+    test(`ends with the report "${kind}" of the provider`, async () => {
       const one = await doubtful()
       await hear(one, kind, 1)
       assert.deepEqual(await told(one), { status, dispatch: null, events, attempts: ['sent'] })
@@ -246,7 +251,7 @@ describe('mail that a provider may have', () => {
       assert.deepEqual((await told(one)).status, status)
     })
 
-    test(`"${kind}" before the worker wrote down its answer is told once`, async () => {
+    test(`"${kind}" before the worker recorded its result is published once`, async () => {
       const one = await begun()
       await hear(one, kind, 1)
       await finish(one, taken)
@@ -255,7 +260,7 @@ describe('mail that a provider may have', () => {
     })
   }
 
-  test('"sent" after the worker wrote it, or after more is known, changes nothing', async () => {
+  test('"sent" after the worker recorded it, or after a later status, changes nothing', async () => {
     const one = await begun()
     await finish(one, taken)
     assert.equal(await hear(one, 'sent', 1), 'overtaken')

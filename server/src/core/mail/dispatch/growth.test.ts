@@ -10,7 +10,7 @@ import { openDatabase, testDatabase } from '../../../testing/harness/database.ts
 import { Acceptance } from '../messages/acceptance.ts'
 import { readDraft } from '../messages/draft.ts'
 import { recordAttempts } from './attempt-recorder.ts'
-import { claimRows, findLetters } from './claims.sql.ts'
+import { claimRows, findQueuedMessages } from './claims.sql.ts'
 import { ClaimQueue } from './claims.ts'
 import { findLanes } from './lanes.sql.ts'
 
@@ -58,7 +58,7 @@ async function partitionsLocked(tx: ReadTx, table: string): Promise<number> {
 }
 
 describe('with mail of several projects waiting', () => {
-  test('looking for what is due, was lost, or is too old costs one statement each, and no transaction', async () => {
+  test('sweep and expiry cost one statement each, and no transaction', async () => {
     await send(3)
     const { counts, queue } = counted()
     await queue.sweep()
@@ -66,17 +66,17 @@ describe('with mail of several projects waiting', () => {
     assert.deepEqual(counts, { transactions: 0, glances: 2 })
   })
 
-  test('mail is claimed, read and finished without a thought of other days', async () => {
+  test('mail is claimed, read and recorded without scanning other days', async () => {
     await mail.transaction(async (tx) => {
-      const lanes = await findLanes(tx, { isOpen: true, limit: 10 })
+      const lanes = await findLanes(tx, { maySend: true, limit: 10 })
       const round = lanes.map(({ oldest, ...lane }) => ({ ...lane, watermark: oldest, most: 1 }))
       const claimed = await claimRows(tx, round, { limit: 10, leaseSeconds: 60 })
       assert.equal(claimed.length, 3)
-      const letters = await findLetters(tx, claimed)
-      assert.equal(letters.size, 3)
+      const messages = await findQueuedMessages(tx, claimed)
+      assert.equal(messages.size, 3)
       assert.equal(await partitionsLocked(tx, 'messages'), 1)
       assert.equal(await partitionsLocked(tx, 'bodies'), 1)
-      const judged = {
+      const decision = {
         outcome: 'sent',
         status: 'sent',
         host: 'mta.example',
@@ -87,7 +87,7 @@ describe('with mail of several projects waiting', () => {
         tx,
         claimed.map((one) => ({
           ...{ claimed: one, status: null, isTest: false },
-          judged: { ...judged, retrySeconds: null },
+          decision: { ...decision, retrySeconds: null },
         })),
       )
       assert.equal(await partitionsLocked(tx, 'attempts'), 1)

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 
-/** Of one project, or of all; a condition on its rows. */
+/** A condition on the rows of one project, or of all. */
 const only = (projectId: number | undefined, table: RawBuilder<unknown>) =>
   projectId === undefined
     ? sql`true`
@@ -29,14 +29,14 @@ export interface LaneRow {
   scheduled: number
   leased: number
   awaiting: number
-  /** Of those that are ready. */
+  /** The due time of the oldest ready mail. */
   oldest_ready_at: Date | null
   is_locked: boolean
   is_held: boolean
   subscription: string | null
 }
 
-/** Those with most mail first. */
+/** Ordered by the number of mails, largest first. */
 export async function listLanes(
   tx: ReadTx,
   projectId: number | undefined,
@@ -70,7 +70,7 @@ export interface HandedOverRow {
   handed_over_at: Date
 }
 
-/** Of the messages of one day, so many days ago: an MTA has them, and has not told what became of them. */
+/** Mail of messages of one day, `daysAgo`, that an MTA accepted and for which it has sent no final report. */
 const handedOver = (projectId: number | undefined, daysAgo: number) => sql`
   from mail.recipients as recipients
   join mail.attempts as attempts
@@ -83,7 +83,7 @@ const floor = (daysAgo: number) => sql`
   postern.uuid7_floor((date_trunc('day', postern.now() at time zone 'UTC') - ${daysAgo} * interval '1 day')
                       at time zone 'UTC')`
 
-/** The newest first. */
+/** Newest first. */
 export async function listHandedOver(
   tx: ReadTx,
   projectId: number | undefined,

@@ -9,11 +9,11 @@ import {
   listLanes,
 } from './queue-overview.sql.ts'
 
-/** The queue as an operator sees it at the shell: everything that is still to be handed over, and what waits for what. */
+/** What `postern queue` shows an operator: all mail that is not handed over yet, and why it waits. */
 export interface QueueOverview {
-  brakes: DispatchHold[]
+  holds: DispatchHold[]
   states: { state: string; mails: number; oldest_due_at: string }[]
-  /** Those with most mail first, up to a number. */
+  /** Ordered by the number of mails, largest first; limited. */
   lanes: LaneOverview[]
 }
 
@@ -21,41 +21,41 @@ export interface LaneOverview
   extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
   oldest_ready_at: string | null
   /** Why nothing of it is claimed; empty when it has its turn. */
-  waits_for: ('brake' | 'lock' | 'hold' | 'subscription')[]
+  waits_for: ('operator_hold' | 'project_lock' | 'project_hold' | 'subscription')[]
 }
 
-/** Of one project, or of all. */
+/** Of one project, or of all projects. */
 export const overviewOf = (
   db: Db,
   projectId: number | undefined,
   lanesAtMost: number,
 ): Promise<QueueOverview> =>
   db.read(async (tx) => {
-    const brakes = await listDispatchHolds(tx)
+    const holds = await listDispatchHolds(tx)
     const states = await countStates(tx, projectId)
     const lanes = await listLanes(tx, projectId, lanesAtMost)
     return {
-      brakes,
+      holds,
       states: states.map(({ oldest_due_at, ...row }) => ({
         ...row,
         oldest_due_at: oldest_due_at.toISOString(),
       })),
-      lanes: lanes.map((row) => laneOf(row, brakes)),
+      lanes: lanes.map((row) => laneOf(row, holds)),
     }
   })
 
 function laneOf(
   { is_locked, is_held, subscription, oldest_ready_at, ...row }: LaneRow,
-  brakes: DispatchHold[],
+  holds: DispatchHold[],
 ): LaneOverview {
-  const isBraked = brakes.some(({ scope }) => scope === 'all' || scope === row.provider)
+  const isHeldByOperator = holds.some(({ scope }) => scope === 'all' || scope === row.provider)
   return {
     ...row,
     oldest_ready_at: oldest_ready_at?.toISOString() ?? null,
     waits_for: [
-      ...(isBraked ? (['brake'] as const) : []),
-      ...(is_locked ? (['lock'] as const) : []),
-      ...(is_held ? (['hold'] as const) : []),
+      ...(isHeldByOperator ? (['operator_hold'] as const) : []),
+      ...(is_locked ? (['project_lock'] as const) : []),
+      ...(is_held ? (['project_hold'] as const) : []),
       ...(subscription === 'canceled' || subscription === 'paused' ? (['subscription'] as const) : []),
     ],
   }
@@ -64,7 +64,7 @@ function laneOf(
 export interface HandedOver {
   /** Counted up to `countCap` + 1. */
   count: number
-  /** The newest first. */
+  /** Newest first. */
   mails: {
     queue_id: string
     host: string | null
@@ -75,12 +75,12 @@ export interface HandedOver {
   }[]
 }
 
-/** An MTA keeps mail for five days, unless it is told otherwise. */
+/** Postfix keeps mail for five days by default. */
 export const handedOverDays = 5
 
 /**
- * Mail that an MTA has and has not told the end of, under the names that the MTA gave it. Day by day, the newest first,
- * until enough are found: each day is a table of its own.
+ * Mail that an MTA accepted and has not finally reported on, with the MTA's queue ids. Read day by day, newest first, until
+ * enough are found: each day is a partition.
  */
 export const handedOverOf = (db: Db, projectId: number | undefined, atMost: number): Promise<HandedOver> =>
   db.read(async (tx) => {
@@ -88,9 +88,9 @@ export const handedOverOf = (db: Db, projectId: number | undefined, atMost: numb
     for (let daysAgo = 0; daysAgo <= handedOverDays && found.count <= countCap; daysAgo++) {
       const limit = countCap + 1 - found.count
       found.count += await countHandedOver(tx, projectId, { daysAgo, limit })
-      const room = atMost - found.mails.length
-      if (room === 0) continue
-      const rows = await listHandedOver(tx, projectId, { daysAgo, limit: room })
+      const missing = atMost - found.mails.length
+      if (missing === 0) continue
+      const rows = await listHandedOver(tx, projectId, { daysAgo, limit: missing })
       const shown = rows.map((row) => ({ ...row, handed_over_at: row.handed_over_at.toISOString() }))
       found.mails.push(...shown)
     }

@@ -53,7 +53,7 @@ export async function takeResultsOf(
   return rows
 }
 
-/** Results whose lease is over, leased to the caller. In no order: a scan of the table ends at the limit. */
+/** Leases results whose previous lease has expired. Unordered: the scan of the table ends at the limit. */
 export async function leaseDueResults(tx: Tx, limit: number): Promise<ResultKey[]> {
   const { rows } = await sql<ResultKey>`
     update mail.attempt_results set due_at = postern.now() + interval '10 seconds'

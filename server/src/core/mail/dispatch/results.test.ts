@@ -22,7 +22,7 @@ let projects = 7000
 const taken = { kind: 'sent', host: 'mta.example', queueId: '4bX', reply: '250 queued' } as const
 const refused = {
   kind: 'refused',
-  isLasting: true,
+  isPermanent: true,
   status: '5.1.1',
   host: 'mta.example',
   reply: '550 5.1.1 No such user',
@@ -36,7 +36,7 @@ async function record(mail: TestMail, handover: typeof taken | typeof refused): 
     ...{ first_attempt_at: now, due_at: now, claimed_at: now },
   }
   const status = handover.kind === 'refused' ? handover.status : null
-  const ended = { claimed, judged: decideRetry(handover, claimed), status, isTest: false }
+  const ended = { claimed, decision: decideRetry(handover, claimed), status, isTest: false }
   return db.transaction((tx) => recordAttempts(tx, [ended]))
 }
 
@@ -88,7 +88,7 @@ describe('a result', () => {
     assert.deepEqual(await countsOf(projects), { sent: 20 })
   })
 
-  test('that a worker left behind is published by another one, when its lease is over', async () => {
+  test('that a worker left is published by another one when its lease has expired', async () => {
     const mail = await leased()
     await record(mail, taken)
     const publisher = newPublisher()
@@ -101,21 +101,21 @@ describe('a result', () => {
     assert.deepEqual(await eventsOf(mail), ['message.sent'])
   })
 
-  test('that cannot be published keeps no other from being published, and is tried again', async () => {
+  test('that cannot be published does not block others, and is retried', async () => {
     const [bad, good] = [await leased(), await leased()]
     await database.query(
       `create function refuse_counts() returns trigger language plpgsql as
          $$ begin if new.project_id = ${bad.projectId} then raise 'refused'; end if; return new; end $$`,
     )
     await database.query(
-      'create trigger refuse before insert on mail.daily for each row execute function refuse_counts()',
+      'create trigger refuse before insert on mail.daily_counters for each row execute function refuse_counts()',
     )
     const keys = [...(await record(bad, taken)), ...(await record(good, taken))]
     await publish(keys)
     assert.deepEqual([await eventsOf(bad), await eventsOf(good)], [[], ['message.sent']])
     assert.equal((await stateOf(bad)).status, 'sent', 'the mail was handed over all the same')
     assert.match(String(errors.at(-1)), /refused/)
-    await database.query('drop trigger refuse on mail.daily')
+    await database.query('drop trigger refuse on mail.daily_counters')
     await database.query(`update mail.attempt_results set due_at = due_at - interval '10 seconds'`)
     const publisher = newPublisher()
     await publisher.sweep()

@@ -11,21 +11,20 @@ import {
   takeResultsOf,
 } from './results.sql.ts'
 
+// Publishes the results of attempts: writes their events, counts them, and suppresses addresses that bounced. The same
+// transaction deletes the results, so each is published exactly once (mail.attempt_results).
+//
+// The mail's own state was committed before. If publishing fails, or the process dies, a worker publishes the rows later.
+
 export type { ResultKey }
 
-/**
- * Publishes the results of attempts: writes their events, counts them, and suppresses addresses that bounced. The
- * transaction that does so deletes the results, so each is published exactly once (mail.attempt_results).
- *
- * The mail's own state was committed before. If publishing fails, or the process dies, the rows wait for a worker.
- */
 export interface ResultPublisherOptions {
   suppressOn: ReadonlySet<string>
   onError(error: unknown, count: number): void
 }
 
 const atOnce = 200
-/** Results that are published together share the cost of a transaction. No caller waits for them. */
+/** Results published together share the cost of a transaction. No caller waits for them. */
 const gatherMs = 50
 /** A result that this worker could not publish within its lease is left to the sweep of any worker. */
 const leaseMs = 10_000
@@ -33,12 +32,12 @@ const leasedAtOnce = 1_000
 
 export class ResultPublisher {
   readonly #db: Db
-  readonly #recorder: BatchWriter<ResultKey>
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #writer: BatchWriter<ResultKey>
+  readonly #inProgress = new Set<Promise<void>>()
 
   constructor(db: Db, { suppressOn, onError }: ResultPublisherOptions) {
     this.#db = db
-    this.#recorder = new BatchWriter({
+    this.#writer = new BatchWriter({
       write: (keys) =>
         db.transaction(async (tx) => publish(tx, consequencesOf(await takeResults(tx, keys)), suppressOn)),
       atOnce,
@@ -47,34 +46,34 @@ export class ResultPublisher {
     })
   }
 
-  /** Of results that were just committed. Nothing waits for it. */
+  /** Publishes results that were just committed, in the background. */
   publish(keys: readonly ResultKey[]): void {
     const until = performance.now() + leaseMs
     for (const key of keys) {
-      const done = this.#recorder.record(key, until).finally(() => this.#underWay.delete(done))
-      this.#underWay.add(done)
+      const done = this.#writer.submit(key, until).finally(() => this.#inProgress.delete(done))
+      this.#inProgress.add(done)
     }
   }
 
-  /** Takes over results that a worker has left behind. */
+  /** Publishes results that another worker left. */
   async sweep(): Promise<void> {
     this.publish(await this.#db.transaction((tx) => leaseDueResults(tx, leasedAtOnce)))
   }
 
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#inProgress)
   }
 }
 
-/** What follows from results: the caller writes it, counters last (countDaily). */
+/** Events and counts that follow from results. The caller writes them, counters last (countDaily). */
 export interface Consequences {
   events: RecipientEvent[]
   counts: DailyCounts[]
 }
 
 /**
- * What is not published yet of one recipient. A report about it publishes this along with its own event, so that
- * `message.sent` comes before `message.delivered`.
+ * The unpublished results of one recipient. A report about the recipient publishes them with its own event, so that
+ * `message.sent` precedes `message.delivered`.
  */
 export const takeEarlier = async (
   tx: Tx,
@@ -98,7 +97,7 @@ export async function publish(
 function consequencesOf(results: readonly AttemptResult[]): Consequences {
   return {
     events: results.toSorted((a, b) => a.attempt - b.attempt).flatMap(eventsOf),
-    // Mail of a test key was not sent, and says nothing about the project's reputation.
+    // Mail of a test key was not sent and does not count for the project's reputation.
     counts: results
       .filter(({ is_test }) => !is_test)
       .map(({ project_id: projectId, type }) => ({ projectId, [type]: 1 })),

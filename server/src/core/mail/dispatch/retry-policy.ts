@@ -2,22 +2,21 @@ import type { Handover } from '../../../providers/transport.ts'
 import type { Result } from './attempt-recorder.sql.ts'
 import type { Claimed } from './claims.sql.ts'
 
-/**
- * What follows from how a hand-over ended.
- *
- *   sent                     done here; the rest is the MTA's, which reports
- *   refused for good         bounced where it is about the mailbox (5.1.x, 5.2.x), failed otherwise
- *   refused for now          tried again, from 30 s to 1 h apart, for 3 days
- *   nobody there to take it  tried again from 5 s on: it is no fault of the mail's, and nobody is told before 3 days
- *   not known                never tried again; the provider's own word is waited for
- */
+// Decides what follows from the outcome of a hand-over:
+//
+//   sent                 final here; the MTA delivers and reports
+//   permanent rejection  bounced if it is about the mailbox (5.1.x, 5.2.x), otherwise failed
+//   temporary rejection  deferred: retried after 30 s to 1 h, for 3 days
+//   unreachable          retried after 5 s to 1 min; the mail is not at fault, so the status changes only after 3 days
+//   unknown              never retried: the provider's report is awaited
+
 const firstRetrySeconds = 30
 const maxRetrySeconds = 3600
 const unreachableRetrySeconds = 5
 const maxUnreachableRetrySeconds = 60
-/** If it was taken after all, the MTA's report comes first, and it is not sent again. */
+/** Long enough that, if the MTA accepted the mail after all, its report arrives first and prevents the retry. */
 const doubtfulRetrySeconds = 60
-/** An event of SES comes within seconds. One that was not taken SNS brings again for an hour, and no longer. */
+/** An SES event arrives within seconds. SNS retries an undelivered one for one hour. */
 export const awaitedSeconds = 3600
 const triedForMs = 3 * 24 * 3600_000
 
@@ -43,9 +42,9 @@ export function decideRetry(handover: Handover, claimed: Claimed): RetryDecision
     case 'unknown':
       return { ...at, outcome: 'unknown', reply: handover.detail, retrySeconds: awaitedSeconds, status: null }
     case 'refused': {
-      const { reply, isLasting } = handover
-      const isAboutMailbox = isLasting && /^5\.[12]\./.test(handover.status ?? '')
-      if (isLasting || isTooLate(claimed)) {
+      const { reply, isPermanent } = handover
+      const isAboutMailbox = isPermanent && /^5\.[12]\./.test(handover.status ?? '')
+      if (isPermanent || isTooLate(claimed)) {
         return {
           ...at,
           outcome: 'refused',
@@ -65,12 +64,12 @@ export function decideRetry(handover: Handover, claimed: Claimed): RetryDecision
   }
 }
 
-/** By the database's clock, which dated both. */
+/** Both times are the database's. */
 const isTooLate = ({ first_attempt_at, claimed_at }: Claimed): boolean =>
   claimed_at.getTime() - first_attempt_at.getTime() > triedForMs
 
 const backoff = (firstSeconds: number, attempt: number, most = maxRetrySeconds): number =>
   jittered(Math.min(most, firstSeconds * 2 ** Math.min(attempt - 1, 12)))
 
-/** Up to a fifth more, so that what failed together does not come back together. */
+/** Adds up to 20%, so that mails that failed together are not retried together. */
 const jittered = (seconds: number): number => seconds * (1 + Math.random() / 5)

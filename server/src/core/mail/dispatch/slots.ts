@@ -1,23 +1,22 @@
 import type { LaneKey } from './lanes.sql.ts'
 import { keyOf } from './lanes.ts'
 
-/**
- * The places that mails take up while they are handed over, and how many more a lane may have.
- *
- * Shares of what is claimed are fair as long as every mail takes as long as every other. A lane whose mails take long
- * would have all places in the end, however small its share. So of the places that it has and those that are free
- * together, a lane may have four fifths, and whoever has none may have the last one. A lane by itself goes without a
- * fifth of the places. Three slow lanes and more that come one after the other can still have all of them.
- *
- * Of large mails a worker has two at once, of different projects: the content of each, what is composed of it and what is
- * on the wire are in memory together. Room for one is checked before it is claimed, so every claim becomes an attempt.
- */
-const mostOfRoom = 0.8
+// The concurrency limit of a worker: each mail that is being handed over uses one slot. Limits how many slots a lane may use.
+//
+// Equal shares of claims are fair only if all mails take equally long. A lane of slow mails would in the end use all slots,
+// however small its share. So a lane may use at most four fifths of the slots that it uses plus those that are free, and a
+// lane that uses none may take the last one. A single lane therefore leaves a fifth of the slots unused. Three or more slow
+// lanes that start one after the other can still use all slots.
+//
+// A worker hands over at most two large mails at once, of different projects: the content, the composed mail and the network
+// buffer of each are in memory together. Capacity is checked before a claim, so every claim becomes an attempt.
+
+const maxShare = 0.8
 const largeAtOnce = 2
 
 export class Slots {
   readonly #total: number
-  readonly #taken = new Map<string, number>()
+  readonly #used = new Map<string, number>()
   #count = 0
 
   constructor(total: number) {
@@ -29,34 +28,34 @@ export class Slots {
   }
 
   get freeLarge(): number {
-    return Math.min(this.free, largeAtOnce - this.#of('large'))
+    return Math.min(this.free, largeAtOnce - this.#usedBy('large'))
   }
 
   take(lane: LaneKey): void {
     this.#count++
-    for (const key of keysOf(lane)) this.#taken.set(key, this.#of(key) + 1)
+    for (const key of keysOf(lane)) this.#used.set(key, this.#usedBy(key) + 1)
   }
 
-  leave(lane: LaneKey): void {
+  release(lane: LaneKey): void {
     this.#count--
     for (const key of keysOf(lane)) {
-      const left = this.#of(key) - 1
-      if (left > 0) this.#taken.set(key, left)
-      else this.#taken.delete(key)
+      const left = this.#usedBy(key) - 1
+      if (left > 0) this.#used.set(key, left)
+      else this.#used.delete(key)
     }
   }
 
-  /** `ofProvider`: how many mails its provider can have at once. */
-  roomFor(lane: LaneKey, ofProvider: number): number {
-    const free = Math.min(this.free, ofProvider - this.#of(lane.provider))
+  /** How many more mails of this lane may be claimed. `providerSlots`: the concurrency limit of its provider. */
+  capacityFor(lane: LaneKey, providerSlots: number): number {
+    const free = Math.min(this.free, providerSlots - this.#usedBy(lane.provider))
     if (free <= 0) return 0
-    const busy = this.#of(keyOf(lane))
+    const busy = this.#usedBy(keyOf(lane))
     if (lane.is_large) return busy === 0 && this.freeLarge > 0 ? 1 : 0
-    return Math.max(busy === 0 ? 1 : 0, Math.floor(mostOfRoom * (busy + free)) - busy)
+    return Math.max(busy === 0 ? 1 : 0, Math.floor(maxShare * (busy + free)) - busy)
   }
 
-  #of(key: string): number {
-    return this.#taken.get(key) ?? 0
+  #usedBy(key: string): number {
+    return this.#used.get(key) ?? 0
   }
 }
 

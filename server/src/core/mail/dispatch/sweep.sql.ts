@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { LaneKey } from './lanes.sql.ts'
 
-// Whatever becomes ready is due from now on, not from the time it was put off to: a claim looks for nothing older than
-// what it has seen already.
+// A mail that becomes ready is due from now, not from the time it was deferred to: claims read nothing below the watermark
+// of the lane (lanes.ts).
 
 export interface Sweepable {
   is_due: boolean
@@ -13,8 +13,8 @@ export interface Sweepable {
 }
 
 /**
- * Whether there is anything for each of the statements below, which are many partitions to plan: 10 ms and more for each,
- * once a second, though mostly there is nothing.
+ * Whether there is work for each of the statements below. Planning each of those over all partitions takes 10 ms and more,
+ * once a second, and mostly there is nothing to do.
  */
 export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
   const { rows } = await sql<Sweepable>`
@@ -28,7 +28,7 @@ export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
   return found
 }
 
-/** Deferred mails whose time has come, and scheduled ones. Returns how many. */
+/** Makes deferred and scheduled mails that are due ready. Returns how many. */
 export async function promoteDue(tx: Tx, limit: number): Promise<number> {
   const { rows } = await sql<{ is_scheduled: boolean }>`
     with due as materialized (
@@ -49,8 +49,8 @@ export async function promoteDue(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Leased by somebody who is gone. Whether the mail was handed over nobody knows, so it is tried again; but not where an
- * attempt was written down before the call: that mail is the provider's to tell of.
+ * Expired leases of workers that died. Whether the mail was handed over is unknown, so it is sent again, unless an attempt
+ * was recorded before the call (attempt-starter.ts): then the provider's report is awaited.
  */
 export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: number): Promise<number> {
   const { rows } = await sql`
@@ -75,7 +75,7 @@ export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: numbe
   return rows.length
 }
 
-/** What its provider did not report in time. Returns how many. */
+/** Fails mail whose report did not arrive in time. Returns how many. */
 export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit: number }): Promise<number> =>
   expire(
     tx,
@@ -84,7 +84,7 @@ export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit:
          order by due_at limit ${limit} for update skip locked`,
   )
 
-/** What has been ready for so long and was not claimed: its project is locked or held, or its provider is away. */
+/** Fails mail that was ready for `days` and not claimed: its project is blocked, or its provider is unavailable. */
 export const expireReady = (
   tx: Tx,
   { shard, project_id, provider, is_large }: LaneKey,
@@ -99,7 +99,7 @@ export const expireReady = (
          order by due_at limit ${limit} for update skip locked`,
   )
 
-/** A recipient that the intake has heard of meanwhile keeps its status, and nothing is published. */
+/** A recipient whose status a report has set meanwhile keeps it, and no result is published. */
 async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise<number> {
   const { rows: counted } = await sql<{ expired: number }>`
     with expired as (

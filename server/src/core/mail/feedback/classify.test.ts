@@ -27,7 +27,7 @@ describe('a delivery report', () => {
     })
   }
 
-  test('about several is about who the mail was sent to, by either name', () => {
+  test('about several recipients applies to the original or final recipient of the mail', () => {
     const parts = [
       part('delivered', '2.0.0', { finalRecipient: 'two@example.net' }),
       part('failed', '5.1.1', { finalRecipient: 'x@y.example', originalRecipient: 'One@Example.net' }),
@@ -36,7 +36,7 @@ describe('a delivery report', () => {
     assert.equal(classifyDelivery(parts, 'two@example.net')?.kind, 'delivered')
   })
 
-  test('about the readers of a list says delivered when one of them has it', () => {
+  test('about the members of a list is delivered when one of them has it', () => {
     const readers = ['failed', 'delayed', 'delivered', 'failed'] as const
     const parts = readers.map((action) => part(action, '5.1.1', { originalRecipient: 'list@example.net' }))
     assert.equal(classifyDelivery(parts, 'list@example.net')?.kind, 'delivered')
@@ -46,7 +46,7 @@ describe('a delivery report', () => {
 })
 
 describe('a complaint', () => {
-  test('is what says that mail is not wanted, and nothing else', () => {
+  test('has a type that reports unwanted mail', () => {
     for (const type of ['abuse', 'fraud', 'virus', 'other', 'opt-out']) {
       assert.equal(classifyComplaint(type)?.kind, 'complained', type)
     }

@@ -2,22 +2,21 @@ import type { DsnRecipient } from '../../../formats/dsn.ts'
 import type { SesEvent } from '../../../formats/ses-event.ts'
 import type { FeedbackKind } from './feedback.ts'
 
-/** What a report says, in our words. */
+/** A report of any format, reduced to its effect. */
 export interface ClassifiedFeedback {
   kind: FeedbackKind
   status: string | null
   diagnostic: string | null
 }
 
-/** The best comes first. RFC 3464 §2.3.3: `relayed` is to be taken as delivered, as far as anybody will ever know. */
+/** The best comes first. RFC 3464 §2.3.3: `relayed` counts as delivered, because no further report follows. */
 const actions: readonly DsnRecipient['action'][] = ['delivered', 'relayed', 'expanded', 'delayed', 'failed']
 
 /**
- * What a delivery report says of mail to `address`.
+ * Classifies a delivery report about mail to `address`.
  *
- * Mail goes to one recipient at a time, so there are several parts only where an address stands for several. It has
- * reached its address when it has reached one of them: to call a list dead because one of its readers has left would
- * suppress it.
+ * Mail has one recipient per transaction, so a report has several parts only when an address expands to several. The mail is
+ * delivered when it has reached one of them: otherwise a list would be suppressed because one of its members has left.
  */
 export function classifyDelivery(
   parts: readonly DsnRecipient[],
@@ -38,11 +37,11 @@ const isSame = (one: string | null, other: string): boolean => one?.toLowerCase(
 function kindOf({ action, status }: DsnRecipient): FeedbackKind {
   if (action === 'delayed') return 'deferred'
   if (action !== 'failed') return 'delivered'
-  // Refused for good, or given up after refusals that were not.
+  // Permanently refused, or given up after temporary failures.
   return status.startsWith('4.') ? 'failed' : 'bounced'
 }
 
-// RFC 5965 §7.3, and what some still send. Not `not-spam`, which takes a complaint back, and not `auth-failure`
+// RFC 5965 §7.3, and older types still in use. Not `not-spam`, which withdraws a complaint, and not `auth-failure`
 // (RFC 6591), which is about DKIM and SPF.
 const complaints = ['abuse', 'fraud', 'virus', 'other', 'opt-out', 'opt-out-list', 'miscategorized']
 
@@ -52,52 +51,49 @@ export const classifyComplaint = (feedbackType: string): ClassifiedFeedback | un
     : undefined
 
 /**
- * SES took it and did not send it on: the address is on a list of the account's, or of SES's own. Another project's mail
- * may have put it there, so it says nothing about this one's.
+ * SES accepted the mail and did not send it: the address is on the suppression list of the account, or of SES itself. Mail
+ * of another project may be the cause, so the address is not suppressed for this one.
  */
-const neverSent = ['OnAccountSuppressionList', 'Suppressed']
+const suppressedBySes = ['OnAccountSuppressionList', 'Suppressed']
 const notSent = (subType: string): ClassifiedFeedback => ({
   ...{ kind: 'failed', status: null },
-  diagnostic: `SES did not send it: the address has bounced or complained before (${subType}).`,
+  diagnostic: `SES did not send the mail: the address is on an SES suppression list (${subType}).`,
 })
 
-/**
- * What an event of SES says. Undefined for what is not about delivery: Open, Click, Subscription, and whatever SES will
- * think of next.
- */
+/** Classifies an SES event. Undefined for types that are not about delivery: Open, Click, Subscription, and future ones. */
 export function classifySesEvent(event: SesEvent): ClassifiedFeedback | undefined {
   const { status, diagnostic } = event
-  const heard = (kind: FeedbackKind): ClassifiedFeedback => ({ kind, status, diagnostic })
+  const classified = (kind: FeedbackKind): ClassifiedFeedback => ({ kind, status, diagnostic })
   switch (event.type) {
     case 'Send':
-      return heard('sent')
+      return classified('sent')
     case 'Delivery':
-      return heard('delivered')
+      return classified('delivered')
     case 'DeliveryDelay':
-      return heard('deferred')
+      return classified('deferred')
     case 'Reject':
     case 'Rendering Failure':
-      return heard('failed')
+      return classified('failed')
     case 'Bounce':
-      return hearSesBounce(event)
+      return classifySesBounce(event)
     case 'Complaint':
-      return hearSesComplaint(event)
+      return classifySesComplaint(event)
     default:
       return undefined
   }
 }
 
-function hearSesBounce({ bounceType, subType, status, diagnostic }: SesEvent): ClassifiedFeedback {
-  if (subType !== null && neverSent.includes(subType)) return notSent(subType)
-  const said = diagnostic ?? subType
-  // Tried for as long as SES tries, in vain.
-  if (bounceType === 'Transient') return { kind: 'failed', status, diagnostic: said }
-  // Undetermined: SES could not tell why, so the address is not held to be a bad one.
-  return { kind: 'bounced', status: bounceType === 'Permanent' ? status : null, diagnostic: said }
+function classifySesBounce({ bounceType, subType, status, diagnostic }: SesEvent): ClassifiedFeedback {
+  if (subType !== null && suppressedBySes.includes(subType)) return notSent(subType)
+  const reason = diagnostic ?? subType
+  // SES gave up after retrying.
+  if (bounceType === 'Transient') return { kind: 'failed', status, diagnostic: reason }
+  // Undetermined: SES does not know the cause, so the address is not treated as invalid.
+  return { kind: 'bounced', status: bounceType === 'Permanent' ? status : null, diagnostic: reason }
 }
 
-function hearSesComplaint({ subType, feedbackType }: SesEvent): ClassifiedFeedback | undefined {
-  if (subType !== null && neverSent.includes(subType)) return notSent(subType)
-  // Few say what kind it is.
+function classifySesComplaint({ subType, feedbackType }: SesEvent): ClassifiedFeedback | undefined {
+  if (subType !== null && suppressedBySes.includes(subType)) return notSent(subType)
+  // Few complaints name their type.
   return classifyComplaint(feedbackType?.toLowerCase() ?? 'abuse')
 }

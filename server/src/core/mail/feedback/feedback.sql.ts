@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** Which recipient of which message. The shard is told by the return path, so that one cell need be asked. */
+/** One recipient of one message. The return path contains the shard, so that only one cell is queried. */
 export interface RecipientKey {
   shard: number
   messageId: string
@@ -12,27 +12,27 @@ export interface RecipientRow {
   project_id: number
   address: string
   status: string
-  /** How many reports were taken before this one. */
+  /** How many reports were applied before this one. */
   reports: number
-  /** Its status has changed within the time in which a delay is reported once. */
+  /** The status changed within `delayHours`. */
   is_recent: boolean
-  /** Its status has not changed for as long as reports are taken. */
+  /** The status last changed more than `reportDays` ago. */
   is_expired: boolean
-  /** The very same report was taken before. */
+  /** The identical report was applied before. */
   is_repeated: boolean
 }
 
-/** For how long: see feedback.ts. */
+/** See feedback.ts. */
 export interface ReportAges {
   delayHours: number
   reportDays: number
 }
 
-const isThisOne = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
+const isRecipient = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
   shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}`
 
-/** False when it was noted before. The recipient is locked, so nobody notes the same at once. */
-export async function noteSeen(tx: Tx, projectId: number, digest: Buffer): Promise<boolean> {
+/** False when the digest exists already. The recipient is locked, so there is no concurrent insert. */
+export async function insertSeen(tx: Tx, projectId: number, digest: Buffer): Promise<boolean> {
   const { numAffectedRows } = await sql`
     insert into mail.feedback_seen (project_id, digest) values (${projectId}, ${digest})
     on conflict do nothing`.execute(tx)
@@ -41,11 +41,11 @@ export async function noteSeen(tx: Tx, projectId: number, digest: Buffer): Promi
 
 export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<string | undefined> {
   const { rows } = await sql<{ address: string }>`
-    select address from mail.recipients where ${isThisOne(recipient)}`.execute(tx)
+    select address from mail.recipients where ${isRecipient(recipient)}`.execute(tx)
   return rows[0]?.address
 }
 
-/** Of the message, where it is recorded. */
+/** The trace context of the message, if one was stored. */
 export async function findTrace(
   tx: ReadTx,
   { shard, messageId }: RecipientKey,
@@ -55,21 +55,21 @@ export async function findTrace(
   return rows[0]?.trace
 }
 
-/** Whether there is something left to do. No row is added later, so what is not there need not be deleted. */
+/** Whether the delivery is still queued. No row is added later, so a missing row need not be deleted. */
 export async function lockDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
-  const { rows } = await sql`select from mail.dispatch where ${isThisOne(recipient)} for update`.execute(tx)
+  const { rows } = await sql`select from mail.dispatch where ${isRecipient(recipient)} for update`.execute(tx)
   return rows.length === 1
 }
 
 /**
- * Whether there was something left to do. Whoever handed it over has not written that down yet, or died of it: the
- * attempt that the report speaks of is noted in its place, without what the MTA called it.
+ * Whether the delivery was still queued: the worker that handed it over has not recorded that yet, or crashed. The attempt
+ * of the report is recorded in its place, without the queue id of the MTA.
  */
 export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
   const { rows } = await sql`
     with gone as (
-      delete from mail.dispatch where ${isThisOne(recipient)} returning *
-    ), noted as (
+      delete from mail.dispatch where ${isRecipient(recipient)} returning *
+    ), recorded as (
       insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, outcome, started_at, finished_at)
       select message_id, recipient_no, attempt, project_id, provider, 'sent',
              coalesce(case attempt when 1 then first_attempt_at end, postern.now()), postern.now()
@@ -80,23 +80,23 @@ export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<b
   return rows.length === 1
 }
 
-/** The same, but only where it is in doubt whether the mail was handed over. */
-export async function deleteDoubtful(tx: Tx, recipient: RecipientKey): Promise<boolean> {
+/** The same, but only when it is unknown whether the mail was handed over. */
+export async function deleteUncertain(tx: Tx, recipient: RecipientKey): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    delete from mail.dispatch where ${isThisOne(recipient)} and state in ('leased', 'awaiting')
+    delete from mail.dispatch where ${isRecipient(recipient)} and state in ('leased', 'awaiting')
        and exists (select from mail.attempts
-                    where ${isThisOne(recipient)} and outcome in ('begun', 'unknown'))`.execute(tx)
+                    where ${isRecipient(recipient)} and outcome in ('begun', 'unknown'))`.execute(tx)
   return numAffectedRows === 1n
 }
 
-/** The attempt whose answer nobody read: it was taken. At most one is in doubt. */
-export async function settleAttempt(tx: Tx, recipient: RecipientKey): Promise<void> {
+/** Marks the attempt with an unknown outcome as sent. At most one has such an outcome. */
+export async function resolveAttempt(tx: Tx, recipient: RecipientKey): Promise<void> {
   await sql`
     update mail.attempts set outcome = 'sent', finished_at = postern.now()
-     where ${isThisOne(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
+     where ${isRecipient(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
 }
 
-/** `is_repeated` may miss a report that is taken at this moment; `noteSeen` does not. */
+/** `is_repeated` may miss a report that is being applied concurrently; `insertSeen` does not. */
 export async function lock(
   tx: Tx,
   recipient: RecipientKey,
@@ -110,12 +110,12 @@ export async function lock(
            exists (select from mail.feedback_seen as seen
                     where seen.shard = recipients.shard and seen.project_id = recipients.project_id
                       and seen.digest = ${digest}) as is_repeated
-      from mail.recipients as recipients where ${isThisOne(recipient)}
+      from mail.recipients as recipients where ${isRecipient(recipient)}
        for no key update`.execute(tx)
   return rows[0]
 }
 
-/** The report that says so is counted with it. */
+/** Also counts the report. */
 export async function setStatus(
   tx: Tx,
   recipient: RecipientKey,
@@ -125,23 +125,23 @@ export async function setStatus(
   await sql`
     update mail.recipients
        set status = ${status}, reply = ${reply}, updated_at = postern.now(), reports = reports + 1
-     where ${isThisOne(recipient)}`.execute(tx)
+     where ${isRecipient(recipient)}`.execute(tx)
 }
 
 export async function countReport(tx: Tx, recipient: RecipientKey): Promise<void> {
-  await sql`update mail.recipients set reports = reports + 1 where ${isThisOne(recipient)}`.execute(tx)
+  await sql`update mail.recipients set reports = reports + 1 where ${isRecipient(recipient)}`.execute(tx)
 }
 
 export interface ForwardedRow {
   project_id: number
   envelope_from: string
-  /** They are known to have sent it. */
+  /** The envelope sender was authenticated. */
   is_sender_confirmed: boolean
   name: string
   now: Date
 }
 
-/** Of a mail that came in and was sent on: whose it was, and the name that it was sent under. */
+/** For a forwarded mail: its original envelope sender, and the domain that forwarded it. */
 export async function findForwarded(
   tx: ReadTx,
   { shard, messageId }: RecipientKey,

@@ -4,13 +4,7 @@ import { describe, test } from 'node:test'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
-import {
-  applyFeedback,
-  type Feedback,
-  type FeedbackKind,
-  purgeFeedbackSeen,
-  reportsAtMost,
-} from './feedback.ts'
+import { applyFeedback, type Feedback, type FeedbackKind, maxReports, purgeFeedbackSeen } from './feedback.ts'
 
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
@@ -37,7 +31,7 @@ const kinds = ['delivered', 'deferred', 'bounced', 'failed', 'complained'] as co
 
 describe('feedback', () => {
   for (const kind of kinds) {
-    test(`"${kind}" moves mail that was sent, with an event and a count, and the same again does nothing`, async () => {
+    test(`"${kind}" changes sent mail, with an event and a count, and a duplicate changes nothing`, async () => {
       const project = newProject()
       const mail = await makeMail(project)
       const said = { status: '5.7.1', diagnostic: 'smtp; 550 5.7.1 No' }
@@ -56,7 +50,7 @@ describe('feedback', () => {
   }
 
   /** Every status × every word, and what it is afterwards. */
-  test('moves a status as the table of recipients says, and no other', async () => {
+  test('causes exactly the transitions of the state machine', async () => {
     const statuses = ['scheduled', 'queued', 'sent', 'deferred', 'delivered', 'bounced', 'failed']
     const moved: string[] = []
     for (const status of [...statuses, 'complained', 'suppressed', 'canceled']) {
@@ -85,7 +79,7 @@ describe('feedback', () => {
     )
   })
 
-  test('that comes before the worker wrote "sent" ends the work and tells what the worker would have', async () => {
+  test('that arrives before the worker recorded "sent" completes the delivery with the same events', async () => {
     for (const dispatch of ['leased', 'ready', 'deferred']) {
       const project = newProject()
       const mail = await makeMail(project, { status: 'queued', dispatch })
@@ -98,13 +92,13 @@ describe('feedback', () => {
     }
   })
 
-  test('of an earlier attempt ends a later one, too: the recipient has it already', async () => {
+  test('of an earlier attempt also ends a later one: the recipient has the mail already', async () => {
     const mail = await makeMail(newProject(), { status: 'queued', dispatch: 'leased', attempt: 3 })
     assert.equal(await apply(reportOf(mail, 'delivered', { attempt: 1 })), 'applied')
     assert.equal((await stateOf(mail)).dispatch, null)
   })
 
-  test('about a delay leaves the work to whoever has it', async () => {
+  test('about a delay leaves a queued delivery unchanged', async () => {
     const project = newProject()
     const mail = await makeMail(project, { status: 'queued', dispatch: 'leased' })
     await apply(reportOf(mail, 'deferred'))
@@ -113,7 +107,7 @@ describe('feedback', () => {
     assert.deepEqual(await countsOf(project), { deferred: 1 })
   })
 
-  test('suppresses the address, in small letters, on the codes of the list and on every complaint', async () => {
+  test('suppresses the address, in lower case, on the configured codes and on every complaint', async () => {
     const project = newProject()
     const wrong = await makeMail(project, { address: 'No.Body@Example.net' })
     const full = await makeMail(project, { address: 'full@example.net' })
@@ -133,7 +127,7 @@ describe('feedback', () => {
     assert.equal((await suppressed(project))[1]?.reason, 'complaint', 'a complaint replaces any other reason')
   })
 
-  test('about a message that nobody knows is told apart and leaves nothing behind', async () => {
+  test('about an unknown message returns unknown and writes nothing', async () => {
     const mail = await makeMail(newProject())
     const before = await database.query('select count(*) from mail.feedback_seen')
     for (const stranger of [
@@ -148,7 +142,7 @@ describe('feedback', () => {
     assert.deepEqual(await database.query('select count(*) from mail.feedback_seen'), before)
   })
 
-  test('whose text PostgreSQL cannot hold is held as well as can be', async () => {
+  test('whose text PostgreSQL cannot store is stored with replacements', async () => {
     const mail = await makeMail(newProject())
     const diagnostic = `x\0y\udfff${'z'.repeat(100_000)}`
     assert.equal(await apply(reportOf(mail, 'bounced', { diagnostic })), 'applied')
@@ -156,7 +150,7 @@ describe('feedback', () => {
     assert.match(reply ?? '', /^x\ufffdy\ufffdz{1000,}$/)
   })
 
-  test('forgets after two weeks that it was heard', async () => {
+  test('purges its digest after two weeks', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     await apply(reportOf(mail, 'delivered'))
@@ -183,7 +177,7 @@ describe('reports about one recipient', () => {
       [messageId, by],
     )
 
-  test('of 500 different delays one is an event, and no other leaves a row', async () => {
+  test('with 500 different delays cause one event and one row', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     const outcomes = await Promise.all(Array.from({ length: 500 }, () => apply(reportOf(mail, 'deferred'))))
@@ -195,7 +189,7 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await reportsOf(mail), { reports: 1 })
   })
 
-  test('a delay is an event again after six hours, and a last word at any time', async () => {
+  test('a delay causes an event again after six hours, and a final report at any time', async () => {
     const mail = await makeMail(newProject())
     await apply(reportOf(mail, 'deferred'))
     await age(mail, '5 hours 59 minutes')
@@ -206,7 +200,7 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await typesOf(mail), ['message.deferred', 'message.deferred', 'message.bounced'])
   })
 
-  test('a delay of mail that may be with an MTA settles that, though it is no event', async () => {
+  test('a delay of mail with an unknown outcome resolves it without an event', async () => {
     const project = newProject()
     const mail = await makeMail(project, { status: 'deferred', dispatch: 'leased' })
     await database.query(
@@ -219,21 +213,21 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await typesOf(mail), ['message.sent'])
   })
 
-  test('are taken up to a number, however many come at once', async () => {
+  test('are applied up to the limit, also concurrently', async () => {
     const project = newProject()
     const mail = await makeMail(project)
-    const many = Array.from({ length: reportsAtMost + 60 }, () => reportOf(mail, 'delivered'))
+    const many = Array.from({ length: maxReports + 60 }, () => reportOf(mail, 'delivered'))
     const outcomes = await Promise.all(many.map(apply))
     assert.equal(outcomes.filter((outcome) => outcome === 'limited').length, 60)
-    assert.equal((await seenOf(project)).length, reportsAtMost)
-    assert.deepEqual(await reportsOf(mail), { reports: reportsAtMost })
+    assert.equal((await seenOf(project)).length, maxReports)
+    assert.deepEqual(await reportsOf(mail), { reports: maxReports })
     assert.equal(await apply(reportOf(mail, 'bounced', { status: '5.1.1' })), 'limited')
     assert.equal((await stateOf(mail)).status, 'delivered')
     assert.deepEqual(await suppressed(project), [])
     assert.equal(await apply(reportOf(await makeMail(project), 'bounced')), 'applied', 'of another one')
   })
 
-  test('are not taken two weeks after its last change; complaints are', async () => {
+  test('expire two weeks after its last change; complaints do not', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     await age(mail, '13 days 23 hours')
@@ -247,15 +241,15 @@ describe('reports about one recipient', () => {
     assert.equal((await suppressed(project)).length, 1)
   })
 
-  test('are taken while its mail waits, however long ago its status has changed', async () => {
+  test('are applied while its mail is queued, however old its last change is', async () => {
     const mail = await makeMail(newProject(), { status: 'deferred', dispatch: 'leased' })
     await age(mail, '20 days')
     assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
   })
 })
 
-describe('feedback, much of it at once', () => {
-  test('the same report 100 times is one event', async () => {
+describe('concurrent feedback', () => {
+  test('the same report 100 times causes one event', async () => {
     const project = newProject()
     const mail = await makeMail(project, { status: 'queued', dispatch: 'leased' })
     const report = reportOf(mail, 'bounced', { status: '5.1.1' })
@@ -268,7 +262,7 @@ describe('feedback, much of it at once', () => {
     assert.equal((await suppressed(project)).length, 1)
   })
 
-  test(`in any order ends as some order of them would, with counts that fit the events (seed ${seed})`, async () => {
+  test(`in any order is serializable, with counts that match the events (seed ${seed})`, async () => {
     const chance = new Chance(seed)
     const project = newProject()
     const mails = await Promise.all(

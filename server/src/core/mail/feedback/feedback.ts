@@ -1,3 +1,5 @@
+// Applies delivery reports and complaints to the recipients of messages.
+
 import type { Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
@@ -6,85 +8,85 @@ import { suppressComplained } from '../suppressions/automatic.ts'
 import {
   countReport,
   deleteDispatch,
-  deleteDoubtful,
   deleteSeen,
+  deleteUncertain,
+  insertSeen,
   lock,
   lockDispatch,
-  noteSeen,
   type RecipientKey,
   type RecipientRow,
+  resolveAttempt,
   setStatus,
-  settleAttempt,
 } from './feedback.sql.ts'
 
 export type FeedbackKind = 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
 
-/** What somebody told us of mail that we handed over. */
+/** A report about mail that was handed over. */
 export interface Feedback extends RecipientKey {
-  /** Under which it was handed over. */
+  /** The attempt with which it was handed over. */
   attempt: number
   kind: FeedbackKind
   /** RFC 3463, such as 5.1.1. */
   status: string | null
-  /** What a machine said, in its own words. */
+  /** The reply or text of the remote system, unchanged. */
   diagnostic: string | null
-  /** SHA-256 of the report as it came: the same report again is nothing new. */
+  /** SHA-256 of the report as received, for deduplication. */
   digest: Buffer
 }
 
 export type FeedbackResult =
   | 'applied'
-  /** The very same report was here before. */
+  /** The identical report was applied before. */
   | 'repeated'
-  /** No such message, or one that is so old that it was forgotten. */
+  /** The message does not exist, or has been purged. */
   | 'unknown'
-  /** True, perhaps, but nothing that changes what the mail has become. */
+  /** The status of the recipient has moved past what the report says. */
   | 'overtaken'
-  /** One more delay of mail whose delay was reported a short while ago. */
+  /** A further delay within `delayHours` of the last one. */
   | 'coalesced'
-  /** So many reports about this recipient were taken that no further one is. */
+  /** The recipient has reached `maxReports`. */
   | 'limited'
-  /** Nothing was heard of the mail for so long that its return path is not believed any more. */
+  /** The last change of status is so old that its return path is no longer trusted. */
   | 'expired'
 
 /**
- * From which statuses a word leads on; all others it leaves as they are (server/migrations/000003_mail.sql has the whole
- * picture). The worker may not have written down yet that the mail is gone, hence `scheduled` and `queued`.
+ * The statuses from which each kind of report causes a transition; all others stay as they are (the state machine is in
+ * server/migrations/000003_mail.sql). The worker may not have recorded the handover yet, hence `scheduled` and `queued`.
  */
-const underway = ['scheduled', 'queued', 'sent', 'deferred']
-const movesFrom: Record<FeedbackKind, readonly string[]> = {
-  // Told by a provider that has taken it. Once anybody knows that, it is nothing new.
+const inProgress = ['scheduled', 'queued', 'sent', 'deferred']
+const transitionsFrom: Record<FeedbackKind, readonly string[]> = {
+  // Reported by a provider that has accepted the mail. Once `sent` is recorded, it adds nothing.
   sent: ['scheduled', 'queued'],
-  delivered: underway,
-  // A later delay, too, but not within `delayHours`.
-  deferred: underway,
-  // One machine took it, and another, further on, did not.
-  bounced: [...underway, 'delivered'],
-  failed: underway,
-  complained: [...underway, 'delivered'],
+  delivered: inProgress,
+  // A later delay as well, but not within `delayHours`.
+  deferred: inProgress,
+  // One server accepted the mail, and a later one refused it.
+  bounced: [...inProgress, 'delivered'],
+  failed: inProgress,
+  complained: [...inProgress, 'delivered'],
 }
 
 /**
- * Whoever receives a mail has its return path, and can send any number of reports there. So what the reports about one
- * recipient can cause is limited, under the recipient's lock. What is beyond a limit leaves no row, only a count in
+ * Every recipient of a mail knows its return path, and can send any number of reports to it. So the effect of the reports
+ * about one recipient is limited, under the recipient's lock. A report beyond a limit writes no row, and only counts in
  * `postern_reports_total`.
  *
- * - A delay is an event once in `delayHours`. MTAs keep mail for five days as a rule: 20 delays at most.
- * - `reportsAtMost`: those 20, and as many again. A mail has one to five; more come where an address stands for a list, of
- *   which each reader's MTA reports.
+ * - A delay causes one event per `delayHours`. MTAs usually keep mail for five days: 20 delays at most.
+ * - `maxReports`: those 20, and as many again. A mail usually has one to five; more arrive when an address is a list, whose
+ *   members' MTAs each send reports.
  * - `reportDays` after the last change an MTA has given up the mail (five days) and its report (five more). A complaint is
- *   taken for as long as the recipient is kept: people complain when they read.
+ *   accepted for as long as the recipient is kept: people complain when they read.
  */
 const delayHours = 6
-export const reportsAtMost = 40
+export const maxReports = 40
 const reportDays = 14
 
 type Refused = Extract<FeedbackResult, 'repeated' | 'coalesced' | 'limited' | 'expired'>
 
-/** `isQueued`: a delay of mail of which it is not known whether an MTA has it says that one does, and is looked at. */
+/** `isQueued`: a delay of mail whose handover is uncertain proves that an MTA has it, and is applied. */
 function refusalOf(kind: FeedbackKind, before: RecipientRow, isQueued: boolean): Refused | undefined {
   if (before.is_repeated) return 'repeated'
-  if (before.reports >= reportsAtMost) return 'limited'
+  if (before.reports >= maxReports) return 'limited'
   if (before.is_expired && !isQueued && kind !== 'complained') return 'expired'
   return isCoalesced(kind, before) && !isQueued ? 'coalesced' : undefined
 }
@@ -93,9 +95,9 @@ const isCoalesced = (kind: FeedbackKind, { status, is_recent }: RecipientRow): b
   kind === 'deferred' && status === 'deferred' && is_recent
 
 /**
- * Applies one report, in one transaction, exactly once however often it comes, and in whatever order reports come.
+ * Applies one report in one transaction: exactly once, however often it arrives, and independent of the order of reports.
  *
- * Locks in the order in which the worker does: dispatch, recipient, results, and the count of the day last.
+ * Locks in the same order as the worker: dispatch, recipient, results, and the daily counter last.
  */
 export async function applyFeedback(
   tx: Tx,
@@ -108,60 +110,62 @@ export async function applyFeedback(
   if (!before) return 'unknown'
   const refusal = refusalOf(kind, before, isQueued)
   if (refusal) return refusal
-  if (!(await noteSeen(tx, before.project_id, digest))) return 'repeated'
+  if (!(await insertSeen(tx, before.project_id, digest))) return 'repeated'
   const isHandedOver = isQueued && (await endDispatch(tx, feedback))
-  const isMoved =
-    movesFrom[kind].includes(before.status) && (kind !== 'sent' || isHandedOver) && !isCoalesced(kind, before)
-  if (isMoved) {
-    const said = feedback.diagnostic ?? feedback.status
-    await setStatus(tx, feedback, kind, said === null ? null : storable(said))
+  const hasChanged =
+    transitionsFrom[kind].includes(before.status) &&
+    (kind !== 'sent' || isHandedOver) &&
+    !isCoalesced(kind, before)
+  if (hasChanged) {
+    const reply = feedback.diagnostic ?? feedback.status
+    await setStatus(tx, feedback, kind, reply === null ? null : storable(reply))
   } else await countReport(tx, feedback)
   const earlier = await takeEarlier(tx, feedback)
   if (kind === 'complained') {
     const { project_id: projectId, address: recipient } = before
-    // Also of a recipient whose status a complaint no longer changes.
+    // Also when the complaint does not change the status.
     await suppressComplained(tx, { projectId, messageId: feedback.messageId, recipient })
   }
-  const own = consequencesOf(feedback, before, { isHandedOver, isMoved })
+  const own = consequencesOf(feedback, before, { isHandedOver, hasChanged })
   await publish(
     tx,
     { events: [...earlier.events, ...own.events], counts: [...earlier.counts, ...own.counts] },
     suppressOn,
   )
-  return isMoved ? 'applied' : 'overtaken'
+  return hasChanged ? 'applied' : 'overtaken'
 }
 
 /**
- * The last word of any attempt is the mail's: whoever still means to hand it over would send it twice. A delay is no last
- * word, but tells of mail that somebody has.
+ * A final report of any attempt is final for the mail: a further handover would send it twice. A delay is not final, but
+ * proves that an MTA has the mail.
  */
 async function endDispatch(tx: Tx, feedback: Feedback): Promise<boolean> {
   const isHandedOver =
-    feedback.kind === 'deferred' ? await deleteDoubtful(tx, feedback) : await deleteDispatch(tx, feedback)
-  if (isHandedOver) await settleAttempt(tx, feedback)
+    feedback.kind === 'deferred' ? await deleteUncertain(tx, feedback) : await deleteDispatch(tx, feedback)
+  if (isHandedOver) await resolveAttempt(tx, feedback)
   return isHandedOver
 }
 
 interface Changes {
-  /** Nobody had written down yet that it was sent; nobody else will, now that the dispatch row is gone. */
+  /** The handover was not recorded yet, and cannot be recorded later because the dispatch row is deleted. */
   isHandedOver: boolean
-  isMoved: boolean
+  hasChanged: boolean
 }
 
 function consequencesOf(
   { messageId, recipientNo, kind, status, diagnostic }: Feedback,
   { project_id: projectId, address }: RecipientRow,
-  { isHandedOver, isMoved }: Changes,
+  { isHandedOver, hasChanged }: Changes,
 ): Consequences {
   const about = { projectId, messageId, recipientNo, recipient: address }
   const events: RecipientEvent[] = []
   if (isHandedOver) events.push({ ...about, type: 'message.sent', status: null, diagnostic: null })
-  if (isMoved && kind !== 'sent') events.push({ ...about, type: `message.${kind}`, status, diagnostic })
-  const counts = { projectId, ...(isHandedOver && { sent: 1 }), ...(isMoved && { [kind]: 1 }) }
-  return { events, counts: isHandedOver || isMoved ? [counts] : [] }
+  if (hasChanged && kind !== 'sent') events.push({ ...about, type: `message.${kind}`, status, diagnostic })
+  const counts = { projectId, ...(isHandedOver && { sent: 1 }), ...(hasChanged && { [kind]: 1 }) }
+  return { events, counts: isHandedOver || hasChanged ? [counts] : [] }
 }
 
-// No MTA brings a report again after that.
+// No MTA retries a report for longer.
 export const seenDays = reportDays
 
 export const purgeFeedbackSeen = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

@@ -12,88 +12,90 @@ import { returnBounce } from './return-bounce.ts'
 import { decodeReturnPath, type VerpKeys, type VerpToken } from './return-path.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
-/** Where reports come in by mail. */
+/** Dependencies for reports that arrive by mail. */
 export interface ReportDeps extends FeedbackDeps {
-  /** As which we take them in. */
+  /** The host name of the return-path MX. */
   name: string
   byteLimits: ByteLimits
 }
 
 export interface FeedbackDeps {
-  /** Which of them a mail is in, its return path says. */
+  /** The return path determines the cell of a mail. */
   cells: Pick<Cells, 'ofShard'>
   keys: VerpKeys
   suppressOn: ReadonlySet<string>
   log: Logger
 }
 
-/** A report as it came, and as a thread has parsed it; `read` is undefined where that took too long. */
-export interface IngestResult {
+/** A report as received, and as parsed by a thread; `read` is undefined when parsing took too long. */
+export interface ReceivedReport {
   raw: Buffer
   read: IncomingReport | undefined
 }
 
 /**
- * Takes in what was sent to a return path (`mail` is what that says), or to an address for complaints. A return path of
- * mail that was sent on says whose it was, and not which; a report names it by the envelope id, under the same signature.
+ * Ingests mail that was sent to a return path (`mail` is its decoded token), or to an address for complaints. The return
+ * path of a forwarded mail names its original sender, not the message; a report names the message by the envelope id, under
+ * the same signature.
  *
- * What is no report is nobody's concern: it is told in the log, and forgotten. Throws when it has to come again.
+ * Mail that is not a report is logged and ignored. Throws when the report has to be sent again.
  */
 export async function ingestReport(
   deps: ReportDeps,
-  { raw, read }: IngestResult,
+  { raw, read }: ReceivedReport,
   mail: VerpToken | undefined,
 ): Promise<void> {
   const { cells, log, suppressOn } = deps
-  const told = read && (await understand(deps, read, mail))
-  if (!read || !told) {
+  const matched = read && (await matchReport(deps, read, mail))
+  if (!read || !matched) {
     metrics.reports.add({ kind: 'none', outcome: 'ignored' })
-    log.info({ message_id: mail?.messageId, size: raw.length }, 'mail that is no report was ignored')
+    log.info({ message_id: mail?.messageId, size: raw.length }, 'mail ignored, not a report')
     return
   }
   const began = new Date()
-  const feedback = { ...told.mail, ...told.heard, digest: digestOf(told.mail, read.digest) }
+  const feedback = { ...matched.mail, ...matched.classified, digest: digestOf(matched.mail, read.digest) }
   const isFailure = feedback.kind === 'bounced' || feedback.kind === 'failed'
   const db = cells.ofShard(feedback.shard).mail
-  const { outcome, isPassedOn } = await db.transaction(async (tx) => {
+  const { outcome, isReturned } = await db.transaction(async (tx) => {
     const outcome = await applyFeedback(tx, feedback, suppressOn)
-    const isPassedOn =
+    const isReturned =
       outcome === 'applied' && isFailure && (await returnBounce(tx, feedback, { raw, ...read }, deps))
-    return { outcome, isPassedOn }
+    return { outcome, isReturned }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
   metrics.reports.add({ kind, outcome })
   await traceFeedback(db, feedback, { outcome, began })
-  const line = { message_id, recipient_no, attempt, kind, outcome, ...(isPassedOn && { is_passed_on: true }) }
-  if (outcome === 'unknown') log.warn(line, 'a report about mail that nobody knows was ignored')
-  else log.debug(line, 'a report was taken in')
+  const line = { message_id, recipient_no, attempt, kind, outcome, ...(isReturned && { is_returned: true }) }
+  if (outcome === 'unknown') log.warn(line, 'report ignored, unknown message')
+  else log.debug(line, 'report processed')
 }
 
-interface Told {
+interface MatchedReport {
   mail: VerpToken
-  heard: ClassifiedFeedback
+  classified: ClassifiedFeedback
 }
 
-async function understand(
+/** The mail that a report is about, and what it says. Undefined when it names no mail of ours. */
+async function matchReport(
   deps: FeedbackDeps,
   { complaint, dsn }: IncomingReport,
   mail: VerpToken | undefined,
-): Promise<Told | undefined> {
+): Promise<MatchedReport | undefined> {
   if (complaint) {
     const about = mail ?? reportedMail(deps.keys, complaint)
-    const heard = classifyComplaint(complaint.feedbackType)
-    return about && heard && { mail: about, heard }
+    const classified = classifyComplaint(complaint.feedbackType)
+    return about && classified && { mail: about, classified }
   }
   const about = dsn && (mail ?? decodeReturnPath(deps.keys, `${dsn.envid}@`))
   if (!about) return undefined
-  // Who the mail went to matters only where the report speaks of several.
+  // The recipient's address is needed only when the report covers several recipients.
   const { mail: db } = deps.cells.ofShard(about.shard)
   const address = dsn.recipients.length > 1 ? await db.read((tx) => findAddress(tx, about)) : undefined
-  const heard = classifyDelivery(dsn.recipients, address ?? '')
-  return heard && { mail: about, heard }
+  const classified = classifyDelivery(dsn.recipients, address ?? '')
+  return classified && { mail: about, classified }
 }
 
-/** Whichever of the places that a reporter may leave it in holds a return path of ours, or its local part alone. */
+/** The mail of a complaint: the first field that contains one of our return paths, or the local part of one. */
 function reportedMail(
   keys: VerpKeys,
   { originalMailFrom, reportedHeaders: { returnPath, ref } }: FeedbackReport,
@@ -105,6 +107,6 @@ function reportedMail(
   return undefined
 }
 
-/** The mail is part of it: two recipients may be told the same to the byte. `report`: its octets, or a digest of them. */
+/** Includes the mail: reports about two recipients may be byte-identical. `report`: its octets, or a digest of them. */
 export const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, report: Uint8Array): Buffer =>
   createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(report).digest()

@@ -7,29 +7,28 @@ import { decodeReturnPath } from './return-path.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /**
- * Takes in what SES has published, which whoever calls has found to be authentic. Which mail it is about is told by the
- * tag that the mail was sent with, under a signature of ours: whoever else publishes to the topic names none of our
- * mail. What is not about our mail, or says nothing about what became of it, is passed over. Throws when it has to come
- * again.
+ * Ingests an event that SES has published; the caller has verified the signature of the SNS message. The mail is identified
+ * by the signed tag with which it was sent, so another publisher to the topic cannot name our mail. Events about other mail,
+ * and events that do not concern delivery, are ignored. Throws when the event has to be sent again.
  */
 export async function ingestSesEvent(deps: FeedbackDeps, text: string): Promise<void> {
   const { cells, log, keys, suppressOn } = deps
   const event = readSesEvent(text)
   const mail = event?.mailTag == null ? undefined : decodeReturnPath(keys, `${event.mailTag}@`)
-  const heard = event && classifySesEvent(event)
-  if (!mail || !heard) {
+  const classified = event && classifySesEvent(event)
+  if (!mail || !classified) {
     metrics.reports.add({ kind: 'none', outcome: 'ignored' })
-    log.info({ type: event?.type ?? null, is_ours: mail !== undefined }, 'an event of SES was passed over')
+    log.info({ type: event?.type ?? null, is_ours: mail !== undefined }, 'SES event ignored')
     return
   }
   const began = new Date()
-  const feedback = { ...mail, ...heard, digest: digestOf(mail, Buffer.from(text)) }
+  const feedback = { ...mail, ...classified, digest: digestOf(mail, Buffer.from(text)) }
   const { mail: db } = cells.ofShard(mail.shard)
   const outcome = await db.transaction((tx) => applyFeedback(tx, feedback, suppressOn))
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
   metrics.reports.add({ kind, outcome })
   await traceFeedback(db, feedback, { outcome, began })
   const line = { message_id, recipient_no, attempt, kind, outcome }
-  if (outcome === 'unknown') log.warn(line, 'an event about mail that nobody knows was passed over')
-  else log.debug(line, 'an event was taken in')
+  if (outcome === 'unknown') log.warn(line, 'SES event ignored, unknown message')
+  else log.debug(line, 'SES event processed')
 }

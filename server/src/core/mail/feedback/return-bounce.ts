@@ -6,10 +6,10 @@ import { acceptWithin } from '../messages/acceptance.ts'
 import { findForwarded, type RecipientKey } from './feedback.sql.ts'
 
 /**
- * A mail that we sent on could not be delivered, and whoever sent it is told: the report is sent on in turn, with the
- * null sender, so that nobody is told of its own failure. Not where it is not known that they sent it: whoever is named by
- * a forger would be sent the report. What may not be sent now (the project is locked, its quota is
- * used up) is told to nobody but the project, by the event. False then, and where it was no such mail.
+ * Returns the bounce of a forwarded mail to its original sender. The report is sent with the null sender, so that it causes
+ * no further bounce. It is not returned to a sender that was not authenticated: the report would go to the victim of a
+ * forgery. When it cannot be sent (the project is locked, its quota is used up), only the project learns of it, by the
+ * event. Returns false in these cases, and for mail that was not forwarded.
  */
 export async function returnBounce(
   tx: Tx,

@@ -8,7 +8,7 @@ const [old, present, foreign] = [masterKey('1'), masterKey('2'), masterKey('3')]
 const mail = { shard: 7, messageId: '01990000-0000-7000-8000-0123456789ab', recipientNo: 49, attempt: 3 }
 
 describe('a return path', () => {
-  test('says which mail comes back, at the alias of the domain', () => {
+  test('identifies the mail, at the alias of the domain', () => {
     const keys = verpKeysOf([present])
     const address = returnPathOf(keys, mail, 'mail.example.com')
     assert.match(address, /^[a-z0-9-]{1,64}@bounces\.mail\.example\.com$/)
@@ -18,14 +18,14 @@ describe('a return path', () => {
     assert.equal(address, returnPathOf(keys, mail, 'mail.example.com'), 'two attempts to say it are one')
   })
 
-  test('is read under an old master key as long as that is listed', () => {
+  test('is decoded with an old master key as long as that is configured', () => {
     const address = returnPathOf(verpKeysOf([old]), mail, 'example.com')
     assert.deepEqual(decodeReturnPath(verpKeysOf([present, old]), address), mail)
     assert.equal(decodeReturnPath(verpKeysOf([present]), address), undefined)
     assert.equal(decodeReturnPath(verpKeysOf([foreign, present]), address), undefined)
   })
 
-  test('is signed under the first master key', () => {
+  test('is signed with the first master key', () => {
     const address = returnPathOf(verpKeysOf([present, old]), mail, 'example.com')
     assert.deepEqual(decodeReturnPath(verpKeysOf([present]), address), mail)
     assert.equal(decodeReturnPath(verpKeysOf([old]), address), undefined)
@@ -36,7 +36,7 @@ describe('a return path', () => {
     assert.equal(decodeReturnPath(verpKeysOf([present]), address), undefined)
   })
 
-  test('is nothing else', () => {
+  test('has exactly one form', () => {
     for (const text of ['', '@', 'someone@example.com', 'bounce-@bounces.example.com', 'bounce-aaaa']) {
       assert.equal(decodeReturnPath(verpKeysOf([present]), text), undefined)
     }

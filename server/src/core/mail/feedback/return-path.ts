@@ -5,8 +5,8 @@ import type { MasterKeys } from '../../control/secrets/master-keys.ts'
 export type { VerpKeys, VerpToken }
 
 /**
- * Return paths name the mail, and a signature under a key that is derived from a master key. An old master key is kept
- * until no mail that went out under it can bounce any more.
+ * Return paths (VERP) contain the mail's token, signed with a key that is derived from a master key. An old master key is
+ * kept until no mail that was sent under it can bounce any more.
  */
 export const verpKeysOf = (keys: MasterKeys): VerpKeys => derivedKeys(keys, 'postern return path')
 
@@ -15,8 +15,8 @@ export const returnPathOf = (keys: VerpKeys, mail: VerpToken, domainName: string
   `${makeVerp(keys, mail)}@bounces.${domainName}`
 
 /**
- * The mail that an address is the return path of. At whatever domain: the signature says that it is ours, and some
- * MTAs write the host that the alias points to in its place.
+ * The mail of a return path. The domain is not checked: the signature proves that the path is ours, and some MTAs replace
+ * the domain by the host that the alias points to.
  */
 export function decodeReturnPath(keys: VerpKeys, address: string): VerpToken | undefined {
   const at = address.lastIndexOf('@')

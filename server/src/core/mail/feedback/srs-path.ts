@@ -5,17 +5,17 @@ import type { MasterKeys } from '../../control/secrets/master-keys.ts'
 
 export type { SrsKeys }
 
-/** Return paths of mail that is sent on, under a key that is derived from a master key as that of all others is. */
+/** Keys for the return paths of forwarded mail, derived from the master keys. */
 export const srsKeysOf = (keys: MasterKeys): SrsKeys => derivedKeys(keys, 'postern sender rewriting')
 
-/** Undefined where the sender is too long, or otherwise than an address of ours can hold. */
+/** Undefined when the sender is too long, or cannot be encoded in an address. */
 export function srsPathOf(keys: SrsKeys, sender: string, domainName: string, now: Date): string | undefined {
   const local = makeSrs(keys, sender, now)
   const address = `${local}@bounces.${domainName}`
   return local === undefined || 'fault' in readAddress(address) ? undefined : address
 }
 
-/** Whether an address is such a return path, at whatever domain: the signature says that it is ours. */
+/** Whether an address is such a return path, at any domain: the signature proves that it is ours. */
 export const isSrsPath = (keys: SrsKeys, address: string): boolean => {
   const at = address.lastIndexOf('@')
   return at > 0 && readSrs(keys, address.slice(0, at), new Date()) !== undefined

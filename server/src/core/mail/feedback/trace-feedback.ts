@@ -3,7 +3,7 @@ import { follow, isTracing, readStoredTrace, SpanKind } from '../../../platform/
 import { findTrace } from './feedback.sql.ts'
 import type { Feedback, FeedbackResult } from './feedback.ts'
 
-/** Tells the trace of a mail what was heard of it, after that was written down. What goes wrong here is nobody's concern. */
+/** Adds a span for feedback to the trace of its mail, after the commit. Errors are ignored. */
 export async function traceFeedback(
   db: Db,
   feedback: Feedback,

@@ -15,12 +15,12 @@ const dns = { servers: [`127.0.0.1:${mute.address().port}`] }
 
 const client = { ip: '192.0.2.1', helo: 'client.example', sender: 'ada@example.com' }
 const mail = (fields: string) => Buffer.from(`From: ada@example.com\r\n${fields}\r\nHello\r\n`)
-const asked = (raw: Buffer) => ({
-  ...{ raw, client, name: 'mx.example', recipients: [], forwards: [], reading: null },
+const requestFor = (raw: Buffer) => ({
+  ...{ raw, client, name: 'mx.example', recipients: [], forwards: [], event: null },
 })
 const someone = { network: '192.0.2.1', addressee: 'project 1' }
 
-test('signatures that are made to take minutes are not evaluated, and others are', async (t) => {
+test('signatures crafted to take minutes are not verified, and others are', async (t) => {
   const resolver = () => Promise.reject(Object.assign(new Error('no such record'), { code: 'ENODATA' }))
   const signature = (domain: string, spaces: number) =>
     `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain}; s=x; h=from; bh=x; b=${' '.repeat(spaces)}y\r\n`
@@ -36,10 +36,10 @@ test('signatures that are made to take minutes are not evaluated, and others are
   t.diagnostic(`${quickness}`)
 })
 
-test('a thread that hangs is ended, whoever waits for it is told so, and the next have another', async () => {
-  const examiners = new AnalysisThreads({ dns, limits: { judgedWithinMs: 60_000, silentMs: 300 } })
-  cleanUp(() => examiners.close())
+test('a thread that hangs is terminated, its jobs fail, and the next jobs get a new thread', async () => {
+  const analysisThreads = new AnalysisThreads({ dns, limits: { authTimeoutMs: 60_000, silentMs: 300 } })
+  cleanUp(() => analysisThreads.close())
   for (let n = 0; n < 2; n++) {
-    await assert.rejects(examiners.examine(asked(mail('')), someone), /hangs/)
+    await assert.rejects(analysisThreads.analyse(requestFor(mail('')), someone), /hangs/)
   }
 })

@@ -6,30 +6,31 @@ import { startDns } from '../../../testing/peers/dns.ts'
 import type { AnalysisThreads } from './analysis-threads.ts'
 import { linkKeysOf } from './link.ts'
 
-/** Threads that judge and read mail, and what becomes of one that would take for ever. */
+// Threads that authenticate and parse mail, and mails that would take them too long.
+
 const dns = await startDns({
   '.': [{ name: 'example.com', type: 'TXT', value: 'v=spf1 ip4:192.0.2.1 -all' }],
 })
 
-function examinersWith(limits: NonNullable<ConstructorParameters<typeof AnalysisThreads>[0]['limits']> = {}) {
-  const examiners = testAnalysisThreads({ dns: { servers: [dns.server] }, limits })
-  const examine = async (text: string, from = {}) => {
-    const examined = await examiners.examine(mailToRead(text), { ...someone, ...from })
-    assert.ok(!('fault' in examined))
-    const told = JSON.parse(String(examined.told))
-    return { ...examined, parsed: told.is_parsed ? told : null }
+function threadsWith(limits: NonNullable<ConstructorParameters<typeof AnalysisThreads>[0]['limits']> = {}) {
+  const analysisThreads = testAnalysisThreads({ dns: { servers: [dns.server] }, limits })
+  const analyse = async (text: string, from = {}) => {
+    const analysed = await analysisThreads.analyse(requestFor(text), { ...someone, ...from })
+    assert.ok(!('fault' in analysed))
+    const event = JSON.parse(String(analysed.eventData))
+    return { ...analysed, parsed: event.is_parsed ? event : null }
   }
-  return { examiners, examine }
+  return { analysisThreads, analyse }
 }
 
 const someone = { network: '192.0.2.1', addressee: 'project 1' }
 const linkKeys = linkKeysOf([{ id: '1', key: Buffer.alloc(32, 1) }])
 
-const mailToRead = (text: string) => ({
+const requestFor = (text: string) => ({
   raw: Buffer.from(text),
   client: { ip: '192.0.2.1', helo: 'mta.example.com', sender: 'ada@example.com' },
   ...{ name: 'mx.example.net', recipients: ['shop@example.net'], forwards: [] },
-  reading: {
+  event: {
     links: {
       ...{ shard: 1, bodyId: '01a1e014-fc3c-7c5d-b332-11f4f026d9fe', keys: linkKeys, now: new Date() },
       publicUrl: 'https://mail.example.com',
@@ -41,34 +42,34 @@ const mailToRead = (text: string) => ({
 const plain = 'From: ada@example.com\r\nSubject: Hello\r\n\r\nHello\r\n'
 const endless = `From: ada@example.com\r\n\r\n${'\r\n'.repeat(2_000_000)}`
 
-describe('an examiner', () => {
-  test('judges and reads a mail', async () => {
-    const { examine } = examinersWith()
-    const { authentication, results, parsed } = await examine(plain)
+describe('an analysis thread', () => {
+  test('authenticates and parses a mail', async () => {
+    const { analyse } = threadsWith()
+    const { authentication, results, parsed } = await analyse(plain)
     assert.equal(authentication.spf.result, 'pass')
     assert.match(results, /^mx\.example\.net;/)
     assert.deepEqual([parsed?.subject, parsed?.text], ['Hello', 'Hello\n'])
   })
 
-  test('that a mail keeps too long is ended, that mail is left unread, and others are read', async () => {
+  test('that takes too long is terminated; its mail stays unparsed, and others are parsed', async () => {
     // The endless mail would take half a minute, and each of the others a few milliseconds.
-    const { examine } = examinersWith({ parsedWithinMs: 3000, quickLines: 10 })
+    const { analyse } = threadsWith({ parseTimeoutMs: 3000, quickLines: 10 })
     const long = `${plain}${'line\r\n'.repeat(20)}`
     const [first, ...others] = await Promise.all([
-      examine(endless),
-      ...Array.from({ length: 5 }, () => examine(long)),
+      analyse(endless),
+      ...Array.from({ length: 5 }, () => analyse(long)),
     ])
     assert.equal(first?.parsed, null)
-    assert.equal(first?.authentication.spf.result, 'pass', 'what was known is kept')
+    assert.equal(first?.authentication.spf.result, 'pass', 'the authentication result is kept')
     for (const { parsed } of others) assert.equal(parsed?.subject, 'Hello')
-    assert.equal((await examine(plain)).parsed?.subject, 'Hello')
+    assert.equal((await analyse(plain)).parsed?.subject, 'Hello')
   })
 
-  test('that gets no answer from the DNS in time says so, and no more than that', async () => {
-    const { examine } = examinersWith({ judgedWithinMs: 300 })
+  test('that gets no DNS answer in time returns temperror', async () => {
+    const { analyse } = threadsWith({ authTimeoutMs: 300 })
     await dns.pause()
     try {
-      const { authentication, parsed } = await examine(plain)
+      const { authentication, parsed } = await analyse(plain)
       assert.deepEqual(authentication.spf, { result: 'temperror', domain: null })
       assert.equal(parsed?.subject, 'Hello')
     } finally {
@@ -76,39 +77,39 @@ describe('an examiner', () => {
     }
   })
 
-  test('looks at a few signatures of many, and takes no longer for more', async () => {
-    const { examine } = examinersWith()
+  test('verifies a limited number of signatures', async () => {
+    const { analyse } = threadsWith()
     const signatures = Array.from(
       { length: 200 },
       (_, n) =>
         `DKIM-Signature: v=1; a=rsa-sha256; d=d${n}.example; s=s; h=from; l=${n}; bh=AAAA; b=AAAA\r\n`,
     )
-    const { authentication } = await examine(signatures.join('') + plain)
+    const { authentication } = await analyse(signatures.join('') + plain)
     assert.equal(authentication.dkim.length, 5)
     assert.ok(authentication.dkim.every(({ result }) => result !== 'pass'))
   })
 
-  test('refuses a mail that goes in a circle before it is evaluated', async () => {
-    const { examiners } = examinersWith()
+  test('refuses a mail in a routing loop before it is authenticated', async () => {
+    const { analysisThreads } = threadsWith()
     const looping = `X-Postern-Forwarded: shop@example.net\r\n${plain}`
-    assert.deepEqual(await examiners.examine(mailToRead(looping), someone), { fault: 'loop' })
+    assert.deepEqual(await analysisThreads.analyse(requestFor(looping), someone), { fault: 'loop' })
   })
 })
 
-describe('the turns of examiners', () => {
+describe('the scheduling of analysis threads', () => {
   const invoice = `${plain}${'line\r\n'.repeat(20)}`
 
-  /** In which order mails of empty lines and an invoice behind them are answered. */
+  /** The order in which mails of empty lines and an invoice queued behind them complete. */
   async function orderBehindBombs(invoiceIs: { network: string; addressee: string }): Promise<string[]> {
     const unlimited = {
       cpuMsPerNetwork: Number.MAX_SAFE_INTEGER,
       cpuMsPerAddressee: Number.MAX_SAFE_INTEGER,
     }
-    const { examine } = examinersWith({ parsedWithinMs: 600, quickLines: 10, ...unlimited })
+    const { analyse } = threadsWith({ parseTimeoutMs: 600, quickLines: 10, ...unlimited })
     const order: string[] = []
     const note = (name: string) => () => void order.push(name)
-    const bombs = Array.from({ length: 3 }, (_, no) => examine(endless).then(note(`bomb ${no}`)))
-    await Promise.all([...bombs, examine(invoice, invoiceIs).then(note('invoice'))])
+    const bombs = Array.from({ length: 3 }, (_, no) => analyse(endless).then(note(`bomb ${no}`)))
+    await Promise.all([...bombs, analyse(invoice, invoiceIs).then(note('invoice'))])
     return order
   }
 
@@ -123,42 +124,48 @@ describe('the turns of examiners', () => {
   })
 })
 
-describe('the processor time of examiners', () => {
+describe('the processor time of analysis threads', () => {
   const report = Buffer.from(plain)
-  const outcomeFor = (examiners: AnalysisThreads, network: string, addressee: string) =>
-    examiners.readReport(report, { network, addressee }).then(
+  const outcomeFor = (analysisThreads: AnalysisThreads, network: string, addressee: string) =>
+    analysisThreads.readReport(report, { network, addressee }).then(
       () => 'read',
       (error: PosternError) => error.code,
     )
 
-  test('is charged to the network and to the addressee, and who has none left is refused', async () => {
-    const { examiners } = examinersWith({ cpuMsPerNetwork: 0.001, cpuMsPerAddressee: 0.001, quietCpuMs: 0 })
-    assert.equal(await outcomeFor(examiners, 'a', 'x'), 'read')
-    assert.equal(await outcomeFor(examiners, 'a', 'y'), 'rate_limited')
-    assert.equal(await outcomeFor(examiners, 'b', 'x'), 'rate_limited')
-    assert.equal(await outcomeFor(examiners, 'b', 'y'), 'read')
-    assert.ok(examiners.isSpent({ network: 'a' }) && !examiners.isSpent({ network: 'c' }))
+  test('is charged to the network and to the addressee, and is refused when used up', async () => {
+    const { analysisThreads } = threadsWith({
+      cpuMsPerNetwork: 0.001,
+      cpuMsPerAddressee: 0.001,
+      quietCpuMs: 0,
+    })
+    assert.equal(await outcomeFor(analysisThreads, 'a', 'x'), 'read')
+    assert.equal(await outcomeFor(analysisThreads, 'a', 'y'), 'rate_limited')
+    assert.equal(await outcomeFor(analysisThreads, 'b', 'x'), 'rate_limited')
+    assert.equal(await outcomeFor(analysisThreads, 'b', 'y'), 'read')
+    assert.ok(analysisThreads.isSpent({ network: 'a' }) && !analysisThreads.isSpent({ network: 'c' }))
   })
 
-  test('of a flooded addressee is there for small mail of a quiet network, and not for long mail', async () => {
-    const { examiners, examine } = examinersWith({ cpuMsPerAddressee: 0.001, quickLines: 10 })
-    await examine(plain, { network: 'flood', addressee: 'x' })
-    const long = mailToRead(`${plain}${'line\r\n'.repeat(20)}`)
-    await assert.rejects(examiners.examine(long, { network: 'b', addressee: 'x' }), { code: 'rate_limited' })
-    assert.equal(await outcomeFor(examiners, 'c', 'x'), 'read')
-    assert.ok(!examiners.isSpent({ network: 'c', addressee: 'x' }))
+  test('of a flooded addressee remains for small mail of a quiet network, and not for long mail', async () => {
+    const { analysisThreads, analyse } = threadsWith({ cpuMsPerAddressee: 0.001, quickLines: 10 })
+    await analyse(plain, { network: 'flood', addressee: 'x' })
+    const long = requestFor(`${plain}${'line\r\n'.repeat(20)}`)
+    await assert.rejects(analysisThreads.analyse(long, { network: 'b', addressee: 'x' }), {
+      code: 'rate_limited',
+    })
+    assert.equal(await outcomeFor(analysisThreads, 'c', 'x'), 'read')
+    assert.ok(!analysisThreads.isSpent({ network: 'c', addressee: 'x' }))
   })
 
-  test('of what was not refused yet when it came in is looked at again at its turn', async () => {
-    const { examiners } = examinersWith({ cpuMsPerNetwork: 0.001 })
-    const outcomes = await Promise.all(['x', 'y', 'z'].map((one) => outcomeFor(examiners, 'a', one)))
+  test('is checked again when a queued job starts', async () => {
+    const { analysisThreads } = threadsWith({ cpuMsPerNetwork: 0.001 })
+    const outcomes = await Promise.all(['x', 'y', 'z'].map((one) => outcomeFor(analysisThreads, 'a', one)))
     assert.deepEqual(outcomes, ['read', 'rate_limited', 'rate_limited'])
   })
 
   test("has no limit for the operator's own mail servers", async () => {
-    const { examiners } = examinersWith({ cpuMsPerNetwork: 0.001, cpuMsPerAddressee: 0.001 })
+    const { analysisThreads } = threadsWith({ cpuMsPerNetwork: 0.001, cpuMsPerAddressee: 0.001 })
     for (let no = 0; no < 3; no++) {
-      assert.ok(await examiners.readReport(report, { ...someone, isUnlimited: true }))
+      assert.ok(await analysisThreads.readReport(report, { ...someone, isUnlimited: true }))
     }
   })
 })

@@ -11,24 +11,24 @@ import { metrics } from '../../../platform/telemetry/metrics.ts'
 import {
   type AnalysisTask,
   type AnalysisTasks,
-  type Judged,
+  type AuthenticatedMail,
   serveAnalysis,
   type ThreadData,
 } from './analysis.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
-/** What is asked about a mail that comes in. */
+/** What to analyse in an inbound mail. */
 export interface AnalysisRequest extends Omit<AnalysisTasks['authenticate'], 'raw'> {
   raw: Buffer
-  /** Null: no endpoint reads it. */
-  reading: { links: Linking; readers: number } | null
+  /** Null: no endpoint receives the mail. */
+  event: { links: Linking; readers: number } | null
 }
 
 export type Analysis = { fault: TraceFault } | AnalysedMail
 
-export interface AnalysedMail extends Extract<Judged, MailAuthentication> {
-  /** What endpoints are told of it, as JSON; null where no endpoint reads it. */
-  told: Buffer | null
+export interface AnalysedMail extends Extract<AuthenticatedMail, MailAuthentication> {
+  /** The data of the event that endpoints receive, as JSON; null where no endpoint receives the mail. */
+  eventData: Buffer | null
 }
 
 export interface AnalysisThreadsOptions {
@@ -37,60 +37,69 @@ export interface AnalysisThreadsOptions {
 }
 
 const limits = {
-  judgedWithinMs: 10_000,
-  // Nothing that anybody means to be read takes a fifth of it.
-  parsedWithinMs: 10_000,
-  // So long a mail takes 0.2 s to parse at worst.
+  authTimeoutMs: 10_000,
+  // No ordinary mail takes a fifth of it.
+  parseTimeoutMs: 10_000,
+  // A mail of this length takes 0.2 s to parse at worst.
   quickLines: 5_000,
-  // To evaluate five signatures of it takes 0.1 s at worst.
+  // Verifying five signatures over it takes 0.1 s at worst.
   quickBytes: 1024 * 1024,
-  // Longer than anything above takes: whoever waits and hears nothing of anybody's mail waits for a thread that hangs.
+  // Longer than anything above takes: a thread that completes no job for this long hangs.
   silentMs: 30_000,
-  // Less than senders wait for the answer to their mail (RFC 5321 §4.5.3.2.6: ten minutes).
+  // Less than clients wait for the reply to their mail (RFC 5321 §4.5.3.2.6: ten minutes).
   waitMs: 40_000,
-  // An ordinary mail takes 5 to 20 ms: more than the intake takes from one network in a minute.
+  // An ordinary mail takes 5 to 20 ms: enough for more mails than the intake accepts from one network in a minute.
   cpuMsPerNetwork: 12_000,
   cpuMsPerAddressee: 30_000,
-  // Of a network: dozens of ordinary mails in a few seconds.
+  // Of a network: enough for dozens of ordinary mails in a few seconds.
   quietCpuMs: 1_200,
 }
-const role = 'postern examiner'
+const role = 'postern mail analysis'
 
 /**
- * Threads that evaluate and parse what strangers send: mail that comes in, and reports. The main thread only receives it. A
- * mail can be made to take minutes (4 million empty lines took 148 s).
+ * Worker threads that authenticate and parse untrusted input: inbound mail and reports. The main thread only receives it. A
+ * mail can be crafted to take minutes (4 million empty lines took 148 s).
  *
- * Work that waits for the DNS is done by threads that have many jobs at once, and parsing by threads that have one job at a
- * time; large and long mails have threads of their own. A mail that takes too long to parse is ended together with its
- * thread, and taken unparsed. Jobs have their turns by network and by addressee, and each of these has a budget of
- * processor time (platform/scheduling/thread-pool.ts).
+ * Authentication, which waits for DNS, runs in threads with many concurrent jobs; parsing runs in threads with one job at a
+ * time. Large and long mails have threads of their own. A mail that takes too long to parse is aborted together with its
+ * thread, and accepted unparsed. Jobs are scheduled round-robin by network and by addressee, and each of these has a budget
+ * of processor time (platform/scheduling/thread-pool.ts).
  *
- * What judging would take is bounded by what is given to it (formats/authentication.ts); should a thread hang in it all the
- * same, nobody can say of which mail, so all that wait there fail, and are brought again.
+ * The cost of authentication is bounded by limits on its input (formats/authentication.ts). If a thread hangs in it all the
+ * same, the responsible mail is unknown, so all jobs of that thread fail, and their clients retry.
  */
 export class AnalysisThreads {
   readonly #limits: typeof limits
   readonly #budget: CpuBudget
-  readonly #pools: Record<'judge' | 'judgeLarge' | 'parse' | 'parseLong', ThreadPool<AnalysisTask>>
+  readonly #pools: Record<
+    'authenticate' | 'authenticateLarge' | 'parse' | 'parseLong',
+    ThreadPool<AnalysisTask>
+  >
 
   constructor(options: AnalysisThreadsOptions) {
     this.#limits = { ...limits, ...options.limits }
-    const { judgedWithinMs, parsedWithinMs: withinMs, silentMs, waitMs } = this.#limits
+    const { authTimeoutMs, parseTimeoutMs: withinMs, silentMs, waitMs } = this.#limits
     this.#budget = new CpuBudget({
       perNetworkMs: this.#limits.cpuMsPerNetwork,
       perAddresseeMs: this.#limits.cpuMsPerAddressee,
       quietMs: this.#limits.quietCpuMs,
     })
-    const data: ThreadData = { servers: options.dns.servers, judgedWithinMs }
+    const data: ThreadData = { servers: options.dns.servers, authTimeoutMs }
     const shared = {
       start: () => new Worker(new URL(import.meta.url), { workerData: { role, ...data } }),
       ...{ waitMs, silentMs, budget: this.#budget },
     }
     this.#pools = {
-      judge: new ThreadPool({ ...shared, jobs: 'small', threads: 1, atOnce: 200, atOncePerShare: 50 }),
-      judgeLarge: new ThreadPool({ ...shared, jobs: 'any', threads: 1, atOnce: 20, atOncePerShare: 5 }),
+      authenticate: new ThreadPool({ ...shared, jobs: 'small', threads: 1, atOnce: 200, atOncePerShare: 50 }),
+      authenticateLarge: new ThreadPool({
+        ...shared,
+        jobs: 'any',
+        threads: 1,
+        atOnce: 20,
+        atOncePerShare: 5,
+      }),
       parse: new ThreadPool({ ...shared, jobs: 'small', threads: 1, atOnce: 1, atOncePerShare: 1, withinMs }),
-      // Two threads, of which nobody has both: one long mail does not delay those of others.
+      // Two threads, and a share uses at most one: a long mail does not delay those of others.
       parseLong: new ThreadPool({
         ...shared,
         jobs: 'any',
@@ -102,55 +111,56 @@ export class AnalysisThreads {
     }
   }
 
-  /** Whether not even a small mail is analysed now, because a network or an addressee has used up its processor time. */
-  isSpent(whose: Partial<Whose>): boolean {
-    return this.#budget.isSpent(whose, 'small')
+  /** Whether a network or an addressee has used up its processor time, so that not even a small mail is analysed. */
+  isSpent(senderKey: Partial<Whose>): boolean {
+    return this.#budget.isSpent(senderKey, 'small')
   }
 
-  /** Rejects with `rate_limited` where there is no processor time left, or no turn in time. */
-  async examine({ reading, ...examination }: AnalysisRequest, whose: Whose): Promise<Analysis> {
-    const judged = (await this.#ask('authenticate', examination, whose)) as Judged
-    if ('fault' in judged || reading === null) return 'fault' in judged ? judged : { ...judged, told: null }
-    const { authentication, results } = judged
-    const read = await this.#ask(
+  /** Rejects with `rate_limited` when the budget of processor time is used up, or the job waited too long. */
+  async analyse({ event, ...request }: AnalysisRequest, senderKey: Whose): Promise<Analysis> {
+    const mail = (await this.#run('authenticate', request, senderKey)) as AuthenticatedMail
+    if ('fault' in mail) return mail
+    if (event === null) return { ...mail, eventData: null }
+    const { authentication, results } = mail
+    const json = await this.#run(
       'parse',
-      { raw: examination.raw, judgement: { authentication, results }, ...reading },
-      whose,
+      { raw: request.raw, authenticated: { authentication, results }, ...event },
+      senderKey,
     )
-    const told = read
-      ? bufferOf(read as Uint8Array)
-      : Buffer.from(receivedJson({ authentication, parsed: null }, reading.links, reading.readers))
-    return { ...judged, told }
+    const eventData = json
+      ? bufferOf(json as Uint8Array)
+      : Buffer.from(receivedJson({ authentication, parsed: null }, event.links, event.readers))
+    return { ...mail, eventData }
   }
 
-  /** Undefined where there is no such attachment, or it takes too long to find. */
-  extract(extraction: AnalysisTasks['extract'], whose: Whose): Promise<Uint8Array | undefined> {
-    return this.#ask('extract', extraction, whose) as Promise<Uint8Array | undefined>
+  /** Undefined when the attachment does not exist, or takes too long to find. */
+  extract(extraction: AnalysisTasks['extract'], senderKey: Whose): Promise<Uint8Array | undefined> {
+    return this.#run('extract', extraction, senderKey) as Promise<Uint8Array | undefined>
   }
 
-  /** Who has signed a mail that is sent to an address for complaints. */
-  verify(raw: Buffer, whose: Whose): Promise<Signers> {
-    return this.#ask('verify', { raw }, whose) as Promise<Signers>
+  /** Verifies the DKIM signatures of a mail sent to an address for complaints. */
+  verify(raw: Buffer, senderKey: Whose): Promise<Signers> {
+    return this.#run('verify', { raw }, senderKey) as Promise<Signers>
   }
 
-  /** Undefined where it takes too long. */
-  readReport(raw: Buffer, whose: Whose): Promise<IncomingReport | undefined> {
-    return this.#ask('report', { raw }, whose) as Promise<IncomingReport | undefined>
+  /** Undefined when it takes too long. */
+  readReport(raw: Buffer, senderKey: Whose): Promise<IncomingReport | undefined> {
+    return this.#run('report', { raw }, senderKey) as Promise<IncomingReport | undefined>
   }
 
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#pools).map((pool) => pool.close()))
   }
 
-  async #ask<Work extends keyof AnalysisTasks>(
+  async #run<Work extends keyof AnalysisTasks>(
     work: Work,
     of: AnalysisTasks[Work],
-    whose: Whose,
+    senderKey: Whose,
   ): Promise<unknown> {
     try {
-      const answer = await this.#poolFor(work, of.raw).run({ work, of } as AnalysisTask, whose)
+      const result = await this.#poolFor(work, of.raw).run({ work, of } as AnalysisTask, senderKey)
       metrics.analyses.add({ work, outcome: 'done' })
-      return answer
+      return result
     } catch (error) {
       metrics.analyses.add({ work, outcome: outcomeOf(error) })
       if (error instanceof TookTooLong) return undefined
@@ -160,7 +170,7 @@ export class AnalysisThreads {
 
   #poolFor(work: keyof AnalysisTasks, raw: Uint8Array): ThreadPool<AnalysisTask> {
     if (work === 'authenticate' || work === 'verify') {
-      return raw.length > this.#limits.quickBytes ? this.#pools.judgeLarge : this.#pools.judge
+      return raw.length > this.#limits.quickBytes ? this.#pools.authenticateLarge : this.#pools.authenticate
     }
     // Only the beginning of a report is parsed (formats/multipart-report.ts).
     if (work === 'report' || !isLong(raw, this.#limits.quickLines)) return this.#pools.parse
@@ -179,7 +189,7 @@ function isLong(raw: Uint8Array, lines: number): boolean {
   return false
 }
 
-/** Between threads a Buffer becomes what it is underneath. */
+/** A Buffer arrives from another thread as a plain Uint8Array. */
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 

@@ -9,32 +9,32 @@ import { readIncomingReport } from '../../../formats/incoming-report.ts'
 import { attachmentIn, parseMail } from '../../../formats/parse-mail.ts'
 import { sealMime } from '../../../formats/seal.ts'
 import type { DkimKey } from '../../../formats/sign.ts'
-import { shownFields, type TraceFault, traceFault } from '../../../formats/trace.ts'
+import { displayFields, type TraceFault, traceFault } from '../../../formats/trace.ts'
 import { createResolver } from '../../../platform/net/dns.ts'
 import { type Answered, serveJobs } from '../../../platform/scheduling/thread-pool.ts'
 import { mailauthResolver } from './mailauth-resolver.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
-/** What is done in the threads of analysis-threads.ts. Everything that grows with what a stranger sends is done here. */
+/** The tasks of the threads in analysis-threads.ts: all work whose cost grows with untrusted input. */
 export interface AnalysisTasks {
-  /** Evaluates SPF, DKIM, DMARC and ARC, and seals what is forwarded. Waits for the DNS. */
+  /** Evaluates SPF, DKIM, DMARC and ARC, and adds ARC seals to forwarded copies. Waits for DNS. */
   authenticate: {
     raw: Uint8Array
     client: Client
-    /** As which we authenticate. */
+    /** The authserv-id. */
     name: string
-    /** That it came for, in lower case. */
+    /** Envelope recipients, in lower case. */
     recipients: string[]
-    /** Of each domain that sends it on: its key, and the fields that are added. */
+    /** For each domain that forwards the mail: its key, and the fields to add. */
     forwards: { key: DkimKey; fields: string }[]
   }
   /** Parses a mail for endpoints. */
-  parse: { raw: Uint8Array; judgement: MailAuthentication; links: Linking; readers: number }
-  /** One attachment of a mail. */
+  parse: { raw: Uint8Array; authenticated: MailAuthentication; links: Linking; readers: number }
+  /** Returns one attachment of a mail. */
   extract: { raw: Uint8Array; attachment: number }
-  /** Who has signed a mail to an address for complaints. Waits for the DNS. */
+  /** Verifies the DKIM signatures of a mail to an address for complaints. Waits for DNS. */
   verify: { raw: Uint8Array }
-  /** A mail to a return path, or to an address for complaints. */
+  /** Parses a mail to a return path, or to an address for complaints. */
   report: { raw: Uint8Array }
 }
 
@@ -42,46 +42,46 @@ export type AnalysisTask = {
   [Work in keyof AnalysisTasks]: { work: Work; of: AnalysisTasks[Work] }
 }[keyof AnalysisTasks]
 
-export type Judged =
+export type AuthenticatedMail =
   | { fault: TraceFault }
   | (MailAuthentication & {
-      /** In the order of `forwards`: as it is sent on. */
+      /** The copies to forward, in the order of `forwards`. */
       forwarded: Uint8Array[]
-      /** What the header says, for showing. */
+      /** Header values for display. */
       from: string
       subject: string
     })
 
 export interface ThreadData {
   servers: string[]
-  judgedWithinMs: number
+  authTimeoutMs: number
 }
 
 const lookup = { timeoutMs: 4_000, tries: 2 }
 
-/** In the thread. */
-export function serveAnalysis({ servers, judgedWithinMs: withinMs }: ThreadData): void {
+/** Runs in the worker thread. */
+export function serveAnalysis({ servers, authTimeoutMs: withinMs }: ThreadData): void {
   const resolver = mailauthResolver(createResolver({ servers, ...lookup }))
   serveJobs<AnalysisTask>(async ({ work, of }, resume) => {
     const raw = ownBuffer(of.raw)
-    const waiting: typeof resolver = (...asked) => resolver(...asked).finally(resume)
+    const resolve: typeof resolver = (...query) => resolver(...query).finally(resume)
     switch (work) {
       case 'authenticate':
-        return judged(raw, of, (client) =>
-          authenticateMail(raw, client, { resolver: waiting, name: of.name, withinMs }),
+        return authenticated(raw, of, (client) =>
+          authenticateMail(raw, client, { resolver: resolve, name: of.name, withinMs }),
         )
       case 'parse': {
-        // What is nested too deeply is as good as not read.
+        // A mail that is nested too deeply counts as unparsed.
         const parsed = await parseMail(raw).catch(() => null)
-        const { authentication } = of.judgement
+        const { authentication } = of.authenticated
         return bytes(Buffer.from(receivedJson({ authentication, parsed }, of.links, of.readers)))
       }
       case 'extract':
         return bytes(await attachmentIn(raw, of.attachment))
       case 'verify': {
-        const nobody: Signers = { domains: [], isIncomplete: false }
+        const none: Signers = { domains: [], isIncomplete: false }
         const isSigned = traceFault(raw, []) === undefined && hasSignature(raw)
-        return { answer: isSigned ? await signersOf(raw, { resolver: waiting, withinMs }) : nobody }
+        return { answer: isSigned ? await signersOf(raw, { resolver: resolve, withinMs }) : none }
       }
       case 'report':
         return { answer: await readIncomingReport(raw) }
@@ -89,20 +89,20 @@ export function serveAnalysis({ servers, judgedWithinMs: withinMs }: ThreadData)
   })
 }
 
-async function judged(
+async function authenticated(
   raw: Buffer,
   { client, recipients, forwards }: AnalysisTasks['authenticate'],
-  judgeIt: (client: Client) => Promise<MailAuthentication>,
+  authenticate: (client: Client) => Promise<MailAuthentication>,
 ): Promise<Answered> {
   const fault = traceFault(raw, recipients)
-  if (fault) return { answer: { fault } satisfies Judged }
-  const judgement = await judgeIt(client)
+  if (fault) return { answer: { fault } satisfies AuthenticatedMail }
+  const authentication = await authenticate(client)
   const forwarded = await Promise.all(
     forwards.map(async ({ key, fields }) =>
-      alone(await sealMime(Buffer.concat([Buffer.from(fields), raw]), key, judgement)),
+      unshared(await sealMime(Buffer.concat([Buffer.from(fields), raw]), key, authentication)),
     ),
   )
-  const answer: Judged = { ...judgement, forwarded, ...shownFields(raw) }
+  const answer: AuthenticatedMail = { ...authentication, forwarded, ...displayFields(raw) }
   return { answer, transfer: forwarded.map(({ buffer }) => buffer) }
 }
 
@@ -112,17 +112,17 @@ const headerBytes = 256 * 1024
 
 function bytes(content: Uint8Array | undefined): Answered {
   if (!content) return { answer: undefined }
-  const own = alone(content)
+  const own = unshared(content)
   return { answer: own, transfer: [own.buffer] }
 }
 
-/** Only what is alone in its memory can be given away; small buffers of Node's share theirs. */
-const alone = (content: Uint8Array): Uint8Array<ArrayBuffer> =>
+/** Only an ArrayBuffer with a single user can be transferred; small Node.js buffers share one. */
+const unshared = (content: Uint8Array): Uint8Array<ArrayBuffer> =>
   content.byteLength === content.buffer.byteLength && content.buffer instanceof ArrayBuffer
     ? (content as Uint8Array<ArrayBuffer>)
     : new Uint8Array(content)
 
-/** Mail that comes in is in memory that threads share; parsers get a copy, because some take no shared memory. */
+/** Inbound mail is in shared memory; parsers get a copy, because some do not accept shared memory. */
 const ownBuffer = (raw: Uint8Array): Buffer =>
   raw.buffer instanceof SharedArrayBuffer
     ? Buffer.from(raw)

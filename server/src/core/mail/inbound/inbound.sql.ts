@@ -25,11 +25,11 @@ export interface InboundMail {
   remoteAddress: string
 }
 
-/** The database's time, from which ids are made, and the project's shard. */
+/** The time of the database, from which ids are made, and the shard of the project. */
 export async function findMoment(tx: ReadTx, projectId: number): Promise<{ now: Date; shard: number }> {
   const { rows } = await sql<{ now: Date; shard: number }>`
     select postern.now() as now, postern.shard_of(${projectId}) as shard`.execute(tx)
-  if (!rows[0]) throw new Error('no time')
+  if (!rows[0]) throw new Error('the database returned no row')
   return rows[0]
 }
 
@@ -51,17 +51,22 @@ export async function insertInbound(tx: Tx, mail: InboundMail, rows: readonly In
   )
 }
 
-/** Once for all recipients: the mail as it came, and what endpoints are told of it. */
+/** Once for all recipients: the mail as received, and the event data for endpoints. */
 export async function insertBody(
   tx: Tx,
-  { id, projectId, content, told }: { id: string; projectId: number; content: Buffer; told: Buffer },
+  {
+    id,
+    projectId,
+    content,
+    eventData,
+  }: { id: string; projectId: number; content: Buffer; eventData: Buffer },
 ): Promise<void> {
   await sql`
     insert into mail.inbound_bodies (id, project_id, content, event_data)
-    values (${id}, ${projectId}, ${content}, ${told})`.execute(tx)
+    values (${id}, ${projectId}, ${content}, ${eventData})`.execute(tx)
 }
 
-/** Whose it is, without reading it. */
+/** The owning project, without reading the content. */
 export async function findBodyOwner(tx: ReadTx, shard: number, id: string): Promise<number | undefined> {
   const { rows } = await sql<{ project_id: number }>`
     select project_id from mail.inbound_bodies where shard = ${shard} and id = ${id}`.execute(tx)

@@ -3,17 +3,17 @@ import { type DerivedKeys, derivedKeys } from '../../control/secrets/derived-key
 import type { MasterKeys } from '../../control/secrets/master-keys.ts'
 
 /**
- * Links to what is too large for an event. Whoever has one may follow it, for a week: it names the mail and the part of
- * it, under a signature, and opens nothing else.
+ * Download links for content that is too large for an event. A link is a bearer credential for one week: it names the mail
+ * and the part of it, under a signature, and grants access to nothing else.
  *
- * 40 octets in base64url: shard (2), id of the body (16), part (2), end in seconds (4), and the first 16 octets of an
+ * 40 octets in base64url: shard (2), id of the body (16), part (2), expiry in seconds (4), and the first 16 octets of an
  * HMAC-SHA-256 over these.
  */
 export interface Linked {
   shard: number
   /** A UUID. */
   bodyId: string
-  /** Of its attachments, counted from 0; null for the whole mail as it came. */
+  /** The index of an attachment, from 0; null for the whole mail as received. */
   attachment: number | null
 }
 
@@ -21,34 +21,34 @@ export type LinkKeys = DerivedKeys
 
 export const linkKeysOf = (keys: MasterKeys): LinkKeys => derivedKeys(keys, 'postern inbound link')
 
-const goodSeconds = 7 * 24 * 3600
-const [idAt, partAt, endAt, macAt, length] = [2, 18, 20, 24, 40]
-const whole = 0xffff
+const lifetimeSeconds = 7 * 24 * 3600
+const [idAt, partAt, expiryAt, macAt, length] = [2, 18, 20, 24, 40]
+const wholeMail = 0xffff
 
 export function makeLink([key]: LinkKeys, { shard, bodyId, attachment }: Linked, now: Date): string {
   const token = Buffer.alloc(length)
   token.writeUInt16BE(shard)
   token.write(bodyId.replaceAll('-', ''), idAt, 'hex')
-  token.writeUInt16BE(attachment ?? whole, partAt)
-  token.writeUInt32BE(Math.floor(now.getTime() / 1000) + goodSeconds, endAt)
+  token.writeUInt16BE(attachment ?? wholeMail, partAt)
+  token.writeUInt32BE(Math.floor(now.getTime() / 1000) + lifetimeSeconds, expiryAt)
   macOf(key, token).copy(token, macAt)
   return token.toString('base64url')
 }
 
-/** Undefined for what was not made with one of the keys, and for what is over. */
+/** Undefined when the signature is invalid or the link has expired. */
 export function readLink(keys: LinkKeys, text: string, now: Date): Linked | undefined {
   const token = Buffer.from(text, 'base64url')
-  // Written in one way alone.
+  // Only the canonical encoding is accepted.
   if (token.length !== length || token.toString('base64url') !== text) return undefined
   const mac = token.subarray(macAt)
-  const fits = keys.map((key) => timingSafeEqual(macOf(key, token), mac))
-  if (!fits.includes(true) || token.readUInt32BE(endAt) * 1000 < now.getTime()) return undefined
+  const matches = keys.map((key) => timingSafeEqual(macOf(key, token), mac))
+  if (!matches.includes(true) || token.readUInt32BE(expiryAt) * 1000 < now.getTime()) return undefined
   const id = token.toString('hex', idAt, partAt)
   const part = token.readUInt16BE(partAt)
   return {
     shard: token.readUInt16BE(),
     bodyId: [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'),
-    attachment: part === whole ? null : part,
+    attachment: part === wholeMail ? null : part,
   }
 }
 

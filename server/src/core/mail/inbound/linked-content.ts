@@ -1,12 +1,14 @@
+// The content behind a download link: a whole mail, or one attachment.
+
 import type { Cells } from '../../../platform/db/cells.ts'
 import type { AnalysisThreads } from './analysis-threads.ts'
 import { findBody, findBodyOwner } from './inbound.sql.ts'
 import { type Linked, type LinkKeys, readLink } from './link.ts'
 
 export interface PartDeps {
-  /** Whose mail it is and where, the link alone says. */
+  /** The link determines the cell. */
   cells: Pick<Cells, 'ofShard'>
-  examiners: AnalysisThreads
+  analysisThreads: AnalysisThreads
   linkKeys: LinkKeys
 }
 
@@ -16,13 +18,13 @@ export interface Part {
   filename: string
 }
 
-/** What a link leads to, before any of it is read. */
+/** The target of a link, before its content is read. */
 export interface OwnedLink {
   link: Linked
   projectId: number
 }
 
-/** Undefined for one that is not ours or is over, and when the mail is no longer kept. */
+/** Undefined when the link is invalid or expired, and when the mail has been purged. */
 export async function findLinked(
   { cells, linkKeys }: PartDeps,
   token: string,
@@ -34,17 +36,17 @@ export async function findLinked(
   return projectId === undefined ? undefined : { link, projectId }
 }
 
-/** Undefined when the mail is no longer kept, or has no such attachment. */
+/** Undefined when the mail has been purged, or the attachment does not exist. */
 export async function readPart(
-  { cells, examiners }: PartDeps,
+  { cells, analysisThreads }: PartDeps,
   { link, projectId }: OwnedLink,
 ): Promise<Part | undefined> {
   const raw = await cells.ofShard(link.shard).mail.readOne((tx) => findBody(tx, link.shard, link.bodyId))
   if (!raw) return undefined
   if (link.attachment === null) return { content: raw, type: 'message/rfc822', filename: 'mail.eml' }
-  const content = await examiners.extract(
+  const content = await analysisThreads.extract(
     { raw, attachment: link.attachment },
-    // Links have limits of their own (intake/inbound/download-links.ts).
+    // Downloads have limits of their own (intake/inbound/download-links.ts).
     { network: `links of project ${projectId}`, addressee: `project ${projectId}`, isUnlimited: true },
   )
   return (

@@ -2,12 +2,12 @@ import type { DNSResolver } from 'mailauth'
 import { longestSpace } from '../../../formats/trace.ts'
 import type { Lookup, Resolver } from '../../../platform/net/dns.ts'
 
-// A record has up to 64 KiB, and mailauth takes the square of such a row of spaces.
+// A record has up to 64 KiB, and the time that mailauth takes grows with the square of a run of spaces.
 const maxSpaces = 100
 
 /**
- * Our resolver in the words of mailauth, which are those of Node.js. That there is no such record counts for something;
- * not to have got an answer is a failure of a moment.
+ * Adapts our resolver to the interface of mailauth, which is that of node:dns. An absent record is a definite result; a
+ * failed lookup is a temporary error.
  */
 export const mailauthResolver =
   (dns: Resolver): DNSResolver =>
@@ -26,14 +26,14 @@ export const mailauthResolver =
       case 'PTR':
         return valuesOf(await dns.ptr(name))
       default:
-        throw Object.assign(new Error(`nobody asks for ${type}`), { code: 'ENOTIMP' })
+        throw Object.assign(new Error(`record type ${type} is not supported`), { code: 'ENOTIMP' })
     }
   }
 
 function valuesOf(found: Lookup): string[] {
   if (found.kind === 'found') return found.values
   throw found.kind === 'absent'
-    ? Object.assign(new Error('there is no such record'), { code: 'ENODATA' })
+    ? Object.assign(new Error('record not found'), { code: 'ENODATA' })
     : Object.assign(new Error(found.why), { code: 'ETIMEOUT' })
 }
 

@@ -19,12 +19,12 @@ import { findMoment, type InboundRow, insertBody, insertInbound } from './inboun
 import type { LinkKeys } from './link.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
 
-/** A mail that somebody brings, whole, to addresses of one project. */
-export interface Arrived {
+/** A complete mail as received by SMTP, for addresses of one project. */
+export interface InboundEnvelope {
   raw: Buffer
-  /** Whose turns and budgets its analysis counts for. */
-  whose: Whose
-  /** Of the envelope; empty: the null sender. */
+  /** To which its analysis is charged. */
+  senderKey: Whose
+  /** The envelope sender; empty: the null sender. */
   from: string
   to: readonly Address[]
   client: { ip: string; helo: string; isTls: boolean }
@@ -33,15 +33,15 @@ export interface Arrived {
 }
 
 export interface ReceiveDeps {
-  /** Where routes are looked up: whose mail it is, they say. */
+  /** Where routes are looked up; they determine the project. */
   routes: UnscopedDb
   mailOf: MailOf
-  examiners: AnalysisThreads
+  analysisThreads: AnalysisThreads
   signers: DkimSignerCache
   linkKeys: LinkKeys
   publicUrl: URL
   byteLimits: DailyLimits
-  /** As which we take mail in, and judge it. */
+  /** The host name of the MX, and the authserv-id. */
   name: string
 }
 
@@ -53,21 +53,21 @@ export interface ReceiveResult {
   authentication: Authentication
 }
 
-/** What an address was accepted for at RCPT is not so any more. */
-export class RoutesMoved extends Error {}
+/** The routes changed after RCPT. */
+export class RoutesChanged extends Error {}
 
-/** Nothing would be left of the mail but a forward, and it may not be forwarded (formats/authentication.ts). */
+/** All recipients are forwards, and the mail may not be forwarded (formats/authentication.ts). */
 export class NotForwarded extends Error {
-  /** False: it may be forwarded once the DNS answers. */
-  readonly isLasting: boolean
+  /** False: it may be forwarded once DNS answers. */
+  readonly isPermanent: boolean
 
-  constructor(isLasting: boolean) {
-    super(isLasting ? 'the mail fails DMARC' : 'DMARC could not be evaluated')
-    this.isLasting = isLasting
+  constructor(isPermanent: boolean) {
+    super(isPermanent ? 'the mail fails DMARC' : 'DMARC could not be evaluated')
+    this.isPermanent = isPermanent
   }
 }
 
-/** No route takes such a mail. */
+/** The mail is refused for all routes. */
 export class NotReceivable extends Error {
   readonly fault: TraceFault
 
@@ -77,87 +77,87 @@ export class NotReceivable extends Error {
   }
 }
 
-const isTaken = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | 'drop' =>
+const isAccepted = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' | 'drop' =>
   outcome === 'endpoint' || outcome === 'forward' || outcome === 'drop'
 
 /**
- * Takes a mail in: judges it, reads it, and writes it down with everything that follows from it, in one transaction for
- * all its recipients. Once this returns it is there; whoever brings it twice has it taken twice.
+ * Receives a mail: authenticates and parses it, and stores it with its events and forwards, in one transaction for all its
+ * recipients. When this returns, the mail is committed; a mail that is sent twice is received twice.
  *
- * Routes are looked at twice: before, because what is sent on needs the key of its domain, and in the transaction,
- * because they may have moved meanwhile. Rejects with RoutesMoved then, with NotReceivable, as acceptance refuses what is
- * sent on, or as the examiners refuse what there is no processor time for.
+ * Routes are read twice: before the transaction, because a forward needs the key of its domain, and inside it, because they
+ * may have changed meanwhile. Rejects with RoutesChanged in that case, with NotReceivable, with the error with which
+ * acceptance refuses a forward, or with `rate_limited` when the budget of processor time is used up.
  *
- * A mail that may not be forwarded is refused, unless it is for other routes as well: those take it, and the row of the
- * forward says why there is no message.
+ * A mail that may not be forwarded is refused, unless it is for other routes as well: those receive it, and the row of the
+ * forward records why there is no message.
  */
-export async function receiveMail(deps: ReceiveDeps, arrived: Arrived): Promise<ReceiveResult> {
-  const { raw, client, to, whose } = arrived
+export async function receiveMail(deps: ReceiveDeps, envelope: InboundEnvelope): Promise<ReceiveResult> {
+  const { raw, client, to, senderKey } = envelope
   const routings = await deps.routes.readOne((tx) => routingsOf(tx, to))
   const plan = planOf(routings)
   const keys = await Promise.all(plan.forwards.map((forward) => keyOf(deps, forward)))
   const hop = receivedField({
     ...client,
-    ...{ by: deps.name, isUtf8: arrived.isUtf8, id: randomBytes(8).toString('hex'), at: new Date() },
+    ...{ by: deps.name, isUtf8: envelope.isUtf8, id: randomBytes(8).toString('hex'), at: new Date() },
   })
   const body = plan.hasReader ? await newBody(deps, plan) : null
-  const examined = await deps.examiners.examine(
+  const analysed = await deps.analysisThreads.analyse(
     {
       raw,
-      client: { ...client, sender: arrived.from },
+      client: { ...client, sender: envelope.from },
       name: deps.name,
       recipients: to.map((address) => addressText(address).toLowerCase()),
       forwards: plan.forwards.map(({ addresses }, at) => ({
         key: keys[at] as NonNullable<(typeof keys)[number]>,
         fields: addresses.map(forwardedField).join('') + hop,
       })),
-      reading: body && { links: body, readers: plan.readers },
+      event: body && { links: body, readers: plan.readers },
     },
-    whose,
+    senderKey,
   )
-  if ('fault' in examined) throw new NotReceivable(examined.fault)
-  const verdict = plan.forwards.length > 0 ? forwardVerdict(examined.authentication) : 'allowed'
+  if ('fault' in analysed) throw new NotReceivable(analysed.fault)
+  const verdict = plan.forwards.length > 0 ? forwardVerdict(analysed.authentication) : 'allowed'
   if (verdict !== 'allowed') metrics.forwards.add({ outcome: verdict === 'refused' ? 'dmarc' : 'unknown' })
   const isForwardOnly = routings.every(({ outcome }) => outcome === 'forward')
   if (verdict === 'unknown' || (verdict === 'refused' && isForwardOnly)) {
     throw new NotForwarded(verdict === 'refused')
   }
-  const allowed = { ...examined, isForwarded: verdict === 'allowed' }
+  const allowed = { ...analysed, isForwarded: verdict === 'allowed' }
   return deps
     .mailOf(plan.projectId)
-    .transaction((tx) => write(tx, deps, arrived, plan, allowed, body?.bodyId ?? null))
+    .transaction((tx) => write(tx, deps, envelope, plan, allowed, body?.bodyId ?? null))
 }
 
-/** One for all recipients. Its id is in the links, which are made before the transaction. */
+/** One body for all recipients. Its id is in the links, which are made before the transaction. */
 async function newBody({ routes, linkKeys: keys, publicUrl }: ReceiveDeps, { projectId }: Plan) {
   const { now, shard } = await routes.readOne((tx) => findMoment(tx, projectId))
   return { shard, bodyId: uuid7(now.getTime()), keys, publicUrl: publicUrl.href, now }
 }
 
-/** What is to be done with a mail, for one project. */
+/** What happens with a mail, for one project. */
 interface Plan {
   projectId: number
   routings: Routing[]
-  /** By domain: each sends it on under its own name. */
+  /** By domain: each forwards the mail under its own name. */
   forwards: Forward[]
   hasReader: boolean
-  /** Addresses whose mail endpoints get. */
+  /** The number of recipients that are routed to endpoints. */
   readers: number
 }
 
 interface Forward {
   domain: NonNullable<Routing['domain']>
-  /** That it came for. */
+  /** The recipients of the inbound mail. */
   addresses: string[]
-  /** That it goes to, each once. */
+  /** The targets of the forward, without duplicates. */
   recipients: string[]
 }
 
 function planOf(routings: Routing[]): Plan {
   const [first] = routings
-  if (!first?.domain || routings.some(({ outcome }) => !isTaken(outcome))) throw new RoutesMoved()
+  if (!first?.domain || routings.some(({ outcome }) => !isAccepted(outcome))) throw new RoutesChanged()
   const { projectId } = first.domain
-  if (routings.some(({ domain }) => domain?.projectId !== projectId)) throw new RoutesMoved()
+  if (routings.some(({ domain }) => domain?.projectId !== projectId)) throw new RoutesChanged()
   const forwards = new Map<number, Forward>()
   for (const { address, domain, route } of routings) {
     if (!domain || route?.forward_to == null) continue
@@ -175,11 +175,11 @@ async function keyOf({ signers }: ReceiveDeps, { domain }: Forward) {
   const signer =
     domain.identityId === null ? undefined : await signers.of(domain.projectId, domain.identityId)
   if (!signer?.dkim)
-    throw new PosternError('domain_not_verified', `${domain.name} has no key to seal mail with.`)
+    throw new PosternError('domain_not_verified', `${domain.name} has no DKIM key to seal mail with.`)
   return { domain: signer.name, ...signer.dkim }
 }
 
-/** Sealed for one domain, it cannot be sent on for another, nor by another key. */
+/** A copy that is sealed for one domain cannot be forwarded for another, nor with another key. */
 const isSamePlan = (one: Plan, other: Plan): boolean =>
   one.projectId === other.projectId &&
   one.hasReader === other.hasReader &&
@@ -188,18 +188,18 @@ const isSamePlan = (one: Plan, other: Plan): boolean =>
 async function write(
   tx: Tx,
   deps: ReceiveDeps,
-  { raw, from, to, client, isUtf8 }: Arrived,
+  { raw, from, to, client, isUtf8 }: InboundEnvelope,
   prepared: Plan,
-  examined: AnalysedMail & { isForwarded: boolean },
+  analysed: AnalysedMail & { isForwarded: boolean },
   preparedBodyId: string | null,
 ): Promise<ReceiveResult> {
   const plan = planOf(await routingsOf(tx, to))
-  if (!isSamePlan(plan, prepared)) throw new RoutesMoved()
+  if (!isSamePlan(plan, prepared)) throw new RoutesChanged()
   const { projectId, routings, hasReader } = plan
   const { now } = await findMoment(tx, projectId)
   const bodyId = hasReader ? preparedBodyId : null
   const rows = routings.map((routing) => rowOf(routing, now, bodyId))
-  const { authentication, told } = examined
+  const { authentication, eventData } = analysed
   const events = rows.flatMap(({ id, endpointId, bodyId, recipient }) =>
     endpointId === null || bodyId === null
       ? []
@@ -216,53 +216,60 @@ async function write(
           },
         ],
   )
-  const kept = bodyId === null ? 0 : raw.length + (told?.length ?? 0)
-  // Before anything is written: what is refused costs no disk.
-  const sentOn = examined.isForwarded ? plan.forwards : []
-  const forwards = sentOn.reduce((sum, { recipients }) => sum + recipients.length, 0)
+  const kept = bodyId === null ? 0 : raw.length + (eventData?.length ?? 0)
+  // Before anything is written: a refused mail uses no disk space.
+  const allowedForwards = analysed.isForwarded ? plan.forwards : []
+  const forwards = allowedForwards.reduce((sum, { recipients }) => sum + recipients.length, 0)
   await takeInboundQuota(
     tx,
     { projectId, now, bytes: inboundBytes(rows.length, kept), forwards },
     deps.byteLimits,
   )
-  const messages = await sendOn(tx, deps.byteLimits, { ...plan, forwards: sentOn }, examined, {
-    from,
-    isUtf8,
-    header: examined.from,
-    subject: examined.subject,
-  })
+  const messages = await acceptForwards(
+    tx,
+    deps.byteLimits,
+    { ...plan, forwards: allowedForwards },
+    analysed,
+    {
+      from,
+      isUtf8,
+      header: analysed.from,
+      subject: analysed.subject,
+    },
+  )
   if (forwards > 0) tx.onCommit(() => metrics.forwards.add({ outcome: 'forwarded' }, forwards))
-  if (bodyId !== null && told !== null) await insertBody(tx, { id: bodyId, projectId, content: raw, told })
+  if (bodyId !== null && eventData !== null)
+    await insertBody(tx, { id: bodyId, projectId, content: raw, eventData })
   await insertInbound(
     tx,
     {
-      ...{ projectId, envelopeFrom: from, fromHeader: examined.from, subject: examined.subject },
+      ...{ projectId, envelopeFrom: from, fromHeader: analysed.from, subject: analysed.subject },
       ...{ sizeBytes: raw.length, authentication, remoteAddress: client.ip },
     },
     rows.map((row) => ({
       ...row,
       messageId: row.action === 'forward' ? (messages.get(row.domainId) ?? null) : null,
-      notForwarded: row.action === 'forward' && !examined.isForwarded ? ('dmarc' as const) : null,
+      notForwarded: row.action === 'forward' && !analysed.isForwarded ? ('dmarc' as const) : null,
     })),
   )
   await writeEvents(tx, events)
   return { id: rows[0]?.id ?? '', projectId, actions: rows.map(({ action }) => action), authentication }
 }
 
-interface Sent {
+interface ForwardedHeader {
   from: string
   isUtf8: boolean
   header: string
   subject: string
 }
 
-/** The messages that it becomes, by the domain that sends them. */
-async function sendOn(
+/** Accepts the forwards as messages; returns their ids by the domain that sends them. */
+async function acceptForwards(
   tx: Tx,
   byteLimits: DailyLimits,
   { projectId, forwards }: Plan,
   { forwarded, authentication }: AnalysedMail,
-  { from, isUtf8, header, subject }: Sent,
+  { from, isUtf8, header, subject }: ForwardedHeader,
 ): Promise<Map<number, string>> {
   if (forwards.length === 0) return new Map()
   const mails = forwards.map(({ domain, recipients }, at) => {
@@ -295,7 +302,7 @@ function rowOf(
   now: Date,
   bodyId: string | null,
 ): Omit<InboundRow, 'messageId' | 'notForwarded'> {
-  if (!route || !domain || !isTaken(outcome)) throw new RoutesMoved()
+  if (!route || !domain || !isAccepted(outcome)) throw new RoutesChanged()
   return {
     id: uuid7(now.getTime()),
     domainId: domain.id,

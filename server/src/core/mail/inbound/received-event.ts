@@ -1,35 +1,36 @@
+// The data of `inbound.received`: everything that fits, and links to the rest.
+
 import type { Authentication } from '../../../formats/authentication.ts'
 import type { ParsedMail } from '../../../formats/parse-mail.ts'
 import { type LinkKeys, makeLink } from './link.ts'
 
-/** What endpoints are told of a mail: everything that fits, and links to the rest. */
 export interface Received {
   authentication: Authentication
-  /** Null where it could not be read. */
+  /** Null when the mail could not be parsed. */
   parsed: ParsedMail | null
 }
 
-/** What links to a mail are made of. It crosses between threads. */
+/** What links to a mail are made of. It is passed between threads. */
 export interface Linking {
   shard: number
   bodyId: string
   keys: LinkKeys
-  /** Where `postern api` is reached. */
+  /** The public URL of `postern api`. */
   publicUrl: string
   now: Date
 }
 
 const maxBytes = 2 * 1024 * 1024
-/** Of all the events of one mail together: an endpoint receives each of them. */
-const maxBytesTogether = 8 * 1024 * 1024
+/** For all events of one mail together: an endpoint may receive each of them. */
+const maxTotalBytes = 8 * 1024 * 1024
 
 /**
  * The part of the `data` of `inbound.received` that all events of a mail share, as JSON. It is made and stored once, however
- * many addresses the mail came to. What is left out where there is not room for all of it: the contents of attachments
- * (their links are there), then the HTML, the text, and the header. Of a mail to many addresses, each has less room.
+ * many recipients the mail has. When it is too large, parts are left out in this order: the contents of attachments (their
+ * links remain), the HTML, the text, the header. The more recipients, the lower the limit for each.
  */
-export function receivedJson(received: Received, links: Linking, mails: number): string {
-  const room = Math.min(maxBytes, maxBytesTogether / mails)
+export function receivedJson(received: Received, links: Linking, recipients: number): string {
+  const limit = Math.min(maxBytes, maxTotalBytes / recipients)
   const steps: Partial<ParsedMail>[] = [
     {},
     { html: null, html_truncated: true },
@@ -37,26 +38,26 @@ export function receivedJson(received: Received, links: Linking, mails: number):
     { headers: [] },
     { to: [], attachments: [] },
   ]
-  const parsed = received.parsed ?? unread
+  const parsed = received.parsed ?? unparsed
   let [cut, isInline]: [ParsedMail, boolean] = [parsed, true]
   let json = jsonOf(received, cut, isInline, links)
   for (const step of [null, ...steps]) {
-    if (Buffer.byteLength(json) <= room) break
+    if (Buffer.byteLength(json) <= limit) break
     if (step === null) isInline = false
-    else cut = { ...cut, ...withheld(step, parsed) }
+    else cut = { ...cut, ...truncated(step, parsed) }
     json = jsonOf(received, cut, isInline, links)
   }
   return json
 }
 
-/** What was not there is not cut. */
-function withheld(step: Partial<ParsedMail>, { html, text }: ParsedMail): Partial<ParsedMail> {
+/** A part that does not exist is not marked as truncated. */
+function truncated(step: Partial<ParsedMail>, { html, text }: ParsedMail): Partial<ParsedMail> {
   if ('html' in step && html === null) return {}
   if ('text' in step && text === null) return {}
   return step
 }
 
-const unread: ParsedMail = {
+const unparsed: ParsedMail = {
   ...{ from: null, to: [], subject: null, date: null, message_id: null, headers: [] },
   ...{ text: null, text_truncated: false, html: null, html_truncated: false, attachments: [] },
 }

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { RouteRow } from '../../control/routes/routes.ts'
 
-/** An address as it is looked for: in lower case, and without its tag (`+…`), if it has one. */
-export interface Asked {
+/** An address to look up: in lower case, and also without its subaddress (`+…`), if it has one. */
+export interface AddressLookup {
   domain: string
   address: string
   untagged: string
@@ -12,12 +12,12 @@ export interface Asked {
 export interface RoutingFacts {
   /** Of control.mail_holder: 0 when several claim the name, or another project has held it; null when no project claims it. */
   holder_id: number | null
-  /** Null where the project that is asked about has no such domain. */
+  /** Null when the queried project does not have the domain. */
   domain_id: number | null
   domain_name: string | null
   domain_status: string | null
   provider: string | null
-  /** The living one. */
+  /** The current identity. */
   identity_id: number | null
   project_id: number | null
   is_locked: boolean | null
@@ -26,12 +26,12 @@ export interface RoutingFacts {
 }
 
 /**
- * What is known of each address at this moment, in their order: with `projectId` of that project's own domain, else of
- * the domain that mail for the name belongs to. Nothing of it is kept anywhere, so an edit counts from its commit on.
+ * What determines the routing of each address, in the order of the addresses: with `projectId`, for that project's own
+ * domain, else for the domain that holds the name. Nothing is cached, so an edit takes effect with its commit.
  */
 export async function findRoutingFacts(
   tx: ReadTx,
-  asked: readonly Asked[],
+  asked: readonly AddressLookup[],
   projectId: number | null,
   domainId: number | null,
 ): Promise<RoutingFacts[]> {
@@ -63,7 +63,7 @@ export async function findRoutingFacts(
   return rows.map((row) => ({ ...row, route: row.route && routeRow(row.route) }))
 }
 
-/** As JSON has it. */
+/** As decoded from JSON. */
 type StoredRoute = Omit<RouteRow, 'created_at' | 'updated_at' | 'forward_confirmed_at'> & {
   created_at: string
   updated_at: string

@@ -3,25 +3,23 @@ import { type Address, addressText, lowerCased, readInternationalAddress } from 
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { type RouteRow, routeView } from '../../control/routes/routes.ts'
-import { type Asked, findRoutingFacts, type RoutingFacts } from './routing.sql.ts'
+import { type AddressLookup, findRoutingFacts, type RoutingFacts } from './routing.sql.ts'
 import type { RoutingMatch } from './wire.ts'
 
 /**
- * Which route takes mail for an address. Whoever brings mail is told by it at RCPT, and a person who asks
- * (`routing.match`) is told the same.
+ * Which route matches mail for an address. The same result decides the reply to RCPT and the answer of `routing.match`.
  *
- * A route for the address wins over one for the address without its tag (`ada+news@` is `ada@`), and that over the
- * catch-all; those that are switched off are passed over. Whose mail it is at all is decided before: a name belongs to
- * the project that has proved that it owns it, or else to the only one that claims it or ever has
- * (docs/decisions/0014-inbound-belongs-to.md).
+ * A route for the address wins over one for the address without its subaddress (`ada+news@` is `ada@`), and that over the
+ * catch-all; inactive routes are skipped. The project is determined first: a name belongs to the project that has verified
+ * it, or else to the only project that claims it or ever has (docs/decisions/0014-inbound-belongs-to.md).
  */
 export type RoutingOutcome = Static<typeof RoutingMatch>['outcome']
 
 export interface Routing {
-  /** As it was asked for, with the domain in A-labels. */
+  /** As given, with the domain in A-labels. */
   address: string
   outcome: RoutingOutcome
-  /** The one that takes it, or would if something else did not stand against it. */
+  /** The matching route, also when something else prevents it from applying. */
   route: RouteRow | null
   domain: RoutedDomain | null
 }
@@ -31,11 +29,11 @@ export interface RoutedDomain {
   projectId: number
   name: string
   status: string
-  /** The living one. */
+  /** The current identity. */
   identityId: number | null
 }
 
-/** Of any project: for whoever brings mail. */
+/** For inbound SMTP: across all projects. */
 export const routingsOf = (tx: ReadTx, addresses: readonly Address[]): Promise<Routing[]> =>
   routingsIn(tx, addresses, null)
 
@@ -52,7 +50,7 @@ export async function matchRouting(
     throw new PosternError('invalid_parameter', `The parameter "address" ${address.fault}.`)
   }
   const [routing] = await routingsIn(tx, [address], projectId, domainId)
-  if (!routing) throw new Error('an address without an answer')
+  if (!routing) throw new Error('no routing was returned for the address')
   const { route, domain } = routing
   return {
     address: routing.address,
@@ -64,8 +62,8 @@ export async function matchRouting(
 }
 
 /**
- * The same for a customer. One answer for every domain that is not verified: any other would tell whether some project
- * claims or held the name.
+ * The same for a customer. The answer is the same for every domain that is not verified: any other would reveal whether
+ * another project claims or held the name.
  */
 export async function matchRoutingForCustomer(
   tx: ReadTx,
@@ -76,12 +74,12 @@ export async function matchRoutingForCustomer(
   const match = await matchRouting(tx, projectId, text, domainId)
   const { domain, route } = match
   if (!domain || domain.status === 'verified') return match
-  const what = route ? `Route ${route.id} is for this address, but ` : ''
+  const prefix = route ? `Route ${route.id} is for this address, but ` : ''
   return {
     ...match,
     outcome: 'domain_not_verified',
     explanation:
-      `${what}${domain.name} is not verified. Until it is, nothing is forwarded, and senders may be asked to try again ` +
+      `${prefix}${domain.name} is not verified. Until it is, nothing is forwarded, and senders may be asked to try again ` +
       'later. Publish the DNS records of the domain and have it verified.',
   }
 }
@@ -92,10 +90,10 @@ async function routingsIn(
   projectId: number | null,
   domainId: number | null = null,
 ): Promise<Routing[]> {
-  const found = await findRoutingFacts(tx, addresses.map(askedOf), projectId, domainId)
+  const found = await findRoutingFacts(tx, addresses.map(lookupOf), projectId, domainId)
   return addresses.map((address, at) => {
     const facts = found[at]
-    if (!facts) throw new Error('an address that was not looked for')
+    if (!facts) throw new Error('no routing facts were returned for the address')
     return {
       address: addressText(address),
       outcome: outcomeOf(facts, projectId !== null),
@@ -111,24 +109,24 @@ function domainOf(facts: RoutingFacts): RoutedDomain | null {
   return { id, projectId, name, status, identityId: facts.identity_id }
 }
 
-function askedOf(address: Address): Asked {
+function lookupOf(address: Address): AddressLookup {
   const { local, domain } = lowerCased(address)
   const tag = local.indexOf('+')
   const untagged = tag > 0 ? local.slice(0, tag) : local
   return { domain, address: `${local}@${domain}`, untagged: `${untagged}@${domain}` }
 }
 
-/** A project that has no such domain is not told what others do about it. */
+/** A project that does not have the domain does not learn whether other projects do. */
 function outcomeOf(facts: RoutingFacts, isOfOneProject: boolean): RoutingOutcome {
   const { holder_id, domain_id, is_locked, route } = facts
   if (domain_id === null && (isOfOneProject || holder_id === null)) return 'no_domain'
   if (holder_id === 0 || domain_id === null) return 'contested'
   if (holder_id !== domain_id) return 'held_elsewhere'
   if (is_locked) return 'project_locked'
-  return route === null ? 'no_route' : takenBy(route, facts)
+  return route === null ? 'no_route' : outcomeOfRoute(route, facts)
 }
 
-function takenBy({ action, forward_confirmed_at }: RouteRow, facts: RoutingFacts): RoutingOutcome {
+function outcomeOfRoute({ action, forward_confirmed_at }: RouteRow, facts: RoutingFacts): RoutingOutcome {
   if (action === 'endpoint') return facts.is_endpoint_active ? 'endpoint' : 'endpoint_inactive'
   if (action !== 'forward') return action === 'reject' ? 'reject' : 'drop'
   if (facts.domain_status !== 'verified') return 'domain_not_verified'
@@ -139,33 +137,31 @@ function takenBy({ action, forward_confirmed_at }: RouteRow, facts: RoutingFacts
 const nameOf = ({ address, domain }: Routing): string =>
   domain?.name ?? address.slice(address.lastIndexOf('@') + 1)
 const routeOf = ({ route }: Routing): string =>
-  route?.match === 'catch_all' ? `the catch-all (route ${route.id})` : `route ${route?.id}`
-const comeAgain = 'is told to come again'
+  route?.match === 'catch_all' ? `The catch-all (route ${route.id})` : `Route ${route?.id}`
+const tryLater = 'Senders are asked to try again later.'
 
 const explanations: Record<RoutingOutcome, (routing: Routing) => string> = {
-  endpoint: (one) => `By ${routeOf(one)} it goes to endpoint ${one.route?.endpoint_id}.`,
-  forward: (one) => `By ${routeOf(one)} it is forwarded to ${one.route?.forward_to}.`,
-  reject: (one) => `By ${routeOf(one)} it is refused, and the sender is told.`,
-  drop: (one) => `By ${routeOf(one)} it is accepted and thrown away.`,
+  endpoint: (one) => `${routeOf(one)} delivers it to endpoint ${one.route?.endpoint_id}.`,
+  forward: (one) => `${routeOf(one)} forwards it to ${one.route?.forward_to}.`,
+  reject: (one) => `${routeOf(one)} rejects it, and the sender gets an error.`,
+  drop: (one) => `${routeOf(one)} accepts and discards it.`,
   no_route: (one) =>
-    `No active route takes it: it is refused. Make a route for the address, or a catch-all for ${nameOf(one)}.`,
+    `No active route matches, so it is rejected. Create a route for the address, or a catch-all for ${nameOf(one)}.`,
   no_domain: (one) => `This project has no domain ${nameOf(one)}.`,
   held_elsewhere: (one) =>
-    `Another project has proved that it owns ${nameOf(one)}, so mail for it is not this project's.`,
+    `Another project has verified that it owns ${nameOf(one)}, so this project does not receive mail for it.`,
   contested: (one) =>
-    `Other projects claim or have claimed ${nameOf(one)}, and none has proved that it owns it: whoever brings mail ` +
-    `${comeAgain}. Publish the DNS records of the domain and have it verified.`,
-  project_locked: () => `The project is locked: whoever brings mail ${comeAgain}.`,
+    `Other projects claim or have claimed ${nameOf(one)}, and none has verified that it owns it. ${tryLater} ` +
+    'Publish the DNS records of the domain and have it verified.',
+  project_locked: () => `The project is locked. ${tryLater}`,
   endpoint_inactive: (one) =>
-    `By ${routeOf(one)} it would go to endpoint ${one.route?.endpoint_id}, which is switched off: whoever brings mail ` +
-    `${comeAgain}.`,
+    `${routeOf(one)} delivers it to endpoint ${one.route?.endpoint_id}, which is inactive. ${tryLater}`,
   domain_not_verified: (one) =>
-    `By ${routeOf(one)} it would be forwarded, and ${nameOf(one)} sends nothing before it is verified: whoever brings ` +
-    `mail ${comeAgain}.`,
+    `${routeOf(one)} forwards it, but ${nameOf(one)} cannot send before it is verified. ${tryLater}`,
   provider_forwards_nothing: (one) =>
-    `By ${routeOf(one)} it would be forwarded, and the provider of ${nameOf(one)} sends nothing in the name of others: ` +
-    `whoever brings mail ${comeAgain}. Use an endpoint, or a domain with the provider "service".`,
+    `${routeOf(one)} forwards it, but the provider of ${nameOf(one)} does not send mail in the name of others. ` +
+    `${tryLater} Use an endpoint, or a domain with the provider "service".`,
   forward_not_confirmed: (one) =>
-    `Route ${one.route?.id} forwards it to ${one.route?.forward_to}, which has not confirmed yet: senders are asked to try ` +
-    'again later. The address was mailed a link; another one can be sent.',
+    `${routeOf(one)} forwards it to ${one.route?.forward_to}, which has not confirmed yet. ${tryLater} ` +
+    'The address was sent a confirmation link; another one can be sent.',
 }

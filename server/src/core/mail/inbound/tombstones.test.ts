@@ -72,7 +72,7 @@ describe('mail for a name that a deleted project held', () => {
     assert.equal(await replyAt(name), '250 2.1.5')
   })
 
-  test('goes to none either when the name was only claimed there', async () => {
+  test('goes to none either when the name was only claimed', async () => {
     const name = 'claimed.example.org'
     const shop = await claim(name)
     assert.equal(await replyAt(name), '250 2.1.5', 'the only claim')
@@ -81,7 +81,7 @@ describe('mail for a name that a deleted project held', () => {
     assert.equal(await replyAt(name), '450 4.3.0')
   })
 
-  test('below the name goes to none, either; a name that was only claimed binds nothing below it', async () => {
+  test('below the name goes to none either; a claim alone does not affect names below', async () => {
     const held = await makeReceiver({ name: 'above.example.org' })
     await leave(held)
     await claim('shop.above.example.org')
@@ -92,7 +92,7 @@ describe('mail for a name that a deleted project held', () => {
     assert.equal(await replyAt('shop.only-claimed.example.org'), '250 2.1.5')
   })
 
-  test('is remembered by a digest alone, without a project', async () => {
+  test('is recorded as a digest, without a project', async () => {
     const name = 'digest.example.org'
     await leave(await makeReceiver({ name }))
     assert.equal(
@@ -114,7 +114,7 @@ describe('mail for a name that a deleted project held', () => {
 })
 
 describe('a project that has verified a name', () => {
-  test('has its mail while an edit is verified again, and that of names below', async () => {
+  test('keeps its mail, and that of names below, while an edit is verified again', async () => {
     const shop = await makeReceiver({ name: 'again.example.org' })
     await shop.route(null, shop.toEndpoint)
     const edited = await admin.patch(`${shop.path}/domains/${shop.domain.id}`, {
@@ -146,7 +146,7 @@ describe('a project that has verified a name', () => {
 })
 
 describe('a customer who adds a name', () => {
-  test('gets the same answers whether it was held, is held, is claimed or is new', async () => {
+  test('gets the same responses whether it was held, is held, is claimed or is new', async () => {
     await leave(await makeReceiver({ name: 'once-held.example.org' }))
     await makeReceiver({ name: 'held-now.example.org' })
     await claim('claimed-now.example.org')

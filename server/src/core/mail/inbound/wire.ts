@@ -18,14 +18,14 @@ const outcomes = [
   'forward_not_confirmed',
 ] as const
 
-/** What would become of mail for an address. */
+/** How mail for an address is routed. */
 export const RoutingMatch = Type.Object(
   {
-    address: Type.String({ description: 'As it was asked for, with the domain in its xn-- labels.' }),
+    address: Type.String({ description: 'The address as given, with the domain in its xn-- labels.' }),
     outcome: oneOf(outcomes, {
       description:
-        'What the route that takes it does: `endpoint`, `forward`, `reject` or `drop`. Refused for good: `no_route`, ' +
-        '`no_domain`, `held_elsewhere`. Refused for now: `contested`, `project_locked`, `endpoint_inactive`, ' +
+        'The action of the matching route: `endpoint`, `forward`, `reject` or `drop`. Permanently refused: `no_route`, ' +
+        '`no_domain`, `held_elsewhere`. Temporarily refused: `contested`, `project_locked`, `endpoint_inactive`, ' +
         '`domain_not_verified`, `provider_forwards_nothing`, `forward_not_confirmed`. Customers get `domain_not_verified` for ' +
         'every domain that is not verified, whether or not other projects claim or held the name.',
     }),
@@ -40,7 +40,7 @@ export const RoutingMatch = Type.Object(
         { additionalProperties: false },
       ),
     ),
-    explanation: Type.String({ description: 'The same as a sentence.' }),
+    explanation: Type.String({ description: 'The outcome as a sentence.' }),
   },
   { title: 'RoutingMatch', additionalProperties: false },
 )

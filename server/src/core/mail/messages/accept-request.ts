@@ -4,22 +4,22 @@ import type { ReadDraft } from './draft.ts'
 import type { Sender } from './sending-checks.ts'
 import type { Accepted } from './wire.ts'
 
-/** How mail comes to be accepted. */
+/** How a mail arrived. */
 export type AcceptChannel = 'http' | 'batch' | 'smtp' | 'forward'
 
-/** What is asked of acceptance, and what it answers. */
+/** A request to acceptance and its response. */
 export interface AcceptRequest {
   sender: Sender
-  /** One mail, or a batch that is accepted in one transaction, each for itself. */
+  /** One mail, or a batch: accepted in one transaction, each mail accepted or refused on its own. */
   mails: readonly ReadDraft[]
   repeatable?: Repeatable | undefined
-  /** The span that it came with, where one is recorded. */
+  /** The span of the request, if it is traced. */
   trace?: SpanContext | undefined
 }
 
 export type AcceptResult = { accepted: Accepted } | { refused: PosternError }
 
-/** `repeated`: the answer that the same request had the first time. */
+/** `repeated`: the stored response of the first request with the same Idempotency-Key. */
 export type AcceptResponse = { outcomes: AcceptResult[] } | { repeated: { status: number; body: string } }
 
 /** A request with an `Idempotency-Key`. */
@@ -28,6 +28,6 @@ export interface Repeatable {
   operation: string
   key: string
   requestHash: Buffer
-  /** What is to be said again; undefined for what is not: a refusal may be mended and sent under the same key. */
-  answerOf(answer: AcceptResponse): { status: number; body: string } | undefined
+  /** The response to store. Undefined for a refusal, which is not stored: the caller may fix it and reuse the key. */
+  answerOf(response: AcceptResponse): { status: number; body: string } | undefined
 }

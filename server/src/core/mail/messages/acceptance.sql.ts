@@ -3,23 +3,23 @@ import type { Tx } from '../../../platform/db/db.ts'
 import type { Forwarded } from './draft.ts'
 import { largeBytes } from './large.ts'
 
-/** What acceptance asks and writes, for a whole group of mails at once: arrays in, one statement each. */
+// The statements of acceptance. Each takes arrays and handles a whole group of mails at once.
 
-export interface Place {
+export interface SenderKey {
   projectId: number
   /** The domain of the sender. */
   name: string
 }
 
 /**
- * Held until the commit: an identity that retires waits for whoever was let in under it. Before `facts`, in a statement
- * of its own, because a statement sees what was committed when it began, and this may wait.
+ * Shared advisory locks, held until the commit: a retiring identity waits until all mail accepted under it is committed.
+ * A separate statement before `findFacts`: a statement sees what was committed when it began, and this one may wait.
  */
-export async function lockNames(tx: Tx, places: readonly Place[]): Promise<void> {
+export async function lockNames(tx: Tx, senders: readonly SenderKey[]): Promise<void> {
   await sql`
     select pg_advisory_xact_lock_shared(key)
       from (select distinct postern.acceptance_lock(project_id, name) as key
-              from unnest(${places.map(({ projectId }) => projectId)}::bigint[], ${places.map(({ name }) => name)}::text[])
+              from unnest(${senders.map(({ projectId }) => projectId)}::bigint[], ${senders.map(({ name }) => name)}::text[])
                 as wanted (project_id, name)
              order by 1) as keys`.execute(tx)
 }
@@ -32,25 +32,25 @@ export interface Facts {
   allow_service_mta: boolean
   max_mails_per_day: number
   max_mails_per_month: number
-  /** Null where the project has no such domain. */
+  /** Null: the project does not have this domain. */
   domain_id: number | null
   is_verified: boolean
   provider: 'service' | 'ses' | null
   identity_id: number | null
-  /** The database's time, from which ids are made. */
+  /** The database's time, used to generate ids. */
   now: Date
 }
 
-/** As the database knows the senders at this moment. A project that is gone has no row. */
-export async function findFacts(tx: Tx, places: readonly Place[]): Promise<Facts[]> {
+/** The current state of the senders. A deleted project has no row. */
+export async function findFacts(tx: Tx, senders: readonly SenderKey[]): Promise<Facts[]> {
   const { rows } = await sql<Facts>`
     select wanted.project_id, wanted.name, projects.is_locked,
            coalesce(projects.admin_subscription_status, projects.billing_subscription_status)::text as subscription,
            projects.allow_service_mta, plans.max_mails_per_day, plans.max_mails_per_month,
            domains.id as domain_id, coalesce(domains.status = 'verified', false) as is_verified,
            identities.provider::text, identities.id as identity_id, postern.now() as now
-      from (select distinct * from unnest(${places.map(({ projectId }) => projectId)}::bigint[],
-                                          ${places.map(({ name }) => name)}::text[]) as asked (project_id, name))
+      from (select distinct * from unnest(${senders.map(({ projectId }) => projectId)}::bigint[],
+                                          ${senders.map(({ name }) => name)}::text[]) as asked (project_id, name))
              as wanted
       join control.projects as projects on projects.id = wanted.project_id
       join control.plans as plans on plans.id = coalesce(projects.admin_plan_id, projects.plan_id)
@@ -66,7 +66,7 @@ export interface Addressed {
   address: string
 }
 
-/** The database's own small letters: in JavaScript's, some letters of other scripts come out differently. */
+/** Lower-cased by the database: JavaScript's lower case differs for some non-Latin letters. */
 export async function findSuppressed(tx: Tx, asked: readonly Addressed[]): Promise<Addressed[]> {
   const { rows } = await sql<Addressed>`
     select asked.project_id as "projectId", asked.address
@@ -90,7 +90,7 @@ export interface UsageRow {
   forwarded: number
 }
 
-/** The quota rows of these projects for today and this month, locked in one order, made where they are missing. */
+/** The quota rows of these projects for today and this month, locked in a fixed order; missing rows are inserted. */
 export async function lockUsage(tx: Tx, projectIds: readonly number[]): Promise<UsageRow[]> {
   const rows = await selectUsage(tx, projectIds)
   if (rows.length === projectIds.length * 2) return rows
@@ -117,7 +117,7 @@ async function selectUsage(tx: Tx, projectIds: readonly number[]): Promise<Usage
   return rows
 }
 
-/** What a project takes of its quotas. */
+/** What is subtracted from a project's quotas. */
 export interface Taken {
   mails: number
   bytes: number
@@ -165,8 +165,8 @@ export interface MessageRow {
 }
 
 /**
- * Messages, recipients, bodies and what is to be dispatched, in one statement. Events are their own. A message that nobody
- * is to receive has no body.
+ * Inserts messages, recipients, bodies and dispatch rows in one statement; events follow in another. A message whose
+ * recipients are all suppressed has no body.
  */
 export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): Promise<void> {
   const each = <T>(value: (message: MessageRow) => T): T[] => messages.map(value)
@@ -174,8 +174,8 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
     message.recipients.map((recipient, no) => ({ ...recipient, no, message })),
   )
   const ofEach = <T>(value: (recipient: (typeof recipients)[number]) => T): T[] => recipients.map(value)
-  // Bytes alone travel as bytes. In a list they would be text, twice as long, and reading it took PostgreSQL 0.3 ms for
-  // a mail of 6 KB, as much as all the rest.
+  // Bodies are sent as one binary parameter. In an array they would be text, twice as long, and parsing it took PostgreSQL
+  // 0.3 ms for a mail of 6 KB, as much as everything else.
   const sent = messages.filter(isSent)
   const ofSent = <T>(value: (message: MessageRow) => T): T[] => sent.map(value)
   const contents = ofSent(({ content }) => content)
@@ -232,11 +232,11 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
       from addressed where not is_suppressed`.execute(tx)
 }
 
-/** To anybody: not all of its recipients are suppressed. */
+/** At least one recipient is not suppressed. */
 export const isSent = ({ recipients }: Pick<MessageRow, 'recipients'>): boolean =>
   recipients.some(({ isSuppressed }) => !isSuppressed)
 
-/** Where each begins when they stand one behind the other, counted from 1. */
+/** The 1-based offset of each buffer in their concatenation. */
 function startsOf(parts: readonly Buffer[]): number[] {
   let next = 1
   return parts.map(({ length }) => {

@@ -72,7 +72,7 @@ const accepted = async ({ id }: Place): Promise<number[]> =>
   ).map((row) => Number(row.accepted))
 
 describe('what is accepted', () => {
-  test("is there in every table, with an id made from the database's time", async () => {
+  test("has rows in every table, with an id of the database's time", async () => {
     const at = await place()
     const answer = await submit(
       at,
@@ -105,13 +105,13 @@ describe('what is accepted', () => {
     assert.deepEqual(events, [{ type: 'message.accepted', data: { recipients: 3 } }])
   })
 
-  test('names an address once, however often it was given', async () => {
+  test('contains each address once, even if it is listed several times', async () => {
     const at = await place()
     await submit(at, mailOf(at, { to: ['a@example.net', 'A@example.net'], cc: ['a@example.net'] }))
     assert.equal(await count('mail.recipients where project_id = $1', at.id), 1)
   })
 
-  test('waits until its time where it has one', async () => {
+  test('waits until send_at', async () => {
     const at = await place()
     const send_at = new Date(Date.now() + 3600_000).toISOString()
     assert.deepEqual(codesOf(await submit(at, mailOf(at, { send_at }))), ['scheduled'])
@@ -123,7 +123,7 @@ describe('what is accepted', () => {
     assert.deepEqual(codesOf(await submit(at, mailOf(at, { send_at: far }))), ['validation_failed'])
   })
 
-  test("is scheduled by the database's clock, however wrong that of the API is", async () => {
+  test("is scheduled by the database's clock, even if the API's clock is wrong", async () => {
     const at = await place()
     const minutes = (count: number): number => Date.now() + count * 60_000
     for (const [apiClock, send_at, status] of [
@@ -139,7 +139,7 @@ describe('what is accepted', () => {
     }
   })
 
-  test('leaves out who does not want it, tells so, and does not count it', async () => {
+  test('skips suppressed recipients, with an event, and does not count them', async () => {
     const at = await place()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'gone@example.net', 'bounce')`,
@@ -154,12 +154,12 @@ describe('what is accepted', () => {
     assert.deepEqual(await accepted(at), [1, 1])
     assert.equal(await count('mail.dispatch where project_id = $1', at.id), 1)
     assert.equal(await count(`mail.events where project_id = $1 and type = 'message.suppressed'`, at.id), 2)
-    assert.equal(await count('mail.daily where project_id = $1 and suppressed = 2', at.id), 1)
+    assert.equal(await count('mail.daily_counters where project_id = $1 and suppressed = 2', at.id), 1)
   })
 })
 
 describe('a quota', () => {
-  test('lets 200 at once for its last mail accept exactly one', async () => {
+  test('accepts exactly one of 200 concurrent requests for its last mail', async () => {
     const at = await place({ max_mails_per_day: 7 })
     await submit(at, mailOf(at, { to: [1, 2, 3, 4, 5, 6].map((n) => `r${n}@example.net`) }))
     // From two processes, so that no single one could keep count by itself.
@@ -180,7 +180,7 @@ describe('a quota', () => {
     assert.equal(await count('mail.dispatch where project_id = $1', at.id), 7)
   })
 
-  test('of the month holds beside that of the day, and says when it begins anew', async () => {
+  test('of the month applies besides that of the day, and the error says when the next one begins', async () => {
     const at = await place({ max_mails_per_day: 100, max_mails_per_month: 2 })
     const answer = await submit(
       at,
@@ -199,14 +199,14 @@ describe('a quota', () => {
     const before = await secondsLeft()
     const [last] = ((await submit(at, mailOf(at))) as { outcomes: { refused: PosternError }[] }).outcomes
     const after = await secondsLeft()
-    assert.match(last?.refused.message ?? '', /2 mails a month, of which 0 are left, and this needs 1/)
+    assert.match(last?.refused.message ?? '', /2 mails per month; 0 are left and this message needs 1/)
     const seconds = last?.refused.retryAfterSeconds ?? 0
     assert.ok(after <= seconds && seconds <= before, `${seconds}, not from ${after} to ${before}`)
   })
 })
 
 describe('a group', () => {
-  test('gives each mail a verdict of its own', async () => {
+  test('accepts or refuses each mail on its own', async () => {
     const [one, two, locked] = [await place(), await place({ max_mails_per_day: 0 }), await place()]
     await admin.patch(`/projects/${locked.id}`, { is_locked: true, reason: 'Card testing' })
     const answers = await Promise.all([
@@ -227,7 +227,7 @@ describe('a group', () => {
     ])
   })
 
-  test('that the database refuses is halved until the culprit is alone', async () => {
+  test('that the database refuses is split until the failing request is alone', async () => {
     const at = await place()
     await database.query(`
       create function refuse() returns trigger language plpgsql as
@@ -257,7 +257,7 @@ describe('a repeated request', () => {
         : undefined,
   })
 
-  test('a thousand times at once is one mail; the others have its answer or are told to wait', async () => {
+  test('a thousand times at once is one mail; the others get its response or request_in_progress', async () => {
     const at = await place()
     const answers = await Promise.all(
       Array.from({ length: 1000 }, () =>
@@ -277,7 +277,7 @@ describe('a repeated request', () => {
     assert.equal(again.repeated.body, JSON.stringify(first.outcomes))
   })
 
-  test('under the key of another is refused, and a refusal may be mended under the same key', async () => {
+  test('under the key of another is refused, and a refused request may be corrected under the same key', async () => {
     const at = await place()
     const send = (text: string, mail: MessageRequest) =>
       acceptance.accept({ ...submissionOf(at, mail), repeatable: repeatable('m', text) })
@@ -288,7 +288,7 @@ describe('a repeated request', () => {
 })
 
 describe('a domain that is edited while mail is accepted', () => {
-  test('keeps the old identity until that mail is seen', async () => {
+  test('keeps the old identity until that mail is committed', async () => {
     const at = await place()
     // Whoever accepts holds this until it has committed.
     const mail = openDatabase(database).as('mail')

@@ -5,24 +5,24 @@ import type { KeyScope } from './idempotency.sql.ts'
 
 export interface FactsBeforeBody
   extends Pick<Facts, 'is_locked' | 'subscription' | 'max_mails_per_day' | 'max_mails_per_month' | 'now'> {
-  /** Verified, with a living identity, and the key's if it is bound to one. */
+  /** There is a verified domain with an active identity; for a bound key, its domain. */
   has_domain: boolean
   accepted_today: number
   accepted_this_month: number
   stored_today: number
-  /** An answer is stored under the Idempotency-Key. */
+  /** A response is stored under the Idempotency-Key. */
   is_repetition: boolean
 }
 
-/** One statement, without a lock. `domainId`: the one that the sender is bound to. Undefined: the project is gone. */
+/** One statement, without locks. `domainId`: the domain that the key is bound to. Undefined: the project was deleted. */
 export async function findFactsBeforeBody(
   tx: ReadTx,
   projectId: number,
   domainId: number | null,
   repeatable: Omit<KeyScope, 'projectId'> | undefined,
 ): Promise<FactsBeforeBody | undefined> {
-  const used = (what: 'accepted' | 'stored_bytes', period: 'day' | 'month') => sql`
-    coalesce((select usage.${sql.ref(what)} from mail.usage as usage
+  const used = (column: 'accepted' | 'stored_bytes', period: 'day' | 'month') => sql`
+    coalesce((select usage.${sql.ref(column)} from mail.usage as usage
                where usage.shard = postern.shard_of(projects.id) and usage.project_id = projects.id
                  and usage.period = ${period}
                  and usage.starts_on = date_trunc(${period}, postern.now() at time zone 'UTC')::date), 0)`

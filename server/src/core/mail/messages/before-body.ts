@@ -7,9 +7,9 @@ import { Quota } from './quota.ts'
 import { projectRefusal, type Sender } from './sending-checks.ts'
 
 /**
- * May this sender send anything at all? Asked before a large body is read, in the order of acceptance: the project is not
- * locked, its subscription is in force, there is a domain to send from, a mail and a byte of the quotas are left. Undefined: read the
- * body, and let acceptance decide. A request that was answered before is not refused here: it gets its first answer.
+ * Refuses a sender that cannot send anything before a large body is read. The checks are in the order of acceptance: the
+ * project is not locked, its subscription is in force, it has a verified domain, and its quotas are not used up. Undefined:
+ * read the body and let acceptance decide. A repeated request is not refused here: it gets the stored response.
  */
 export async function refusalBeforeBody(
   tx: ReadTx,
@@ -34,6 +34,6 @@ const domainMissing = (isBound: boolean): PosternError =>
   new PosternError(
     'domain_not_verified',
     isBound
-      ? 'The domain of this API key is not verified. Publish its DNS records and ask for a check.'
-      : 'This project has no verified domain. Add one, publish its DNS records and ask for a check.',
+      ? 'The domain of this API key is not verified. Publish its DNS records and request a check.'
+      : 'This project has no verified domain. Add a domain, publish its DNS records and request a check.',
   )

@@ -14,11 +14,11 @@ export interface DailyCounts {
 
 type Counted = Exclude<keyof DailyCounts, 'projectId'>
 
-/** Each project may be given more than once. Its row is locked until the transaction ends: call this last. */
+/** A project may occur more than once. Its row is locked until the transaction ends: call this last. */
 export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<void> {
   const all = (name: Counted) => counts.map((one) => one[name] ?? 0)
   await sql`
-    insert into mail.daily as day
+    insert into mail.daily_counters as day
       (project_id, day, sent, delivered, deferred, bounced, failed, complained, suppressed)
     select project_id, (postern.now() at time zone 'UTC')::date, sum(sent), sum(delivered), sum(deferred),
            sum(bounced), sum(failed), sum(complained), sum(suppressed)
@@ -28,7 +28,7 @@ export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<
                 ${all('suppressed')}::bigint[])
       as more (project_id, sent, delivered, deferred, bounced, failed, complained, suppressed)
     group by project_id
-    -- Two that count for the same projects take their rows in the same order.
+    -- Concurrent transactions lock the rows in the same order.
     order by project_id
     on conflict (shard, project_id, day) do update set
       sent = day.sent + excluded.sent, delivered = day.delivered + excluded.delivered,
@@ -37,9 +37,11 @@ export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<
       suppressed = day.suppressed + excluded.suppressed`.execute(tx)
 }
 
-/** Once for each project, whatever changed: control asks for the sums when it is told. */
-export async function insertCounted(tx: Tx, projectIds: readonly number[]): Promise<void> {
+/** One row for each project, whatever changed: the relay to control reads the totals. */
+export async function insertStatsChanged(tx: Tx, projectIds: readonly number[]): Promise<void> {
   await sql`
     insert into mail.outbox (project_id, topic, payload)
-    select distinct id, 'project.counted', '{}'::jsonb from unnest(${projectIds}::bigint[]) as id`.execute(tx)
+    select distinct id, 'project.stats_changed', '{}'::jsonb from unnest(${projectIds}::bigint[]) as id`.execute(
+    tx,
+  )
 }

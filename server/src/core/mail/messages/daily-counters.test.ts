@@ -23,7 +23,7 @@ describe('counting by day', () => {
     assert.deepEqual([...(await outbox(1)), ...(await outbox(2))], [], 'control has no figure of these')
   })
 
-  test('tells control once per call and project what its figures are made of', async () => {
+  test('publishes one change per call and project to control', async () => {
     await db.transaction((tx) =>
       countDaily(tx, [
         { projectId: 3, bounced: 1 },
@@ -32,12 +32,12 @@ describe('counting by day', () => {
         { projectId: 5, sent: 1, bounced: 0 },
       ]),
     )
-    assert.deepEqual(await outbox(3), [{ topic: 'project.counted' }])
-    assert.deepEqual(await outbox(4), [{ topic: 'project.counted' }])
+    assert.deepEqual(await outbox(3), [{ topic: 'project.stats_changed' }])
+    assert.deepEqual(await outbox(4), [{ topic: 'project.stats_changed' }])
     assert.deepEqual(await outbox(5), [])
   })
 
-  test('loses nothing and meets no deadlock when many count for the same projects in any order', async () => {
+  test('is exact and free of deadlocks when many transactions count for the same projects in any order', async () => {
     const projects = [21, 22, 23, 24, 25]
     const retries = await deadlocks()
     await Promise.all(
@@ -62,7 +62,7 @@ describe('counting by day', () => {
     )
     const later = openDatabase(database).as('mail')
     await later.transaction((tx) => countDaily(tx, [{ projectId: 31, sent: 1 }]))
-    const days = await database.query('select day, sent from mail.daily where project_id = 31')
+    const days = await database.query('select day, sent from mail.daily_counters where project_id = 31')
     assert.equal(days.length, 2)
   })
 })

@@ -9,11 +9,11 @@ import { readMailbox } from '../../../formats/mailbox.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { MessageRequest } from './wire.ts'
 
-/** A mail as somebody asks for it, read and found well formed, before it is known whether it may be sent. */
+/** A validated mail, before the checks whether it may be sent. */
 export interface Draft {
   from: string
   subject: string
-  /** As it is stored: `json` is composed when it is sent, `mime` was composed by the sender. */
+  /** The stored form: `json` is composed when it is sent, `mime` was composed by the sender. */
   format: 'json' | 'mime'
   content: Buffer
   recipients: Recipient[]
@@ -21,16 +21,16 @@ export interface Draft {
   metadata: Record<string, string>
   sendAt: Date | null
   sizeBytes: number
-  /** Of a mail that came in and is sent on as it is. */
+  /** Set for inbound mail that is forwarded unchanged. */
   forwarded?: Forwarded
 }
 
 export interface Forwarded {
-  /** Whose mail it was; empty: the null sender. */
+  /** The original envelope sender; empty: the null sender. */
   envelope_from: string
-  /** It came with SMTPUTF8 (RFC 6531). */
+  /** It was received with SMTPUTF8 (RFC 6531). */
   smtputf8: boolean
-  /** It is known to be theirs, so they are told when it cannot be delivered. */
+  /** The sender was authenticated, so a bounce is returned to it. */
   is_sender_confirmed: boolean
 }
 
@@ -40,8 +40,8 @@ export interface Recipient {
 }
 
 /**
- * What is wrong with a mail is told only once it is known that its sender may send at all, so it is kept until then.
- * `senderDomain` is known as soon as the sender can be read.
+ * A validation error is reported only after the checks of the sender have passed, so it is kept here until then.
+ * `senderDomain` is null if `from` could not be parsed.
  */
 export type ReadDraft =
   | { draft: Draft; senderDomain: string }
@@ -98,7 +98,7 @@ function draftOf(request: MessageRequest, from: Mailbox, now: number): Draft {
   }
 }
 
-/** Each address once, however often it is named: one person wants one copy. */
+/** Each address once, even if it is listed more than once. */
 function recipientsOf(lists: Record<Recipient['kind'], Mailbox[]>): Recipient[] {
   const byAddress = new Map<string, Recipient>()
   for (const kind of ['to', 'cc', 'bcc'] as const) {
@@ -107,15 +107,17 @@ function recipientsOf(lists: Record<Recipient['kind'], Mailbox[]>): Recipient[] 
       if (!byAddress.has(key)) byAddress.set(key, { kind, address })
     }
   }
-  if (byAddress.size === 0) throw refuse('The message has no recipient: name one in "to", "cc" or "bcc".')
+  if (byAddress.size === 0) throw refuse('The message has no recipient. Set "to", "cc" or "bcc".')
   if (byAddress.size > maxRecipients) {
-    throw refuse(`The message has ${byAddress.size} recipients, of ${maxRecipients} allowed. Send several.`)
+    throw refuse(
+      `The message has ${byAddress.size} recipients; at most ${maxRecipients} are allowed. Send several messages.`,
+    )
   }
   return [...byAddress.values()]
 }
 
 const mailboxes = (texts: readonly string[] | undefined, field: string): Mailbox[] =>
-  (texts ?? []).map((text, place) => mailbox(text, `${field}[${place}]`))
+  (texts ?? []).map((text, index) => mailbox(text, `${field}[${index}]`))
 
 function mailbox(text: string, field: string): Mailbox {
   const read = readMailbox(text)
@@ -150,12 +152,13 @@ function attachmentsOf(given: MessageRequest['attachments']): Attachment[] {
   return attachments
 }
 
-/** Whether that is now or later is for acceptance to say, by the database's clock. */
+/** Acceptance decides by the database's clock whether this time has passed. */
 function sendAtOf(text: string | null | undefined, now: number): Date | null {
   if (text == null) return null
   const at = new Date(text)
-  if (Number.isNaN(at.getTime())) throw refuse('"send_at" is not a time such as 2026-11-14T09:30:00Z.')
-  if (at.getTime() > now + maxAheadMs) throw refuse('"send_at" is more than 30 days ahead.')
+  if (Number.isNaN(at.getTime()))
+    throw refuse('"send_at" is not a valid RFC 3339 timestamp, such as 2026-11-14T09:30:00Z.')
+  if (at.getTime() > now + maxAheadMs) throw refuse('"send_at" must be at most 30 days in the future.')
   return at
 }
 

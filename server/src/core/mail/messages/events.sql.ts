@@ -11,15 +11,15 @@ export interface NewEvent {
   data: object
   /** An endpoint of the project that receives the event even if it does not subscribe to its type. */
   endpointId?: number
-  /** The mail that came in (mail.inbound_bodies) whose `event_data` belongs to the data of the event. */
+  /** The inbound mail (mail.inbound_bodies) whose `event_data` is part of the event's data. */
   inboundBodyId?: string
 }
 
 /**
- * Events of one message keep their order: ids of the same millisecond have none, so a second event gets the next
+ * Events of one message keep their order: ids of the same millisecond are unordered, so a second event gets the next
  * millisecond. All have the time of the transaction.
  *
- * An event costs the transaction two rows at most, however many endpoints its project has: the deliveries are made later
+ * An event costs the transaction two rows at most, however many endpoints its project has: deliveries are inserted later
  * (core/mail/webhooks/fan-out.ts).
  */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {

@@ -52,7 +52,7 @@ describe('events of mail', () => {
     for (const { types } of rows) assert.deepEqual(types, ['message.sent', 'message.delivered'])
   })
 
-  test('hold what a machine said, however it said it', async () => {
+  test('store any text of a mail server', async () => {
     const said = `550 5.1.1 <a@b>\0: \ud800 ${'x'.repeat(5000)}`
     await db.transaction((tx) =>
       writeRecipientEvents(tx, [
@@ -70,7 +70,7 @@ describe('events of mail', () => {
     assert.equal(storable(said).length, 2000)
   })
 
-  test('none at all is nothing to write', async () => {
+  test('an empty list writes nothing', async () => {
     await db.transaction((tx) => writeEvents(tx, []))
   })
 })

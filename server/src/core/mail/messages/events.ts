@@ -3,15 +3,14 @@ import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { EventType } from '../../shared/events.ts'
 import { insertEvents, type NewEvent } from './events.sql.ts'
 
+// Writes events as rows of mail.events, in the transaction that makes the change or, for the result of an attempt, in the
+// one that publishes the result (core/mail/dispatch/results.ts).
+//
+// `message.sent` is written once: for the result that the worker recorded, or by the intake if a report arrives before the
+// worker has recorded the hand-over.
+
 export type { NewEvent }
 
-/**
- * What happens to mail, as rows of mail.events, written by the transaction that makes it true or, for the result of an
- * attempt, by the one that publishes the result (core/mail/dispatch/results.ts).
- *
- * `message.sent` is written once: for the result that the worker left, or by the intake if a report comes before the worker
- * has recorded the hand-over.
- */
 export interface RecipientEvent {
   projectId: number
   messageId: string
@@ -21,11 +20,11 @@ export interface RecipientEvent {
   recipient: string
   /** RFC 3463, such as 5.1.1. */
   status: string | null
-  /** What a machine said, in its own words. */
+  /** The text of a mail server's reply or report. */
   diagnostic: string | null
 }
 
-/** Any number at once, of any projects. */
+/** Writes events of any projects. */
 export async function writeEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return
   await insertEvents(tx, events)
@@ -34,7 +33,7 @@ export async function writeEvents(tx: Tx, events: readonly NewEvent[]): Promise<
   })
 }
 
-/** What became of recipients. */
+/** Writes one event for each recipient. */
 export const writeRecipientEvents = (tx: Tx, events: readonly RecipientEvent[]): Promise<void> =>
   writeEvents(
     tx,
@@ -44,9 +43,9 @@ export const writeRecipientEvents = (tx: Tx, events: readonly RecipientEvent[]):
     })),
   )
 
-/** Enough for any reply; what is longer was written by somebody who means harm. */
+/** Enough for any legitimate reply. */
 const maxCharacters = 2000
 
-/** What a stranger's machine said, so that PostgreSQL can hold it: no NUL, no half of a surrogate pair. */
-export const storable = (said: string): string =>
-  said.slice(0, maxCharacters).toWellFormed().replaceAll('\0', '\ufffd')
+/** Untrusted text in a form that PostgreSQL can store: without NUL and lone surrogates. */
+export const storable = (text: string): string =>
+  text.slice(0, maxCharacters).toWellFormed().replaceAll('\0', '\ufffd')

@@ -11,14 +11,14 @@ export interface KeyScope {
 const unnested = (scopes: readonly KeyScope[]) => sql`
   unnest(${scopes.map(({ projectId }) => projectId)}::bigint[], ${scopes.map(({ actor }) => actor)}::text[],
          ${scopes.map(({ operation }) => operation)}::text[], ${scopes.map(({ key }) => key)}::text[])
-    with ordinality as asked (project_id, actor, operation, key, place)`
+    with ordinality as asked (project_id, actor, operation, key, ordinal)`
 
-/** False where another transaction holds it; given back at the end of ours. */
+/** Takes an advisory lock on each key until the transaction ends. False: another transaction holds it. */
 export async function claimKeys(tx: Tx, scopes: readonly KeyScope[]): Promise<boolean[]> {
   const { rows } = await sql<{ is_free: boolean }>`
     select pg_try_advisory_xact_lock(
              hashtextextended(json_build_array('mail', project_id, actor, operation, key)::text, 0)) as is_free
-      from (select * from ${unnested(scopes)} order by place) as asked`.execute(tx)
+      from (select * from ${unnested(scopes)} order by ordinal) as asked`.execute(tx)
   return rows.map(({ is_free }) => is_free)
 }
 
@@ -28,34 +28,34 @@ export interface StoredAnswer {
   body: string
 }
 
-/** In the order asked for. */
+/** In the order of `scopes`. */
 export async function findAnswers(
   tx: Tx,
   scopes: readonly KeyScope[],
 ): Promise<(StoredAnswer | undefined)[]> {
-  const { rows } = await sql<StoredAnswer & { place: number }>`
-    select place::int, stored.request_hash, stored.status, stored.body::text as body
+  const { rows } = await sql<StoredAnswer & { ordinal: number }>`
+    select ordinal::int, stored.request_hash, stored.status, stored.body::text as body
       from ${unnested(scopes)}
       join mail.idempotency as stored
         on stored.shard = postern.shard_of(asked.project_id) and stored.project_id = asked.project_id
        and stored.actor = asked.actor and stored.operation = asked.operation and stored.key = asked.key
      where stored.expires_at > postern.now()`.execute(tx)
-  const byPlace = new Map(rows.map((row) => [row.place, row]))
-  return scopes.map((_scope, place) => byPlace.get(place + 1))
+  const byOrdinal = new Map(rows.map((row) => [row.ordinal, row]))
+  return scopes.map((_scope, index) => byOrdinal.get(index + 1))
 }
 
 export async function insertAnswers(
   tx: Tx,
   answers: readonly (KeyScope & { requestHash: Buffer; status: number; body: string })[],
 ): Promise<void> {
-  // What it may meet is its own expired predecessor: the living one was looked for under the lock.
+  // A conflict can only be with an expired row: `findAnswers` found no valid one under the lock.
   await sql`
     insert into mail.idempotency (project_id, actor, operation, key, request_hash, status, body, expires_at)
     select project_id, actor, operation, key, request_hash, status, body::json, postern.now() + interval '24 hours'
       from ${unnested(answers)}
       join unnest(${answers.map(({ requestHash }) => requestHash)}::bytea[],
                   ${answers.map(({ status }) => status)}::smallint[], ${answers.map(({ body }) => body)}::text[])
-             with ordinality as answer (request_hash, status, body, place) using (place)
+             with ordinality as answer (request_hash, status, body, ordinal) using (ordinal)
         on conflict (shard, project_id, actor, operation, key) do update
        set request_hash = excluded.request_hash, status = excluded.status, body = excluded.body,
            created_at = postern.now(), expires_at = excluded.expires_at`.execute(tx)

@@ -10,77 +10,77 @@ import {
   type KeyScope,
 } from './idempotency.sql.ts'
 
-const inProgress = (): PosternError =>
+// `Idempotency-Key` for mail: the same behaviour as core/control/idempotency, but for a whole group at once and in the mail
+// schema. Keys are claimed and responses stored in the transaction that accepts the mail. Responses expire after 24 hours.
+
+export const inProgress = (): PosternError =>
   new PosternError(
     'request_in_progress',
-    'The first request with this Idempotency-Key is still running. Repeat it shortly to get its answer.',
+    'The first request with this Idempotency-Key is still running. Retry shortly to get its response.',
     { retryAfterSeconds: 1 },
   )
 
-const reused = (): PosternError =>
+export const reused = (): PosternError =>
   new PosternError(
     'idempotency_key_reused',
     'This Idempotency-Key was used for another request within the last 24 hours. Use a new key.',
   )
 
 interface Claimed extends KeyScope {
-  place: number
+  /** The request's index in the group. */
+  index: number
   repeatable: Repeatable
 }
 
-/**
- * `Idempotency-Key` of mail: as core/control/idempotency does it for everything else, but for a whole group at once and in the
- * mail schema, where the mail is. Claimed and stored in the transaction that accepts the mail.
- */
 export class IdempotentAcceptance {
   readonly #claimed: Claimed[]
-  readonly #answers: Map<number, AcceptResponse>
+  readonly #responses: Map<number, AcceptResponse>
 
-  private constructor(claimed: Claimed[], answers: Map<number, AcceptResponse>) {
+  private constructor(claimed: Claimed[], responses: Map<number, AcceptResponse>) {
     this.#claimed = claimed
-    this.#answers = answers
+    this.#responses = responses
   }
 
-  static async claim(tx: Tx, submissions: readonly AcceptRequest[]): Promise<IdempotentAcceptance> {
-    const asked = submissions.flatMap(({ sender, mails, repeatable }, place) =>
+  static async claim(tx: Tx, requests: readonly AcceptRequest[]): Promise<IdempotentAcceptance> {
+    const withKey = requests.flatMap(({ sender, mails, repeatable }, index) =>
       repeatable
-        ? [{ ...repeatable, projectId: sender.projectId, place, repeatable, count: mails.length }]
+        ? [{ ...repeatable, projectId: sender.projectId, index, repeatable, count: mails.length }]
         : [],
     )
-    const answers = new Map<number, AcceptResponse>()
-    if (asked.length === 0) return new IdempotentAcceptance([], answers)
-    const refuse = (one: (typeof asked)[number], refused: PosternError) =>
-      answers.set(one.place, { outcomes: Array.from({ length: one.count }, () => ({ refused })) })
+    const responses = new Map<number, AcceptResponse>()
+    if (withKey.length === 0) return new IdempotentAcceptance([], responses)
+    const refuse = (one: (typeof withKey)[number], refused: PosternError) =>
+      responses.set(one.index, { outcomes: Array.from({ length: one.count }, () => ({ refused })) })
 
-    // The second of two in one group has the first one's lock, because they share the transaction.
-    const seen = new Set<string>()
-    const isFree = await claimKeys(tx, asked)
-    const mine = asked.filter((one, place) => {
+    // Two requests of one group share the transaction, so the advisory lock does not separate them.
+    const names = new Set<string>()
+    const isFree = await claimKeys(tx, withKey)
+    const locked = withKey.filter((one, at) => {
       const name = JSON.stringify([one.projectId, one.actor, one.operation, one.key])
-      const isMine = isFree[place] === true && !seen.has(name)
-      seen.add(name)
-      if (!isMine) refuse(one, inProgress())
-      return isMine
+      const isLocked = isFree[at] === true && !names.has(name)
+      names.add(name)
+      if (!isLocked) refuse(one, inProgress())
+      return isLocked
     })
-    const stored = await findAnswers(tx, mine)
-    const claimed = mine.filter((one, place) => {
-      const before = stored[place]
+    const stored = await findAnswers(tx, locked)
+    const claimed = locked.filter((one, at) => {
+      const before = stored[at]
       if (!before) return true
-      if (before.request_hash.equals(one.requestHash)) answers.set(one.place, { repeated: before })
+      if (before.request_hash.equals(one.requestHash)) responses.set(one.index, { repeated: before })
       else refuse(one, reused())
       return false
     })
-    return new IdempotentAcceptance(claimed, answers)
+    return new IdempotentAcceptance(claimed, responses)
   }
 
-  /** Undefined for a submission that is to be decided now. */
-  answerOf(place: number): AcceptResponse | undefined {
-    return this.#answers.get(place)
+  /** Undefined for a request that is to be decided now. */
+  responseOf(index: number): AcceptResponse | undefined {
+    return this.#responses.get(index)
   }
 
-  async remember(tx: Tx, answers: readonly AcceptResponse[]): Promise<void> {
+  async store(tx: Tx, responses: readonly AcceptResponse[]): Promise<void> {
     const kept = this.#claimed.flatMap((one) => {
-      const answer = one.repeatable.answerOf(answers[one.place] as AcceptResponse)
+      const answer = one.repeatable.answerOf(responses[one.index] as AcceptResponse)
       return answer ? [{ ...one, requestHash: one.repeatable.requestHash, ...answer }] : []
     })
     if (kept.length > 0) await insertAnswers(tx, kept)

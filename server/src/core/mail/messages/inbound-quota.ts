@@ -5,8 +5,8 @@ import { addUsage, lockUsage } from './acceptance.sql.ts'
 import { bytesExceeded, forwardsExceeded } from './quota.ts'
 
 /**
- * Takes the bytes of a mail that came in, and the mails that are forwarded of it, from the day's quotas of its project, or
- * rejects with `quota_exceeded`.
+ * Subtracts the bytes of an inbound mail, and the mails forwarded from it, from the daily quotas of its project, or rejects
+ * with `quota_exceeded`.
  */
 export async function takeInboundQuota(
   tx: Tx,

@@ -1,5 +1,5 @@
 /**
- * Mails whose content is longer wait in lanes of their own (core/mail/dispatch/slots.ts): all others of a worker together
- * fit into memory many times over.
+ * Mails with larger content have separate lanes and a separate limit (core/mail/dispatch/slots.ts). All smaller mails that
+ * a worker sends at once fit into memory many times over.
  */
 export const largeBytes = 1024 * 1024

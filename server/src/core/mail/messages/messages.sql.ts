@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { maySendNow } from '../../control/projects/may-send.ts'
-import { allOf, walk } from '../../shared/bounded-scan.ts'
+import { allOf, boundedScan } from '../../shared/bounded-scan.ts'
 import type { RecipientStatus } from './wire.ts'
 
 export interface RecipientRow {
@@ -38,7 +38,7 @@ const columns = sql`
 const ofProject = (projectId: number) =>
   sql<boolean>`messages.shard = postern.shard_of(${projectId}) and messages.project_id = ${projectId}`
 
-/** `domainId`: only if it was accepted under an identity of that domain. */
+/** `domainId`: finds the message only if it was accepted under an identity of that domain. */
 export async function findById(
   tx: ReadTx,
   projectId: number,
@@ -57,7 +57,7 @@ export async function findById(
   return rows[0]
 }
 
-/** All that a domain ever had, as each edit gives it another: what its mail was accepted under. */
+/** All identities that a domain has had (each edit creates one). Its mail was accepted under one of them. */
 export async function identitiesOf(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select id from control.identities where project_id = ${projectId} and domain_id = ${domainId}`.execute(tx)
@@ -66,17 +66,18 @@ export async function identitiesOf(tx: ReadTx, projectId: number, domainId: numb
 
 export interface MessageFilter {
   recipient?: string | undefined
+  /** As stored: `held` is `queued` in a project that may not send. */
   status?: Exclude<RecipientStatus, 'held'> | undefined
   tag?: string | undefined
 }
 
-/** `identityIds`: of the domain that the caller is bound to. */
+/** `identityIds`: those of the domain that the caller is bound to. */
 type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
 
-/** Of messages that a page looks at; see core/shared/bounded-scan.ts. */
-const lookedAt = 2_000
+/** Messages scanned for one page; see core/shared/bounded-scan.ts. */
+const scanLimit = 2_000
 
-/** Newest first. `next` is where the next page goes on, which may be where this one stopped looking. */
+/** Newest first. `next` is where the next page continues; that may be where this page reached the scan limit. */
 export async function listByProject(
   tx: ReadTx,
   projectId: number,
@@ -86,27 +87,27 @@ export async function listByProject(
   const before = sql`${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`
   const found =
     recipient === undefined
-      ? walk({
+      ? boundedScan({
           columns: sql`messages.id`,
           from: sql`mail.messages as messages`,
           within: sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`,
           order: sql`messages.id desc`,
           passes: passing(sql`messages.shard`, sql`messages.id`, { status, tag, identityIds }),
-          ...{ bound: lookedAt, limit },
+          ...{ bound: scanLimit, limit },
         })
-      : walk({
+      : boundedScan({
           columns: sql`named.message_id as id`,
           from: sql`mail.recipients as named`,
           within: sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
             and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`,
           order: sql`named.message_id desc`,
           passes: passing(sql`named.shard`, sql`named.message_id`, { status, tag, identityIds }),
-          ...{ bound: lookedAt, limit },
+          ...{ bound: scanLimit, limit },
         })
   const { rows } = await sql<MessageRow & { stop: string | null }>`
     with ${found}
     select messages.*, null as stop from found
-     -- The limit keeps it a look-up by key for each: joined, all mail of the project may be read for one page.
+     -- The limit forces one lookup by key for each: with a join, PostgreSQL may read all mail of the project for one page.
      cross join lateral (
        select ${columns} from mail.messages as messages
         where messages.shard = postern.shard_of(${projectId}) and messages.id = found.id limit 1) as messages
@@ -121,8 +122,8 @@ export async function listByProject(
 }
 
 /**
- * Look-ups by key, one for each message that is looked at. As a join or an `exists`, PostgreSQL may rather read all mail
- * of everybody into a hash.
+ * One lookup by key for each scanned message. For a join or an `exists`, PostgreSQL may read the mail of all projects into
+ * a hash table.
  */
 const passing = (
   shard: RawBuilder<unknown>,
@@ -158,7 +159,7 @@ export interface EventRow {
   created_at: Date
 }
 
-/** Of one message, in the order in which they came to be. A recipient has a handful. */
+/** The events of one message, in the order in which they happened. A recipient has a handful. */
 export async function listEvents(tx: ReadTx, projectId: number, messageId: string): Promise<EventRow[]> {
   const { rows } = await sql<EventRow>`
     select events.id, events.type, recipients.address as recipient, events.data, events.created_at
@@ -168,16 +169,16 @@ export async function listEvents(tx: ReadTx, projectId: number, messageId: strin
        and recipients.recipient_no = events.recipient_no
      where events.shard = postern.shard_of(${projectId}) and events.project_id = ${projectId}
        and events.message_id = ${messageId}
-       -- An event is never older than its message: earlier partitions need not be looked at.
+       -- An event is never older than its message, so earlier partitions are pruned.
        and events.id >= postern.uuid7_floor(to_timestamp(
              ('x' || translate(left(${messageId}::text, 13), '-', ''))::bit(48)::bigint / 1000.0))
-     -- Those of one transaction have one time: what concerns the whole message comes before what became of its parts.
+     -- Events of one transaction have the same time: those of the message come before those of its recipients.
      order by events.created_at, events.recipient_no nulls first, events.id limit 1000`.execute(tx)
   return rows
 }
 
-/** Whether a project may send at this moment. */
-export async function isClosed(tx: ReadTx, projectId: number): Promise<boolean> {
+/** Whether the project may not send now. */
+export async function isSendingBlocked(tx: ReadTx, projectId: number): Promise<boolean> {
   const { rows } = await sql<{ is_closed: boolean }>`
     select not ${maySendNow} as is_closed from control.projects as projects where id = ${projectId}`.execute(
     tx,
@@ -185,7 +186,7 @@ export async function isClosed(tx: ReadTx, projectId: number): Promise<boolean> 
   return rows[0]?.is_closed ?? true
 }
 
-/** Those that are still scheduled are not sent. Returns how many. */
+/** Cancels the recipients that are still scheduled. Returns how many. */
 export async function cancelScheduled(tx: Tx, projectId: number, messageId: string): Promise<number> {
   const { rows } = await sql`
     with gone as (

@@ -8,7 +8,7 @@ import {
   type EventRow,
   findById,
   identitiesOf,
-  isClosed,
+  isSendingBlocked,
   listByProject,
   listEvents,
   type MessageFilter,
@@ -18,7 +18,7 @@ import type { Message, MessageEvent, RecipientStatus } from './wire.ts'
 
 export type { MessageFilter }
 
-/** From what is least far to what is furthest: a message is as far as the last of its recipients. */
+/** From the least to the most advanced: a message has the status of its least advanced recipient. */
 const order: readonly RecipientStatus[] = [
   'scheduled',
   'held',
@@ -33,7 +33,7 @@ const order: readonly RecipientStatus[] = [
   'delivered',
 ]
 
-/** `held`: what waits, in a project that may not send at this moment. */
+/** Queued mail of a project that may not send now is shown as `held`. */
 function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
   const recipients = row.recipients.map(({ status, updated_at, ...rest }) => ({
     ...rest,
@@ -51,7 +51,7 @@ function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
       address,
       kind,
       status,
-      reply,
+      diagnostic: reply,
       updated_at,
     })),
     tags: row.tags,
@@ -76,7 +76,7 @@ const requireMessage = async (
   domainId: number | null,
 ): Promise<MessageRow> => (await findById(tx, projectId, id, domainId)) ?? missingMessage(projectId, id)
 
-/** `domainId`, here and below: the one domain of the project that the caller may know of; null: all of them. */
+/** `domainId`, here and below: the only domain that the caller may access; null: all domains of the project. */
 export async function findMessage(
   tx: ReadTx,
   projectId: number,
@@ -84,7 +84,7 @@ export async function findMessage(
   domainId: number | null = null,
 ): Promise<Static<typeof Message> | undefined> {
   const row = await findById(tx, projectId, id, domainId)
-  return row && messageView(row, await isClosed(tx, projectId))
+  return row && messageView(row, await isSendingBlocked(tx, projectId))
 }
 
 export async function showMessage(
@@ -96,18 +96,24 @@ export async function showMessage(
   return (await findMessage(tx, projectId, id, domainId)) ?? missingMessage(projectId, id)
 }
 
-/** A page of them, newest first. */
+/** One page, newest first. */
 export async function listMessages(
   tx: ReadTx,
   projectId: number,
-  query: MessageFilter & { limit?: number; cursor?: string },
+  query: Omit<MessageFilter, 'status'> & {
+    status?: RecipientStatus | undefined
+    limit?: number
+    cursor?: string
+  },
   domainId: number | null = null,
 ): Promise<{ data: Static<typeof Message>[]; next_cursor: string | null }> {
   const { limit, last } = namedPageOf(query, uuid)
   const identityIds = domainId === null ? undefined : await identitiesOf(tx, projectId, domainId)
-  const filter = { ...query, identityIds }
+  const { status } = query
+  if (status === 'held' && !(await isSendingBlocked(tx, projectId))) return namedPage([], null)
+  const filter = { ...query, status: status === 'held' ? ('queued' as const) : status, identityIds }
   const { rows, next } = await listByProject(tx, projectId, filter, { limit, beforeId: last })
-  const isHeld = rows.length > 0 && (await isClosed(tx, projectId))
+  const isHeld = rows.length > 0 && (await isSendingBlocked(tx, projectId))
   return namedPage(
     rows.map((row) => messageView(row, isHeld)),
     next,
@@ -135,7 +141,7 @@ const eventView = ({ id, type, recipient, data, created_at }: EventRow, messageI
   created_at: created_at.toISOString(),
 })
 
-/** For who asks for it to be canceled, and leaves it to the worker. Returns how many mails that concerns. */
+/** For a request to cancel that the worker carries out later. Returns the number of scheduled recipients. */
 export function requireScheduled({ recipients }: Static<typeof Message>): number {
   const scheduled = recipients.filter(({ status }) => status === 'scheduled').length
   if (scheduled === 0) throw tooLate()
@@ -145,15 +151,15 @@ export function requireScheduled({ recipients }: Static<typeof Message>): number
 const tooLate = (): PosternError =>
   new PosternError(
     'in_use',
-    'Only a message that is still scheduled can be canceled; this one is on its way, or at its end.',
+    'Only a scheduled message can be canceled. Sending this message has already started or ended.',
   )
 
-/** The same, where nobody waits for an answer; asked for twice, it is done once. */
+/** The worker's part of a cancellation. Idempotent. */
 export async function cancelIfScheduled(tx: Tx, projectId: number, id: string): Promise<void> {
   await cancelScheduled(tx, projectId, id)
 }
 
-/** As the role that writes mail. What has begun to leave cannot be called back. */
+/** In a transaction of the role that writes mail. Recipients that are no longer scheduled are not canceled. */
 export async function cancelMessage(
   tx: Tx,
   projectId: number,
@@ -163,7 +169,7 @@ export async function cancelMessage(
   await requireMessage(tx, projectId, id, domainId)
   const canceled = await cancelScheduled(tx, projectId, id)
   const message = await showMessage(tx, projectId, id)
-  // Asked for again, it is done already.
+  // A repeated cancellation succeeds.
   if (canceled === 0 && !message.recipients.some(({ status }) => status === 'canceled')) throw tooLate()
   return message
 }

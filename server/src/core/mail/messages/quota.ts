@@ -3,14 +3,14 @@ import type { ByteLimits } from '../../control/caps/caps.ts'
 import type { Facts, Taken, UsageRow } from './acceptance.sql.ts'
 
 /**
- * What a project may still have accepted today and this month. In acceptance the rows behind it are locked, so nobody else
- * takes from them before we commit: a quota is never overshot, not even by one.
+ * What remains of a project's quotas for today and this month. Acceptance locks the rows behind it until it commits, so a
+ * quota is never exceeded, not even by one mail.
  */
 export class Quota {
   readonly #used: { day: number; month: number; bytes: number }
   readonly #limits: { day: number; month: number; bytes: number }
   readonly #now: Date
-  /** Taken here, to be added to the rows. */
+  /** Taken so far, to be added to the rows. */
   readonly taken: Taken = { mails: 0, bytes: 0, inboundBytes: 0, forwards: 0 }
 
   constructor(
@@ -32,14 +32,14 @@ export class Quota {
     this.#now = facts.now
   }
 
-  /** All of a mail's recipients or none. Undefined: they fit, and are taken. */
+  /** Takes all recipients of a mail or none. Undefined: taken. */
   take(mails: number, bytes: number): PosternError | undefined {
     for (const period of ['day', 'month'] as const) {
       const limit = this.#limits[period]
       const free = Math.max(0, limit - this.#used[period] - this.taken.mails)
       if (mails > free) {
-        const left = `of which ${free} are left, and this needs ${mails}`
-        return exceeded(`The plan allows ${limit} mails a ${period}, ${left}.`, period, this.#now)
+        const left = `${free} are left and this message needs ${mails}`
+        return exceeded(`The plan allows ${limit} mails per ${period}; ${left}.`, period, this.#now)
       }
     }
     const free = this.#limits.bytes - this.#used.bytes - this.taken.bytes
@@ -58,7 +58,7 @@ export const bytesExceeded = (
   now: Date,
 ): PosternError =>
   exceeded(
-    `This installation lets a project store ${limit} bytes a day (${name}), of which ${Math.max(0, free)} are left, and this needs ${bytes}.`,
+    `This installation allows a project ${limit} bytes per day (${name}); ${Math.max(0, free)} are left and this message needs ${bytes}.`,
     'day',
     now,
   )
@@ -77,15 +77,15 @@ function exceeded(why: string, period: 'day' | 'month', now: Date): PosternError
 
 export const forwardsExceeded = (limit: number, free: number, forwards: number, now: Date): PosternError =>
   exceeded(
-    `This installation lets a project forward ${limit} mails a day (max_forwards_per_day), of which ${Math.max(0, free)} are left, and this needs ${forwards}.`,
+    `This installation allows a project ${limit} forwarded mails per day (max_forwards_per_day); ${Math.max(0, free)} are left and this message needs ${forwards}.`,
     'day',
     now,
   )
 
-/** Stands for the rows of a recipient: those of the message, its events and its attempts. */
+/** An estimate for the rows of one recipient: its share of the message, its events and its attempts. */
 const recipientBytes = 1024
 
-/** What a mail takes of the quota of bytes. */
+/** What a mail takes from the byte quota. */
 export const storedBytes = (
   mail: { content: Buffer; metadata: Record<string, string> },
   recipients: number,
@@ -95,5 +95,5 @@ export const storedBytes = (
   Buffer.byteLength(JSON.stringify(mail.metadata)) +
   (hasBody ? mail.content.length : 0)
 
-/** The same of a mail that came in: `kept` are its octets, and what is told of it to endpoints. */
+/** The same for an inbound mail. `kept`: the size of its octets and of its event data. */
 export const inboundBytes = (recipients: number, kept: number): number => recipients * recipientBytes + kept

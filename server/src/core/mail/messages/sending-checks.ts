@@ -2,12 +2,16 @@ import { PosternError } from '../../../platform/errors.ts'
 import type { ApiKeyRow } from '../../control/api-keys/api-keys.ts'
 import type { Facts } from './acceptance.sql.ts'
 
-/**
- * May this be sent? Asked when a mail is accepted, in this order, and never set aside by an administrator's reason:
- * the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the
- * key's, if it is bound to one), the domain's provider is allowed to the project. What comes before (the key) is the
- * door's; what comes after (well formed, suppressions, quota) follows in acceptance.ts.
- */
+// The checks whether a sender may send, made when a mail is accepted. No administrator's reason bypasses them. In this order:
+//
+//   1. the project is not locked
+//   2. its subscription is in force
+//   3. the sender's domain belongs to the project, is verified and, for a bound API key, is the key's
+//   4. the project may use the domain's provider
+//
+// Authentication comes before (customer/authenticate-request.ts). Validation, suppressions and quotas come after
+// (acceptance.ts).
+
 export interface Sender {
   projectId: number
   apiKey: { id: number; isTest: boolean; domainId: number | null } | null
@@ -20,7 +24,7 @@ export const senderOfKey = (key: Pick<ApiKeyRow, 'id' | 'project_id' | 'is_test'
   userId: null,
 })
 
-/** Null: nothing to bill. */
+/** Null: the project is not billed. */
 const sendingStatuses: readonly (string | null)[] = [null, 'trialing', 'active', 'past_due']
 
 export const maySend = (subscription: string | null): boolean => sendingStatuses.includes(subscription)
@@ -37,7 +41,7 @@ export function refusalOf(
   return domainRefusal(sender, senderDomain, facts, providers)
 }
 
-/** Undefined facts: the project is gone. */
+/** Undefined facts: the project was deleted. */
 export function projectRefusal(
   projectId: number,
   facts: Pick<Facts, 'is_locked' | 'subscription'> | undefined,
@@ -46,13 +50,13 @@ export function projectRefusal(
   if (facts.is_locked) {
     return new PosternError(
       'project_locked',
-      'This project is locked and sends nothing. Ask the operator of this service why.',
+      'This project is locked and cannot send. Contact the operator of this service.',
     )
   }
   if (!maySend(facts.subscription)) {
     return new PosternError(
       'subscription_inactive',
-      `The subscription of this project is "${facts.subscription}", and it sends nothing until it is active again.`,
+      `The subscription of this project is "${facts.subscription}". The project cannot send until it is active again.`,
     )
   }
   return undefined
@@ -65,27 +69,27 @@ function domainRefusal(
   providers: ReadonlySet<string>,
 ): PosternError | undefined {
   const refuse = (why: string) => new PosternError('domain_not_verified', why)
-  // Whether the project has the other one is not told.
+  // The message does not reveal whether the project has the other domain.
   if (apiKey?.domainId != null && apiKey.domainId !== facts.domain_id) {
-    return refuse(`This API key sends from one domain only, and "${name}" is another.`)
+    return refuse(`This API key is restricted to one domain and cannot send from "${name}".`)
   }
   if (facts.domain_id === null) {
     return refuse(`"${name}" is not a domain of this project. Add it and publish its DNS records.`)
   }
   if (!facts.is_verified || facts.identity_id === null) {
-    return refuse(`"${name}" is not verified. Publish its DNS records and ask for a check.`)
+    return refuse(`"${name}" is not verified. Publish its DNS records and request a check.`)
   }
   if (facts.provider !== null && !providers.has(facts.provider)) {
     return new PosternError(
       'provider_not_allowed',
-      `"${name}" sends through "${facts.provider}", by which this installation does not send. Edit the domain.`,
+      `"${name}" uses the provider "${facts.provider}", which is not configured on this installation. Edit the domain.`,
     )
   }
   if (facts.provider === 'service' && !facts.allow_service_mta) {
     return new PosternError(
       'provider_not_allowed',
-      `"${name}" sends through the operator's own mail servers, which this project may not use. ` +
-        'Ask the operator to allow it: "allow_service_mta".',
+      `"${name}" uses the operator's mail servers, which this project may not use. ` +
+        'Ask the operator to set "allow_service_mta".',
     )
   }
   return undefined

@@ -5,8 +5,8 @@ import { domainOf, maxMessageBytes, type ReadDraft, type Recipient } from './dra
 import { messageFields } from './wire.ts'
 
 /**
- * A mail as it was submitted by SMTP, as a draft like any other. Who gets it is decided by the envelope alone; the
- * header says only who is shown as what. `recipients` are each there once.
+ * Parses a mail submitted by SMTP into a draft. The envelope alone decides who receives it; the header decides only whether
+ * a recipient is `to`, `cc` or `bcc`. `recipients` contains each address once.
  */
 export function readSubmittedDraft(raw: Buffer, recipients: readonly string[], arrival: Arrival): ReadDraft {
   const read = readSubmitted(raw, arrival)
@@ -44,11 +44,11 @@ export function readSubmittedDraft(raw: Buffer, recipients: readonly string[], a
 
 function labelsFault(tags: string[], metadata: Record<string, string>): PosternError | undefined {
   if (!Value.Check(messageFields.tags, tags)) {
-    return refuse('X-Postern-Tag takes up to 10 different tags of 1 to 64 letters, digits, _ and -.')
+    return refuse('X-Postern-Tag accepts up to 10 distinct tags of 1 to 64 letters, digits, "_" and "-".')
   }
   if (!Value.Check(messageFields.metadata, metadata)) {
     return refuse(
-      'X-Postern-Metadata takes name=value, up to 20 times; names of 1 to 64 characters, values of 500.',
+      'X-Postern-Metadata accepts up to 20 name=value pairs: names of 1 to 64 characters, values of at most 500.',
     )
   }
   return undefined

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { eventTypes } from '../../shared/events.ts'
 import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
-/** Mail as it stands on the wire. */
+// The schemas of messages and their events.
 
 const Mailbox = Type.String({
   maxLength: 1000,
@@ -15,14 +15,14 @@ const Attachment = Type.Object(
     filename: Type.String({ minLength: 1, maxLength: 255 }),
     content: Type.String({ description: 'Base64.' }),
     content_type: Type.Optional(
-      Type.String({ maxLength: 255, description: 'By default application/octet-stream.' }),
+      Type.String({ maxLength: 255, description: 'Defaults to application/octet-stream.' }),
     ),
     content_id: Type.Optional(
       nullable(
         Type.String({
           minLength: 1,
           maxLength: 255,
-          description: 'For an image that `html` shows as cid:….',
+          description: 'Lets `html` refer to the attachment as cid:….',
         }),
       ),
     ),
@@ -44,7 +44,7 @@ export const messageFields = {
   headers: Type.Optional(
     Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 2000 }), {
       description:
-        'Further header fields. A List-Unsubscribe with an https address is made one-click (RFC 8058).',
+        'Additional header fields. A List-Unsubscribe with an https URL is made one-click (RFC 8058).',
     }),
   ),
   attachments: Type.Optional(Type.Array(Attachment, { maxItems: 100 })),
@@ -54,14 +54,15 @@ export const messageFields = {
   metadata: Type.Optional(
     Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 500 }), {
       maxProperties: 20,
-      description: 'Yours; given back with the message and its events.',
+      description: 'Your own data, returned with the message and its events.',
     }),
   ),
   send_at: Type.Optional(
     nullable(
       Type.String({
         format: 'date-time',
-        description: 'At most 30 days ahead. It counts against the quota of the day on which it is accepted.',
+        description:
+          'At most 30 days in the future. The message counts against the quota of the day on which it is accepted.',
       }),
     ),
   ),
@@ -96,7 +97,7 @@ export const recipientStatuses = [
 export type RecipientStatus = (typeof recipientStatuses)[number]
 
 const Status = oneOf(recipientStatuses, {
-  description: 'Of a message: of the recipient whose mail is least far.',
+  description: 'A message has the status of its least advanced recipient.',
 })
 
 export const Accepted = Type.Object(
@@ -118,7 +119,11 @@ export const Message = Type.Object(
           address: Type.String(),
           kind: oneOf(['to', 'cc', 'bcc']),
           status: Status,
-          reply: nullable(Type.String({ description: 'The last thing that a mail server said about it.' })),
+          diagnostic: nullable(
+            Type.String({
+              description: 'The last reply of a mail server about this recipient, as in the events.',
+            }),
+          ),
           updated_at: Timestamp,
         },
         { additionalProperties: false },
@@ -138,16 +143,16 @@ export const Message = Type.Object(
 
 /** For lists of messages, of customers and of administrators. */
 export const messageFilter = {
-  recipient: Type.Optional(Type.String({ maxLength: 320, description: 'The whole address, in any case.' })),
-  status: Type.Optional(
-    oneOf(
-      recipientStatuses.filter((status) => status !== 'held'),
-      {
-        description: 'Messages with a recipient of this status.',
-      },
-    ),
+  recipient: Type.Optional(
+    Type.String({ maxLength: 320, description: 'The full address, case-insensitive.' }),
   ),
-  tag: Type.Optional(Type.String({ maxLength: 64, description: 'One of its tags.' })),
+  status: Type.Optional(
+    oneOf(recipientStatuses, {
+      description:
+        'Messages with a recipient of this status. `held` finds queued mail while the project may not send, `queued` finds it in any case.',
+    }),
+  ),
+  tag: Type.Optional(Type.String({ maxLength: 64, description: 'Messages with this tag.' })),
 }
 
 export const MessageEvent = Type.Object(

@@ -9,7 +9,7 @@ export interface Bounce {
   status: string | null
 }
 
-/** Suppresses the addresses of bounces with one of these enhanced status codes. */
+/** Suppresses the addresses of bounces with an enhanced status code of `suppressOn`. */
 export async function suppressBounced(
   tx: Tx,
   bounces: readonly Bounce[],

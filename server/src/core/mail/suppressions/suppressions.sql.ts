@@ -10,7 +10,7 @@ const columns = sql`address, reason, message_id, created_at`
 const ofProject = (projectId: number) => sql<boolean>`
   shard = postern.shard_of(${projectId}) and project_id = ${projectId}`
 
-/** In the order of the primary key. */
+/** Ordered by the primary key. */
 export async function listByProject(
   tx: ReadTx,
   projectId: number,
@@ -24,7 +24,7 @@ export async function listByProject(
   return rows
 }
 
-/** The database's own small letters: in JavaScript's, some letters of other scripts come out differently. */
+/** Lower-cased by the database: JavaScript's lower case differs for some non-Latin letters. */
 export async function insert(tx: Tx, projectId: number, address: string): Promise<boolean> {
   const { numAffectedRows } = await sql`
     insert into mail.suppressions (project_id, address, reason)
@@ -32,7 +32,7 @@ export async function insert(tx: Tx, projectId: number, address: string): Promis
   return numAffectedRows === 1n
 }
 
-/** Held to the end of the transaction. */
+/** Held until the end of the transaction. */
 export async function lockManual(tx: Tx, projectId: number): Promise<void> {
   await sql`
     select pg_advisory_xact_lock(hashtextextended('mail.suppressions ' || ${projectId}::bigint, 0))`.execute(
@@ -49,7 +49,7 @@ export async function countManual(tx: ReadTx, projectId: number, atMost: number)
   return rows[0]?.count ?? 0
 }
 
-/** An address that is suppressed already keeps its reason, unless its owner has complained now. */
+/** An address that is already suppressed keeps its reason, unless this is a complaint. */
 export async function insertAutomatic(
   tx: Tx,
   projectId: number,
@@ -79,7 +79,7 @@ export async function find(
   return rows[0]
 }
 
-/** But for one whose owner complained. */
+/** Not after a complaint. */
 export async function remove(
   tx: Tx,
   projectId: number,
@@ -92,8 +92,8 @@ export async function remove(
   return rows[0]
 }
 
-/** Nothing if the address was suppressed again since, or its owner has complained since: the row is the same one then. */
-export async function removeSeen(
+/** Does nothing if the row is not the same any more: suppressed again since, or changed by a complaint. */
+export async function removeExact(
   tx: Tx,
   projectId: number,
   address: string,

@@ -15,7 +15,7 @@ const list = (projectId: number, limit = 100, after?: string) =>
   db.read((tx) => listSuppressions(tx, projectId, { limit, after }))
 
 describe('suppressions', () => {
-  test('are added once, in small letters, and stay as they are when they are added again', async () => {
+  test('are added once, in lower case, and do not change when they are added again', async () => {
     const first = await add(1, 'Some.One@Example.com')
     assert.equal(first.isNew, true)
     const { created_at, ...row } = first.row
@@ -53,7 +53,7 @@ describe('suppressions', () => {
     assert.equal((await remove(5, 'грета@bücher.example')).address, row.address)
   })
 
-  test('are nothing but addresses', async () => {
+  test('must be addresses', async () => {
     for (const text of ['', 'x', 'a@b', 'a b@example.com', 'Ada <ada@example.com>', 'a@example.com\0']) {
       await assert.rejects(add(6, text), { code: 'validation_failed' }, text)
       await assert.rejects(remove(6, text), { code: 'validation_failed' }, text)

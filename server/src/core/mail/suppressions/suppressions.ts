@@ -10,27 +10,26 @@ import {
   listByProject,
   lockManual,
   remove,
-  removeSeen,
+  removeExact,
   type SuppressionRow,
 } from './suppressions.sql.ts'
 import type { Suppression } from './wire.ts'
 
+// Suppressions: addresses to which a project does not send, after a bounce or a complaint (core/mail/feedback), or added
+// manually. Stored in lower case; mailboxes that differ only in case do not occur in practice.
+
 export type { SuppressionRow }
 
-/** Of those that were added manually, up to `atMost`. */
+/** Counts manual suppressions, up to `atMost`. */
 export { countManual }
 
-/**
- * Addresses to which a project sends no more: because of a bounce or a complaint (core/mail/feedback), or because somebody
- * of the project said so. Kept in small letters; nobody has two mailboxes that differ in case alone.
- */
 export const listSuppressions = (
   tx: ReadTx,
   projectId: number,
   { limit, after }: { limit: number; after?: string | undefined },
 ): Promise<SuppressionRow[]> => listByProject(tx, projectId, limit, after)
 
-/** An address that is there already stays as it is, with its reason. */
+/** An address that is already suppressed keeps its reason. */
 export async function addSuppression(
   tx: Tx,
   projectId: number,
@@ -40,12 +39,12 @@ export async function addSuppression(
   for (;;) {
     const isNew = await insert(tx, projectId, wanted)
     const row = await find(tx, projectId, wanted)
-    // Missing when it was removed in between: then it is to be added after all.
+    // Undefined if it was removed in between: insert it again.
     if (row) return { row, isNew }
   }
 }
 
-/** After one was added. Two transactions that ask do so one after the other, so that both know of each other. */
+/** To be called after an insert. The lock serializes concurrent inserts, so that each counts the other. */
 export async function lockAndCountManual(tx: Tx, projectId: number, atMost: number): Promise<number> {
   await lockManual(tx, projectId)
   return countManual(tx, projectId, atMost)
@@ -59,7 +58,7 @@ export async function findSuppression(
   return (await find(tx, projectId, plainAddress(address))) ?? missingSuppression()
 }
 
-/** Undefined also for what is no address. */
+/** Undefined also if `address` is not an address. */
 export async function seekSuppression(
   tx: ReadTx,
   projectId: number,
@@ -70,8 +69,8 @@ export async function seekSuppression(
 }
 
 /**
- * As somebody of the project, who may not delete the suppression of a person who complained: another complaint costs every
- * project that shares the sending addresses.
+ * For a member of the project, who may not delete a suppression after a complaint: another complaint harms every project that
+ * shares the sending addresses.
  */
 export async function removeSuppression(tx: Tx, projectId: number, address: string): Promise<SuppressionRow> {
   const wanted = plainAddress(address)
@@ -80,19 +79,19 @@ export async function removeSuppression(tx: Tx, projectId: number, address: stri
   if ((await find(tx, projectId, wanted)) === undefined) return missingSuppression()
   throw new PosternError(
     'insufficient_role',
-    'The owner of this address complained about mail of the project. Only an administrator of the service can delete this suppression.',
+    'This address was suppressed after a complaint. Only an administrator of the service can delete this suppression.',
   )
 }
 
-/** As an administrator, after the commit in control: the one that the administrator saw. */
+/** For an administrator, after the commit in control: deletes only the suppression that the administrator saw. */
 export const removeSeenSuppression = (
   tx: Tx,
   projectId: number,
   { address, reason, created_at }: { address: string; reason: string; created_at: string },
-): Promise<void> => removeSeen(tx, projectId, address, { reason, createdAt: new Date(created_at) })
+): Promise<void> => removeExact(tx, projectId, address, { reason, createdAt: new Date(created_at) })
 
 export function missingSuppression(): never {
-  throw new PosternError('not_found', 'This address is not suppressed in the project.')
+  throw new PosternError('not_found', 'This address is not suppressed in this project.')
 }
 
 function plainAddress(text: string): string {
@@ -113,7 +112,7 @@ export const suppressionView = ({
   created_at: created_at.toISOString(),
 })
 
-/** A page of them, in alphabetical order. */
+/** One page, in alphabetical order. */
 export async function suppressionsPage(
   tx: ReadTx,
   projectId: number,

@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
-/** An address to which a project sends no more. */
+/** An address to which a project does not send. */
 export const Suppression = Type.Object(
   {
-    address: Type.String({ description: 'In small letters.' }),
+    address: Type.String({ description: 'In lower case.' }),
     reason: oneOf(['bounce', 'complaint', 'manual']),
-    message_id: nullable(Type.String({ description: 'The message that led to it.' })),
+    message_id: nullable(Type.String({ description: 'The message that caused the suppression.' })),
     created_at: Timestamp,
   },
   { title: 'Suppression', additionalProperties: false },
@@ -14,6 +14,6 @@ export const Suppression = Type.Object(
 
 export const SuppressedAddress = Type.String({
   maxLength: 320,
-  description: 'The address, in any case.',
+  description: 'The address, case-insensitive.',
   examples: ['someone@example.com'],
 })

@@ -19,7 +19,7 @@ interface Limits {
   month: number
 }
 
-/** Of the plan in force; undefined where there is no such project. */
+/** The limits of the plan in force. Undefined: the project does not exist. */
 export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits | undefined> {
   const { rows } = await sql<Limits>`
     select plans.max_mails_per_day as day, plans.max_mails_per_month as month
@@ -83,7 +83,7 @@ export async function findDays(tx: ReadTx, projectId: number, days: number): Pro
       left join mail.usage as usage
         on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
        and usage.period = 'day' and usage.starts_on = days.day
-      left join mail.daily as daily
+      left join mail.daily_counters as daily
         on daily.shard = postern.shard_of(${projectId}) and daily.project_id = ${projectId} and daily.day = days.day
      order by days.day desc`.execute(tx)
   return rows

@@ -5,7 +5,7 @@ import { missingProject, planInForce } from '../../control/projects/projects.ts'
 import { countManual } from '../suppressions/suppressions.ts'
 import { findDays, findLimits, findPeriods } from './usage.sql.ts'
 
-/** What a project has used of its limits, and what became of its mail in the last days. */
+/** What a project has used of its limits, and its daily counts of the last days. */
 const Period = Type.Object(
   { starts_on: Type.String({ format: 'date' }), accepted: Type.Integer(), limit: Type.Integer() },
   { additionalProperties: false },
@@ -13,7 +13,7 @@ const Period = Type.Object(
 const count = Type.Integer()
 
 const Limit = Type.Object(
-  { name: Type.String({ description: 'Such as `max_endpoints`.' }), used: count, allowed: count },
+  { name: Type.String({ description: 'For example `max_endpoints`.' }), used: count, allowed: count },
   { additionalProperties: false },
 )
 
@@ -23,7 +23,7 @@ export const Usage = Type.Object(
     month: Period,
     limits: Type.Array(Limit, {
       description:
-        'What the project has, and how many of it are allowed: by the plan in force, or by a cap of the installation.',
+        'What the project uses of each limit. Limits are set by the plan in force or by the installation.',
     }),
     days: Type.Array(
       Type.Object(
@@ -40,7 +40,7 @@ export const Usage = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: 'The last 30 days, today first; days without mail are there, too.' },
+      { description: 'The last 30 days, today first, including days without mail.' },
     ),
   },
   { title: 'Usage', additionalProperties: false },
@@ -48,7 +48,7 @@ export const Usage = Type.Object(
 
 const shownDays = 30
 
-/** The part that is read where the project's mail is. */
+/** The part that is read from the project's mail database. */
 export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number; daily: DailyLimits }
 
 export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): Promise<MailUsage> {
@@ -64,7 +64,7 @@ export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): 
   }
 }
 
-/** `tx` is of control. */
+/** `tx` is of the control database. */
 export async function showUsage(
   tx: ReadTx,
   projectId: number,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import { allOf, walk } from '../../shared/bounded-scan.ts'
+import { allOf, boundedScan } from '../../shared/bounded-scan.ts'
 
 export interface AttemptRow {
   id: string
@@ -22,8 +22,8 @@ export interface AttemptSearch {
   outcome?: AttemptRow['outcome'] | undefined
 }
 
-/** Of attempts that a page looks at; see core/shared/bounded-scan.ts. */
-const lookedAt = 2_000
+/** Attempts scanned for one page; see core/shared/bounded-scan.ts. */
+const scanLimit = 2_000
 
 const columns = sql`
   attempts.id, attempts.endpoint_id, attempts.event_id, attempts.event_type, attempts.attempt, attempts.outcome,
@@ -35,7 +35,7 @@ export async function listByEndpoint(
   endpointId: number,
   { limit, beforeId, eventId, outcome }: AttemptSearch,
 ): Promise<{ rows: AttemptRow[]; next: string | null }> {
-  const found = walk({
+  const found = boundedScan({
     columns: sql`attempts.shard, attempts.id`,
     from: sql`mail.delivery_attempts as attempts`,
     within: sql<boolean>`attempts.shard = postern.shard_of(${projectId}) and attempts.endpoint_id = ${endpointId}
@@ -44,7 +44,7 @@ export async function listByEndpoint(
       ${eventId === undefined ? sql`` : sql`and attempts.event_id = ${eventId}`}`,
     order: sql`attempts.id desc`,
     passes: allOf(outcome === undefined ? [] : [sql<boolean>`attempts.outcome = ${outcome}`]),
-    ...{ bound: lookedAt, limit },
+    ...{ bound: scanLimit, limit },
   })
   const { rows } = await sql<{ attempt: AttemptRow | null; stop: string | null }>`
     with ${found}

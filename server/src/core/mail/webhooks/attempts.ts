@@ -8,7 +8,7 @@ import { type AttemptRow, listByEndpoint } from './attempts.sql.ts'
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** In the mail plane. A page of what was tried to deliver to an endpoint, newest first. */
+/** One page of delivery attempts to an endpoint, newest first. `tx` is of the mail side. */
 export async function listEndpointAttempts(
   tx: ReadTx,
   projectId: number,

@@ -3,9 +3,9 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
 import { type Leased, mayBeOld } from './endpoint-queues.sql.ts'
 
-/** How far a round has come: deliveries are sent in this order, each once. */
+/** The position of a delivery run: deliveries are sent in this order, each once. */
 export interface Cursor {
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a timestamp has microseconds and a Date does not. */
   due_at: string
   event_id: string
 }
@@ -16,27 +16,27 @@ export interface Wanted extends Leased {
 }
 
 export interface Due extends Cursor {
-  /** Of which question this is an answer. */
-  place: number
+  /** The index in the list of wanted queues. */
+  index: number
   shard: number
   project_id: number
-  /** Made so far. */
+  /** The number of attempts made so far. */
   attempt: number
-  /** Until it is given up. */
+  /** Time until it is given up. */
   left_ms: number
 }
 
-/** Of several queues at once, the next deliveries that are due. */
+/** The next due deliveries of several queues. */
 export async function findDue(tx: ReadTx, wanted: readonly Wanted[]): Promise<Due[]> {
   const { rows } = await sql<Due>`
-    select wanted.place::int - 1 as place, due.*,
+    select wanted.ordinal::int - 1 as index, due.*,
            (extract(epoch from due.gives_up_at - postern.now()) * 1000)::float8 as left_ms
       from unnest(${wanted.map(({ shard }) => shard)}::smallint[],
                   ${wanted.map(({ endpoint_id }) => endpoint_id)}::bigint[],
                   ${wanted.map(({ after }) => after?.due_at ?? '-infinity')}::timestamptz[],
                   ${wanted.map(({ after }) => after?.event_id ?? firstId)}::uuid[],
                   ${wanted.map(({ most }) => most)}::int[])
-             with ordinality as wanted (shard, endpoint_id, after_due_at, after_id, most, place)
+             with ordinality as wanted (shard, endpoint_id, after_due_at, after_id, most, ordinal)
      cross join lateral (
        select shard, project_id, event_id, attempt, due_at::text as due_at, gives_up_at
          from mail.deliveries as deliveries
@@ -44,7 +44,7 @@ export async function findDue(tx: ReadTx, wanted: readonly Wanted[]): Promise<Du
           and (deliveries.due_at, deliveries.event_id) > (wanted.after_due_at, wanted.after_id)
           and deliveries.due_at <= postern.now()
         order by deliveries.due_at, deliveries.event_id limit wanted.most) as due
-     order by wanted.place, due.due_at, due.event_id`.execute(tx)
+     order by wanted.ordinal, due.due_at, due.event_id`.execute(tx)
   return rows
 }
 
@@ -55,16 +55,16 @@ export interface EventRow {
   type: string
   message_id: string | null
   created_at: Date
-  /** Null where it is longer than was asked for. */
+  /** Null if it is longer than `maxBytes`. */
   data: string | null
   size: number
-  /** The rest of the data is with this mail that came in. */
+  /** The inbound mail that has the rest of the data. */
   inbound_body_id: string | null
 }
 
 type Key = { shard: number; id: string }
 
-/** By their keys; what is long is only told to be so. See findLetters (core/mail/dispatch) for the days and the limits of one. */
+/** Events by their keys, without data longer than `maxBytes`. See core/mail/dispatch/claims.sql.ts for the days and `limit 1`. */
 export async function findEvents(
   tx: ReadTx,
   keys: readonly Key[],
@@ -73,20 +73,20 @@ export async function findEvents(
   if (keys.length === 0) return new Map()
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<EventRow>`
-    select events.id, events.type, events.message_id, events.created_at, events.inbound_body_id, said.size,
-           case when said.size <= ${maxBytes} then said.data end as data
+    select events.id, events.type, events.message_id, events.created_at, events.inbound_body_id, measured.size,
+           case when measured.size <= ${maxBytes} then measured.data end as data
       from unnest(${keys.map(({ shard }) => shard)}::smallint[], ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)
      cross join lateral (
        select * from mail.events where shard = key.shard and id = key.id
           and id between ${first}::uuid and ${last}::uuid limit 1) as events
      cross join lateral (
-       select events.data::text as data, octet_length(events.data::text) as size offset 0) as said`.execute(
+       select events.data::text as data, octet_length(events.data::text) as size offset 0) as measured`.execute(
     tx,
   )
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Of mails that came in, by their keys: how long what endpoints are told of them is. */
+/** The sizes of the event data of inbound mails, by their keys. */
 export async function findInboundSizes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, number>> {
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<{ id: string; size: number }>`
@@ -114,7 +114,7 @@ export interface MessageNotes {
   trace: Buffer | null
 }
 
-/** What the customer said of the messages that events are about. */
+/** The tags and metadata of the messages that events are about. */
 export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, MessageNotes>> {
   if (keys.length === 0) return new Map()
   const { first, last } = daysOf(keys.map(({ id }) => id))
@@ -128,28 +128,28 @@ export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<s
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** What became of an attempt, as it is written down. */
+/** The result of an attempt, as it is recorded. */
 export interface Result {
   event_id: string
   event_type: string
-  /** Which one it was, from 1 on. */
+  /** From 1. */
   attempt: number
-  /** `needless`: there is no such event any more, and nothing to tell. */
-  outcome: 'delivered' | 'failed' | 'given_up' | 'gone' | 'needless'
+  /** `skipped`: the event does not exist any more; no attempt was made. */
+  outcome: 'delivered' | 'failed' | 'given_up' | 'gone' | 'skipped'
   status: number | null
   latencyMs: number
   response: string | null
   error: string | null
-  /** Null: there is nothing more to do. */
+  /** Null: final. */
   retryMs: number | null
-  /** By the process's steady clock. */
+  /** By the process's monotonic clock. */
   startedAt: number
 }
 
-/** Of the statement, and not, as postern.now(), of a transaction that may have begun a while before. */
+/** The time of the statement. postern.now() is that of the transaction, which may have begun earlier. */
 const thisMoment = sql`(clock_timestamp() + (postern.now() - now()))`
 
-/** Of queues that the transaction has locked. */
+/** The transaction must have locked the queues. */
 export async function writeResults(
   tx: Tx,
   results: readonly { queue: Leased; result: Result }[],
@@ -169,31 +169,31 @@ export async function writeResults(
         ${each(({ startedAt }) => now - startedAt)}::float8[])
         as result (shard, endpoint_id, project_id, event_id, event_type, attempt, outcome, status, latency_ms, response,
                    error, retry_ms, ago_ms)
-    ), held as materialized (
+    ), locked as materialized (
       select deliveries.ctid, result.retry_ms, result.attempt from result
         cross join lateral (
           select ctid from mail.deliveries as deliveries
            where deliveries.shard = result.shard and deliveries.endpoint_id = result.endpoint_id
              and deliveries.event_id = result.event_id
              for update) as deliveries
-    ), gone as (
-      delete from mail.deliveries where ctid = any(array(select ctid from held where retry_ms is null))
-    ), again as (
+    ), deleted as (
+      delete from mail.deliveries where ctid = any(array(select ctid from locked where retry_ms is null))
+    ), rescheduled as (
       update mail.deliveries as deliveries
-         set attempt = held.attempt, due_at = postern.now() + held.retry_ms * interval '1 ms'
-        from held
-       where deliveries.ctid = held.ctid and held.retry_ms is not null
+         set attempt = locked.attempt, due_at = postern.now() + locked.retry_ms * interval '1 ms'
+        from locked
+       where deliveries.ctid = locked.ctid and locked.retry_ms is not null
     )
     insert into mail.delivery_attempts (id, endpoint_id, event_id, project_id, event_type, attempt, outcome, status,
                                         latency_ms, response, error)
     select postern.uuid7(${thisMoment} - ago_ms * interval '1 ms'), endpoint_id, event_id, project_id, event_type,
            attempt, outcome, status, latency_ms, response, error
-      from result where outcome <> 'needless'`.execute(tx)
+      from result where outcome <> 'skipped'`.execute(tx)
 }
 
-const neverTaken = 'The endpoint took nothing for 28 hours, and this event was given up.'
+const expiredError = 'The event was not delivered within 28 hours and was given up.'
 
-/** What has waited for longer than it is kept, of one queue: deleted, and told of with an attempt that was none. */
+/** Deletes the expired deliveries of one queue, and inserts a `given_up` attempt for each, without a request. */
 export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: number): Promise<number> {
   const { rows } = await sql<{ given_up: number }>`
     with old as materialized (
@@ -205,11 +205,11 @@ export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: 
       delete from mail.deliveries
        where shard = ${shard} and endpoint_id = ${endpoint_id} and event_id = any(array(select event_id from old))
       returning event_id, project_id, attempt
-    ), noted as (
+    ), recorded as (
       insert into mail.delivery_attempts (id, endpoint_id, event_id, project_id, event_type, attempt, outcome,
                                           latency_ms, error)
       select postern.uuid7(postern.now()), ${endpoint_id}, gone.event_id, gone.project_id, events.type, gone.attempt,
-             'given_up', 0, ${neverTaken}
+             'given_up', 0, ${expiredError}
         from gone
        cross join lateral (
          select type from mail.events where shard = ${shard} and id = gone.event_id limit 1) as events
@@ -218,7 +218,7 @@ export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: 
   return rows[0]?.given_up ?? 0
 }
 
-/** Everything that waits for an endpoint, a part at a time. Returns how many there were. */
+/** Deletes up to `atMost` deliveries of an endpoint. Returns how many. */
 export async function dropDeliveries(
   tx: Tx,
   { shard, endpoint_id }: Leased,

@@ -6,51 +6,50 @@ import { follow, readStoredTrace, SpanKind } from '../../../platform/telemetry/t
 import { type Cursor, dropDeliveries, type EventRow, giveUpOld, type Result } from './deliveries.sql.ts'
 import type { DeliveryResult, DeliveryResults } from './delivery-results.ts'
 import { type ClaimedQueue, deleteQueue, lockLeased } from './endpoint-queues.sql.ts'
-import { aheadAtMost, type PendingDeliveries, type PendingDelivery } from './pending-deliveries.ts'
+import { maxPrefetched, type PendingDeliveries, type PendingDelivery } from './pending-deliveries.ts'
 import { post, type ReceiverResponse } from './post.ts'
 import type { RetryDelay } from './retry-schedule.ts'
 import { signedHeaders } from './signature.ts'
-import type { Slots } from './slots.ts'
+import type { WebhookSlots } from './slots.ts'
 import type { Targets } from './targets.ts'
 
-/**
- * What a worker does with an endpoint's queue between taking and giving it back.
- *
- * One that did not answer well the last time, or was never asked, is tried with a single delivery, the one that has been
- * due for longest. Once that is taken, or if the endpoint is known to answer, deliveries go out ten at a time until
- * nothing is due, ten seconds have passed, or ten in a row failed. Whatever begins within those ten seconds has ended long
- * before the lease of a minute, so no lease is ever renewed.
- */
+// One run over a leased queue of an endpoint, from the claim to the release.
+//
+// A failing or new endpoint gets a single delivery, the one that has been due for longest. Once that succeeds, or if the
+// endpoint is healthy, deliveries are sent ten at a time until nothing is due, ten seconds have passed, or ten in a row have
+// failed. Every request that starts within those ten seconds ends well before the lease of one minute, so no lease is ever
+// renewed.
+
 export interface DeliveryRunDeps {
   db: UnscopedDb
   agent: Dispatcher
   /** `Postern/<version>` */
   userAgent: string
-  letters: PendingDeliveries
+  pending: PendingDeliveries
   targets: Targets
-  places: Slots
-  reports: DeliveryResults
-  /** From 0 to just below 1. */
+  slots: WebhookSlots
+  results: DeliveryResults
+  /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number
-  /** From the look-up of a receiver's name to its status. */
+  /** From the DNS lookup to the status. */
   requestTimeoutMs: number
   retryDelayMs: RetryDelay
   log: Logger
 }
 
 export const leaseSeconds = 60
-const roundMs = 10_000
-/** So many in a row, and it does not answer any more. */
-const failuresAtMost = 10
-/** An endpoint that is switched off is looked at this often, for what has waited too long. */
-const inactiveRestMs = 3_600_000
-/** It said 410: until control has switched it off, nothing is sent. What waits does so for whoever switches it on again. */
-const goneRestMs = 300_000
-/** Something of our own went wrong. */
-const troubleRestMs = 5_000
+const runMs = 10_000
+/** After so many failures in a row the run ends. */
+const maxFailuresInARow = 10
+/** The queue of an inactive endpoint is claimed this often, to give up expired deliveries. */
+const inactiveBackoffMs = 3_600_000
+/** After a 410, nothing is sent until control has disabled the endpoint. The deliveries stay in case it is enabled again. */
+const goneBackoffMs = 300_000
+/** After an internal error. */
+const errorBackoffMs = 5_000
 const deletedAtOnce = 5_000
 
-type Sent = PendingDelivery & { event: EventRow }
+type DeliveryWithEvent = PendingDelivery & { event: EventRow }
 
 export class DeliveryRun {
   readonly #queue: ClaimedQueue
@@ -58,166 +57,170 @@ export class DeliveryRun {
   readonly #startedAt = performance.now()
   readonly #random: number
   readonly #stopping: AbortSignal
-  /** It failed the last time, and has a place of those that did. */
+  /** The last run failed; this one uses a slot of the failing endpoints. */
   #isFailing: boolean
-  /** It has answered well, before or in this round: several at once may be sent. */
-  #isTrusted: boolean
+  /** A delivery has succeeded, before or in this run, so several may be sent at once. */
+  #isConcurrent: boolean
   #cursor: Cursor | undefined
-  #ahead: PendingDelivery[] = []
-  #isReading = false
+  #prefetched: PendingDelivery[] = []
+  #isPrefetching = false
   #isExhausted = false
-  #underWay = 0
-  #hasTaken = false
+  #inFlight = 0
+  #hasSucceeded = false
   #failuresInARow = 0
-  #restMs = 0
-  /** Why nothing more is begun. */
-  #end: 'gone' | 'inactive' | 'deleted' | 'asked to' | 'trouble' | undefined
-  #next: (() => void) | undefined
-  readonly #onNews = (): void => this.#next?.()
+  #backoffMs = 0
+  /** Why no more requests are started. */
+  #end: 'gone' | 'inactive' | 'deleted' | 'retry_after' | 'error' | undefined
+  #resume: (() => void) | undefined
+  readonly #onChange = (): void => this.#resume?.()
 
   constructor(queue: ClaimedQueue, deps: DeliveryRunDeps, stopping: AbortSignal) {
     this.#queue = queue
     this.#deps = deps
     this.#stopping = stopping
-    this.#isFailing = !queue.is_proven
-    this.#isTrusted = queue.is_proven && !queue.is_new
-    // One for all that fails in it, so that an event that waits alone is due when its queue is.
+    this.#isFailing = !queue.is_healthy
+    this.#isConcurrent = queue.is_healthy && !queue.is_new
+    // One jitter for the whole run, so that a single waiting event is due at the same time as its queue.
     this.#random = deps.random()
   }
 
-  /** Resolves when the queue is given back. */
+  /** Resolves when the queue is released. */
   async run(): Promise<void> {
-    const { places } = this.#deps
-    if (this.#isFailing) places.takeUnproven()
+    const { slots } = this.#deps
+    if (this.#isFailing) slots.takeFailing()
     try {
-      // Only then: a transaction for each of a hundred that are dead keeps the others' statements waiting.
+      // Only if needed: a transaction for each of a hundred dead endpoints delays the statements of the others.
       if (this.#queue.has_old) await this.#giveUpOld()
       await this.#send()
     } catch (error) {
-      this.#trouble(error)
+      this.#fail(error)
     } finally {
-      places.forget(this.#onNews)
-      if (this.#isFailing) places.leaveUnproven()
+      slots.cancelWait(this.#onChange)
+      if (this.#isFailing) slots.releaseFailing()
     }
     await this.#release()
   }
 
   async #send(): Promise<void> {
-    while (this.#mayBegin() || this.#underWay > 0 || this.#isReading) {
-      const began = this.#mayBegin() && this.#beginOne()
-      if (!began) await this.#news()
+    while (this.#mayStart() || this.#inFlight > 0 || this.#isPrefetching) {
+      const hasStarted = this.#mayStart() && this.#startOne()
+      if (!hasStarted) await this.#waitForChange()
     }
   }
 
-  #mayBegin(): boolean {
-    const { reports } = this.#deps
+  #mayStart(): boolean {
+    const { results } = this.#deps
     return (
       this.#end === undefined &&
       !this.#stopping.aborted &&
-      !reports.isBehind &&
-      performance.now() - this.#startedAt < roundMs &&
-      this.#failuresInARow < failuresAtMost &&
-      !(this.#isExhausted && this.#ahead.length === 0) &&
-      // One that is yet to prove itself has one try.
-      (this.#isTrusted || this.#failuresInARow === 0)
+      !results.isBehind &&
+      performance.now() - this.#startedAt < runMs &&
+      this.#failuresInARow < maxFailuresInARow &&
+      !(this.#isExhausted && this.#prefetched.length === 0) &&
+      // A failing or new endpoint has one attempt.
+      (this.#isConcurrent || this.#failuresInARow === 0)
     )
   }
 
-  /** False when there is nothing to begin with at this moment. */
-  #beginOne(): boolean {
-    const { places } = this.#deps
-    this.#readAhead()
-    if (this.#ahead.length === 0) return false
-    if (!this.#isTrusted && this.#underWay > 0) return false
-    const takesPlace = !this.#isFailing
-    if (takesPlace && !places.tryTake(this.#underWay, this.#queue.project_id)) {
-      if (this.#underWay === 0) places.onFree(this.#onNews, this.#queue.project_id)
+  /** False: no request can be started now. */
+  #startOne(): boolean {
+    const { slots } = this.#deps
+    this.#prefetch()
+    if (this.#prefetched.length === 0) return false
+    if (!this.#isConcurrent && this.#inFlight > 0) return false
+    const takesSlot = !this.#isFailing
+    if (takesSlot && !slots.tryTake(this.#inFlight, this.#queue.project_id)) {
+      if (this.#inFlight === 0) slots.onFree(this.#onChange, this.#queue.project_id)
       return false
     }
-    const letter = this.#ahead.shift()
-    if (letter) void this.#deliver(letter, takesPlace)
+    const delivery = this.#prefetched.shift()
+    if (delivery) void this.#deliver(delivery, takesSlot)
     return true
   }
 
-  #readAhead(): void {
-    if (this.#isReading || this.#isExhausted || this.#ahead.length > aheadAtMost / 2) return
-    this.#isReading = true
-    const most = this.#isTrusted ? aheadAtMost : 1
-    void this.#deps.letters
+  #prefetch(): void {
+    if (this.#isPrefetching || this.#isExhausted || this.#prefetched.length > maxPrefetched / 2) return
+    this.#isPrefetching = true
+    const most = this.#isConcurrent ? maxPrefetched : 1
+    void this.#deps.pending
       .next({ ...this.#queue, after: this.#cursor, most })
-      .then((letters) => {
-        const last = letters.at(-1)?.due
+      .then((pending) => {
+        const last = pending.at(-1)?.due
         if (last) this.#cursor = { due_at: last.due_at, event_id: last.event_id }
-        this.#isExhausted = letters.length < most
-        this.#ahead.push(...letters)
+        this.#isExhausted = pending.length < most
+        this.#prefetched.push(...pending)
       })
-      .catch((error: unknown) => this.#trouble(error))
+      .catch((error: unknown) => this.#fail(error))
       .finally(() => {
-        this.#isReading = false
-        this.#onNews()
+        this.#isPrefetching = false
+        this.#onChange()
       })
   }
 
-  /** An end of a request or of reading, or a place that is free. */
-  async #news(): Promise<void> {
-    if (this.#underWay === 0 && !this.#isReading && !this.#mayBegin()) return
+  /** Waits until a request or a prefetch ends, or a slot is free. */
+  async #waitForChange(): Promise<void> {
+    if (this.#inFlight === 0 && !this.#isPrefetching && !this.#mayStart()) return
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
-      this.#next = resolve
-      timer = setTimeout(resolve, newsMs)
+      this.#resume = resolve
+      timer = setTimeout(resolve, pollMs)
     })
     clearTimeout(timer)
-    this.#next = undefined
+    this.#resume = undefined
   }
 
-  async #deliver(letter: PendingDelivery, hasPlace: boolean): Promise<void> {
-    this.#underWay++
+  async #deliver(delivery: PendingDelivery, hasSlot: boolean): Promise<void> {
+    this.#inFlight++
     try {
-      if (letter.event) await this.#attempt({ ...letter, event: letter.event })
-      else this.#write([needless(letter)])
+      if (delivery.event) await this.#attempt({ ...delivery, event: delivery.event })
+      else this.#write([skipped(delivery)])
     } catch (error) {
-      this.#trouble(error)
+      this.#fail(error)
     } finally {
-      this.#underWay--
-      if (hasPlace) this.#deps.places.leave(this.#queue.project_id)
-      this.#onNews()
+      this.#inFlight--
+      if (hasSlot) this.#deps.slots.release(this.#queue.project_id)
+      this.#onChange()
     }
   }
 
-  async #attempt(letter: Sent): Promise<void> {
-    const { letters, targets, agent, userAgent, requestTimeoutMs } = this.#deps
-    await letters.withBody(letter, this.#isFailing ? 'unproven' : 'proven', async (body) => {
+  async #attempt(delivery: DeliveryWithEvent): Promise<void> {
+    const { pending, targets, agent, userAgent, requestTimeoutMs } = this.#deps
+    await pending.withBody(delivery, this.#isFailing ? 'failing' : 'healthy', async (body) => {
       const target = await targets.of(this.#queue)
       if (target === 'gone' || target === 'inactive') {
         this.#end ??= target === 'gone' ? 'deleted' : 'inactive'
         return
       }
-      // It may have waited for a place in memory, or for the database.
-      if (performance.now() - this.#startedAt > beginWithinMs) return
+      // It may have waited for the byte budget, or for the database.
+      if (performance.now() - this.#startedAt > startWithinMs) return
       const startedAt = performance.now()
       const headers = {
         'content-type': 'application/json',
         'user-agent': userAgent,
-        ...signedHeaders(target.key, letter.event.id, target.nowSeconds, body),
+        ...signedHeaders(target.key, delivery.event.id, target.nowSeconds, body),
       }
-      const span = follow(readStoredTrace(letter.notes?.trace), 'webhook', {
+      const span = follow(readStoredTrace(delivery.notes?.trace), 'webhook', {
         kind: SpanKind.CLIENT,
         attributes: {
           'postern.endpoint_id': this.#queue.endpoint_id,
-          'postern.event_type': letter.event.type,
-          'postern.attempt': letter.due.attempt + 1,
+          'postern.event_type': delivery.event.type,
+          'postern.attempt': delivery.due.attempt + 1,
         },
       })
-      const answer = await post(agent, target.url, headers, body, requestTimeoutMs)
-      if (answer.status !== null) span?.setAttribute('http.response.status_code', answer.status)
+      const response = await post(agent, target.url, headers, body, requestTimeoutMs)
+      if (response.status !== null) span?.setAttribute('http.response.status_code', response.status)
       span?.end()
-      this.#judge(letter, answer, startedAt)
+      this.#handleResponse(delivery, response, startedAt)
     })
   }
 
-  #judge({ due, event, readAt }: Sent, answer: ReceiverResponse, startedAt: number): void {
-    const { status, latencyMs, response, error } = answer
-    metrics.webhookSeconds.note({}, latencyMs)
+  #handleResponse(
+    { due, event, readAt }: DeliveryWithEvent,
+    received: ReceiverResponse,
+    startedAt: number,
+  ): void {
+    const { status, latencyMs, response, error } = received
+    metrics.webhookSeconds.observe({}, latencyMs)
     const attempt = due.attempt + 1
     const base = {
       ...{ event_id: event.id, event_type: event.type, attempt, status, latencyMs, response, error },
@@ -225,9 +228,9 @@ export class DeliveryRun {
     }
     if (status !== null && status >= 200 && status < 300) {
       this.#failuresInARow = 0
-      const isFirst = !this.#hasTaken
-      this.#hasTaken = true
-      if (!this.#isTrusted) this.#trust()
+      const isFirst = !this.#hasSucceeded
+      this.#hasSucceeded = true
+      if (!this.#isConcurrent) this.#markHealthy()
       this.#write([{ ...base, outcome: 'delivered', retryMs: null }], isFirst)
       return
     }
@@ -237,106 +240,105 @@ export class DeliveryRun {
       this.#write([{ ...base, outcome: 'gone', retryMs: null }])
       return
     }
-    const asked = status === 429 || status === 503 ? answer.retryAfterMs : undefined
-    if (asked !== undefined) {
-      this.#end ??= 'asked to'
-      this.#restMs = Math.max(this.#restMs, asked)
+    const retryAfterMs = status === 429 || status === 503 ? received.retryAfterMs : undefined
+    if (retryAfterMs !== undefined) {
+      this.#end ??= 'retry_after'
+      this.#backoffMs = Math.max(this.#backoffMs, retryAfterMs)
     }
-    // One more try when its time is over, however short before that this one was.
+    // The last attempt is made when the time of the event is over, even shortly after this one.
     const leftMs = due.left_ms - (performance.now() - readAt)
-    const retryMs = Math.min(Math.max(this.#deps.retryDelayMs(attempt, this.#random), asked ?? 0), leftMs)
+    const retryMs = Math.min(
+      Math.max(this.#deps.retryDelayMs(attempt, this.#random), retryAfterMs ?? 0),
+      leftMs,
+    )
     const isLast = leftMs <= 0
     this.#write([{ ...base, outcome: isLast ? 'given_up' : 'failed', retryMs: isLast ? null : retryMs }])
   }
 
-  #trust(): void {
-    this.#isTrusted = true
-    // It was read one by one so far.
+  #markHealthy(): void {
+    this.#isConcurrent = true
+    // Deliveries were read one by one so far.
     this.#isExhausted = false
     if (!this.#isFailing) return
     this.#isFailing = false
-    this.#deps.places.leaveUnproven()
+    this.#deps.slots.releaseFailing()
   }
 
-  #write(results: Result[], hasTaken = false): void {
+  #write(results: Result[], hasSucceeded = false): void {
     for (const { outcome } of results) {
-      if (outcome !== 'needless') metrics.webhookAttempts.add({ outcome })
+      if (outcome !== 'skipped') metrics.webhookAttempts.add({ outcome })
     }
-    void this.#report({ queue: this.#queue, results, hasTaken })
+    void this.#record({ queue: this.#queue, results, hasSucceeded })
   }
 
-  #report(report: DeliveryResult): Promise<void> {
-    return this.#deps.reports.write(report, this.#startedAt + leaseSeconds * 1000)
+  #record(result: DeliveryResult): Promise<void> {
+    return this.#deps.results.write(result, this.#startedAt + leaseSeconds * 1000)
   }
 
   async #release(): Promise<void> {
     if (this.#end === 'deleted') {
-      await this.#drop().catch((error: unknown) => this.#trouble(error))
+      await this.#drop().catch((error: unknown) => this.#fail(error))
       return
     }
-    const hasFailed = this.#end === 'gone' || this.#failuresInARow >= (this.#hasTaken ? failuresAtMost : 1)
-    const failures = this.#hasTaken ? 1 : this.#queue.failures + 1
-    const restMs = Math.max(
-      this.#restMs,
+    const hasFailed =
+      this.#end === 'gone' || this.#failuresInARow >= (this.#hasSucceeded ? maxFailuresInARow : 1)
+    const failures = this.#hasSucceeded ? 1 : this.#queue.failures + 1
+    const backoffMs = Math.max(
+      this.#backoffMs,
       hasFailed ? this.#deps.retryDelayMs(failures, this.#random) : 0,
-      this.#endRestMs(),
+      this.#endBackoffMs(),
     )
-    if (this.#end === 'inactive') await this.#giveUpOld().catch((error: unknown) => this.#trouble(error))
-    await this.#report({
+    if (this.#end === 'inactive') await this.#giveUpOld().catch((error: unknown) => this.#fail(error))
+    await this.#record({
       queue: this.#queue,
       results: [],
-      hasTaken: this.#hasTaken,
-      release: { hasFailed, restMs, disabledBecause: this.#end === 'gone' ? saidGone : undefined },
+      hasSucceeded: this.#hasSucceeded,
+      release: { hasFailed, isGone: this.#end === 'gone', backoffMs },
     })
   }
 
-  #endRestMs(): number {
-    if (this.#end === 'inactive') return inactiveRestMs
-    if (this.#end === 'gone') return goneRestMs
-    return this.#end === 'trouble' ? troubleRestMs : 0
+  #endBackoffMs(): number {
+    if (this.#end === 'inactive') return inactiveBackoffMs
+    if (this.#end === 'gone') return goneBackoffMs
+    return this.#end === 'error' ? errorBackoffMs : 0
   }
 
-  /** Everything that waits, a part at a time, each only while the lease is still ours. */
+  /** Deletes all deliveries in steps, each only while this worker still has the lease. */
   async #drop(): Promise<void> {
-    await this.#inParts((tx) => dropDeliveries(tx, this.#queue, deletedAtOnce))
+    await this.#inSteps((tx) => dropDeliveries(tx, this.#queue, deletedAtOnce))
     await this.#deps.db.transaction(async (tx) => {
       if ((await lockLeased(tx, [this.#queue])).size > 0) await deleteQueue(tx, this.#queue)
     })
   }
 
   #giveUpOld(): Promise<void> {
-    return this.#inParts((tx) => giveUpOld(tx, this.#queue, deletedAtOnce))
+    return this.#inSteps((tx) => giveUpOld(tx, this.#queue, deletedAtOnce))
   }
 
-  async #inParts(part: (tx: Parameters<typeof giveUpOld>[0]) => Promise<number>): Promise<void> {
+  async #inSteps(step: (tx: Parameters<typeof giveUpOld>[0]) => Promise<number>): Promise<void> {
     let done = deletedAtOnce
     while (done === deletedAtOnce) {
       done = await this.#deps.db.transaction(async (tx) =>
-        (await lockLeased(tx, [this.#queue])).size > 0 ? part(tx) : 0,
+        (await lockLeased(tx, [this.#queue])).size > 0 ? step(tx) : 0,
       )
     }
   }
 
-  #trouble(error: unknown): void {
-    // Once, however many requests it hits.
-    if (this.#end === 'trouble') return
-    this.#end ??= 'trouble'
+  #fail(error: unknown): void {
+    // Logged once, however many requests it affects.
+    if (this.#end === 'error') return
+    this.#end ??= 'error'
     const { endpoint_id, project_id } = this.#queue
-    this.#deps.log.error(
-      { err: error, endpoint_id, project_id },
-      'an endpoint could not be served; tried again',
-    )
+    this.#deps.log.error({ err: error, endpoint_id, project_id }, 'webhook delivery run failed; retrying')
   }
 }
 
-/** Whatever is to begin has done so by then, or is left to the next round. */
-const beginWithinMs = 30_000
-/** Nobody needs to be told that ten seconds are over. */
-const newsMs = 1_000
+/** A request that has not started by then is left to the next run. */
+const startWithinMs = 30_000
+/** The end of the ten seconds is noticed by polling. */
+const pollMs = 1_000
 
-const saidGone = 'It answered 410 Gone, which says that nothing is wanted there any more.'
-
-const needless = ({ due }: PendingDelivery): Result => ({
-  ...{ event_id: due.event_id, event_type: '', attempt: due.attempt, outcome: 'needless' },
+const skipped = ({ due }: PendingDelivery): Result => ({
+  ...{ event_id: due.event_id, event_type: '', attempt: due.attempt, outcome: 'skipped' },
   ...{ status: null, latencyMs: 0, response: null, error: null, retryMs: null, startedAt: performance.now() },
 })

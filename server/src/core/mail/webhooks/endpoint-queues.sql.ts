@@ -1,43 +1,43 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** An event is given up no earlier than 28 hours after it was written: older ones alone are looked at, by their ids. */
+/** An event is given up no earlier than 28 hours after it was written, so only older ids need to be read. */
 export const mayBeOld = sql`event_id < postern.uuid7_floor(postern.now() - interval '28 hours')`
 
-/** An endpoint's queue, as whoever has leased it knows it. */
+/** A leased queue of an endpoint. */
 export interface Leased {
   shard: number
   endpoint_id: number
   project_id: number
-  /** The fence. */
+  /** The fencing token. */
   lease: number
 }
 
 export interface ClaimedQueue extends Leased {
-  /** The last time went well, or there was none. */
-  is_proven: boolean
-  /** Nothing was ever taken. */
+  /** The last delivery succeeded, or there was none. */
+  is_healthy: boolean
+  /** No delivery has ever succeeded. */
   is_new: boolean
   failures: number
-  /** It failed, and something has waited for so long that it may have to be given up. */
+  /** The endpoint is failing and has deliveries that may have expired. */
   has_old: boolean
 }
 
 export interface Work {
   has_fan_outs: boolean
   is_woken: boolean
-  has_proven: boolean
-  has_unproven: boolean
+  has_healthy: boolean
+  has_failing: boolean
   has_replays: boolean
 }
 
-/** Whether there is anything to do, in one statement that takes nothing. */
+/** Whether there is any work. One statement, without locks. */
 export async function findWork(tx: ReadTx): Promise<Work> {
   const { rows } = await sql<Work>`
     select exists (select from mail.fan_outs) as has_fan_outs,
            exists (select from mail.wakes) as is_woken,
-           exists (select from mail.endpoint_queues where is_proven and due_at <= postern.now()) as has_proven,
-           exists (select from mail.endpoint_queues where not is_proven and due_at <= postern.now()) as has_unproven,
+           exists (select from mail.endpoint_queues where is_healthy and due_at <= postern.now()) as has_healthy,
+           exists (select from mail.endpoint_queues where not is_healthy and due_at <= postern.now()) as has_failing,
            exists (select from mail.replays where due_at <= postern.now()) as has_replays`.execute(tx)
   const [work] = rows
   if (!work) throw new Error('exists gave no row')
@@ -45,8 +45,8 @@ export async function findWork(tx: ReadTx): Promise<Work> {
 }
 
 /**
- * What events have left behind, turned into queues that are due. One that rests goes on resting, and one that is leased is
- * left alone: whoever gives it back looks at what waits (`releaseQueues`), after having locked it as this does.
+ * Deletes wakes and makes their queues due. A queue in backoff is due when the backoff ends. A leased queue is skipped: its
+ * release reads the deliveries (`updateQueues`) under the same row lock.
  */
 export async function takeWakes(tx: Tx, atMost: number): Promise<number> {
   const { rows } = await sql<{ taken: number }>`
@@ -59,67 +59,67 @@ export async function takeWakes(tx: Tx, atMost: number): Promise<number> {
       select endpoint_id, project_id, postern.now()
         from (select distinct shard, endpoint_id, project_id from taken order by shard, endpoint_id) as one
       on conflict (shard, endpoint_id) do update
-         set due_at = greatest(postern.now(), queues.rests_until)
+         set due_at = greatest(postern.now(), queues.backoff_until)
        where queues.leased_until is null
-         and (queues.due_at is null or queues.due_at > greatest(postern.now(), queues.rests_until))
+         and (queues.due_at is null or queues.due_at > greatest(postern.now(), queues.backoff_until))
     )
     select count(*)::int as taken from taken`.execute(tx)
   return rows[0]?.taken ?? 0
 }
 
-/** How many, and of which projects none. */
+/** How many queues to claim, and of which projects none. */
 export interface Claim {
   most: number
   notOf: readonly number[]
 }
 
-/** Queues that are due, the longest due first, of those that failed and of others so many each; leased to the caller. */
+/** Leases due queues, longest due first: so many healthy ones and so many failing ones. */
 export async function claimQueues(
   tx: Tx,
-  { proven, unproven }: { proven: Claim; unproven: Claim },
+  { healthy, failing }: { healthy: Claim; failing: Claim },
   leaseSeconds: number,
 ): Promise<ClaimedQueue[]> {
-  const due = (isProven: boolean, { most: limit, notOf }: Claim) => sql`array(
-    select ctid from mail.endpoint_queues where is_proven = ${isProven} and due_at <= postern.now()
+  const due = (isHealthy: boolean, { most: limit, notOf }: Claim) => sql`array(
+    select ctid from mail.endpoint_queues where is_healthy = ${isHealthy} and due_at <= postern.now()
        and project_id <> all(${notOf}::bigint[])
      order by due_at limit ${limit} for update skip locked)`
   const { rows } = await sql<ClaimedQueue>`
     update mail.endpoint_queues as queues
        set lease = lease + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
            due_at = postern.now() + ${leaseSeconds} * interval '1 second'
-     where ctid = any(${due(true, proven)} || ${due(false, unproven)})
-    returning shard, endpoint_id, project_id, lease, is_proven, last_success_at is null as is_new, failures,
-              not is_proven and exists (
+     where ctid = any(${due(true, healthy)} || ${due(false, failing)})
+    returning shard, endpoint_id, project_id, lease, is_healthy as is_healthy, last_success_at is null as is_new, failures,
+              not is_healthy and exists (
                 select from mail.deliveries
                  where deliveries.shard = queues.shard and deliveries.endpoint_id = queues.endpoint_id
                    and ${mayBeOld}) as has_old`.execute(tx)
   return rows
 }
 
-/** Locks those queues that are still leased to whoever asks, and says which these are, by their place in the list. */
+/** Locks the queues that are still leased to the caller. Returns their indexes in the list. */
 export async function lockLeased(tx: Tx, queues: readonly Leased[]): Promise<Set<number>> {
-  const { rows } = await sql<{ place: number }>`
-    select asked.place::int as place
+  const { rows } = await sql<{ ordinal: number }>`
+    select asked.ordinal::int as ordinal
       from unnest(${queues.map(({ shard }) => shard)}::smallint[],
                   ${queues.map(({ endpoint_id }) => endpoint_id)}::bigint[],
                   ${queues.map(({ lease }) => lease)}::bigint[]) with ordinality
-             as asked (shard, endpoint_id, lease, place)
+             as asked (shard, endpoint_id, lease, ordinal)
       join mail.endpoint_queues as queues
         on queues.shard = asked.shard and queues.endpoint_id = asked.endpoint_id and queues.lease = asked.lease
        and queues.leased_until is not null
      order by asked.shard, asked.endpoint_id
        for update of queues`.execute(tx)
-  return new Set(rows.map(({ place }) => place - 1))
+  return new Set(rows.map(({ ordinal }) => ordinal - 1))
 }
 
-/** What became of a queue, told by whoever has leased it. */
-export interface QueueNews extends Leased {
-  /** Something was taken: whatever failed before is over. */
-  hasTaken: boolean
-  /** It failed, after whatever was taken: nothing was, or nothing any more. */
+/** A change of a queue, by the worker that leases it. */
+export interface QueueUpdate extends Leased {
+  /** A delivery succeeded, which ends a streak of failures. */
+  hasSucceeded: boolean
+  /** The run ended with failures, after all successes. */
   hasFailed: boolean
-  /** Given back, and left alone for so long: 0 for not at all. Undefined: kept. */
-  restMs: number | undefined
+  /** Releases the queue with this backoff; 0: none. Undefined: the lease is kept. */
+  backoffMs: number | undefined
 }
 
 export interface QueueState {
@@ -127,65 +127,65 @@ export interface QueueState {
   endpoint_id: number
   project_id: number
   failures: number
-  /** It has failed for so long. */
+  /** How long the endpoint has been failing. */
   failing_seconds: number | null
 }
 
-/** How often control is told of an endpoint whose standing is what it was. */
-const tellEverySeconds = 60
+/** How often `endpoint.stats_changed` is published for an endpoint whose health does not change. */
+const statsEverySeconds = 60
 
 /**
- * Of queues that the transaction has locked by `lockLeased`, in a statement before this one. That is what keeps wake-ups
- * from being lost: an event that was committed before the lock is seen here, and who takes the wake of a later one
- * waits for the lock and finds the queue given back.
+ * The transaction must have locked the queues with `lockLeased` in an earlier statement. This keeps wakes from being lost: a
+ * delivery committed before the lock is read here, and `takeWakes` of a later one waits for the lock and then finds the
+ * queue released.
  */
-export async function updateQueues(tx: Tx, news: readonly QueueNews[]): Promise<QueueState[]> {
-  const each = <T>(value: (one: QueueNews) => T): T[] => news.map(value)
+export async function updateQueues(tx: Tx, updates: readonly QueueUpdate[]): Promise<QueueState[]> {
+  const each = <T>(value: (one: QueueUpdate) => T): T[] => updates.map(value)
   const { rows } = await sql<QueueState>`
-    with news as materialized (
-      select *, rest_ms is not null as is_released, postern.now() + rest_ms * interval '1 ms' as rested_at
+    with updates as materialized (
+      select *, backoff_ms is not null as is_released, postern.now() + backoff_ms * interval '1 ms' as retry_at
         from unnest(${each(({ shard }) => shard)}::smallint[], ${each(({ endpoint_id }) => endpoint_id)}::bigint[],
-                    ${each(({ hasTaken }) => hasTaken)}::boolean[], ${each(({ hasFailed }) => hasFailed)}::boolean[],
-                    ${each(({ restMs }) => restMs ?? null)}::float8[])
-          as news (shard, endpoint_id, has_taken, has_failed, rest_ms)
+                    ${each(({ hasSucceeded }) => hasSucceeded)}::boolean[], ${each(({ hasFailed }) => hasFailed)}::boolean[],
+                    ${each(({ backoffMs }) => backoffMs ?? null)}::float8[])
+          as updates (shard, endpoint_id, has_succeeded, has_failed, backoff_ms)
     ), before as materialized (
-      select queues.shard, queues.endpoint_id, queues.failures, queues.told_at from news
+      select queues.shard, queues.endpoint_id, queues.failures, queues.published_at from updates
         join mail.endpoint_queues as queues using (shard, endpoint_id)
     ), changed as (
       update mail.endpoint_queues as queues
-         set failures = case when has_taken then 0 else queues.failures end + has_failed::int,
+         set failures = case when has_succeeded then 0 else queues.failures end + has_failed::int,
              failing_since = case when has_failed
-                                  then case when has_taken then postern.now()
+                                  then case when has_succeeded then postern.now()
                                             else coalesce(failing_since, postern.now()) end
-                                  when has_taken then null else failing_since end,
-             last_success_at = case when has_taken then postern.now() else last_success_at end,
+                                  when has_succeeded then null else failing_since end,
+             last_success_at = case when has_succeeded then postern.now() else last_success_at end,
              leased_until = case when is_released then null else leased_until end,
-             rests_until = case when is_released then rested_at else rests_until end,
+             backoff_until = case when is_released then retry_at else backoff_until end,
              due_at = case when is_released
-                           then (select greatest(deliveries.due_at, rested_at) from mail.deliveries
-                                  where deliveries.shard = news.shard and deliveries.endpoint_id = news.endpoint_id
+                           then (select greatest(deliveries.due_at, retry_at) from mail.deliveries
+                                  where deliveries.shard = updates.shard and deliveries.endpoint_id = updates.endpoint_id
                                   order by deliveries.due_at limit 1)
                            else queues.due_at end,
-             told_at = case when ${isToTell} then postern.now() else queues.told_at end
-        from news join before using (shard, endpoint_id)
-       where queues.shard = news.shard and queues.endpoint_id = news.endpoint_id
+             published_at = case when ${isStatsDue} then postern.now() else queues.published_at end
+        from updates join before using (shard, endpoint_id)
+       where queues.shard = updates.shard and queues.endpoint_id = updates.endpoint_id
       returning queues.shard, queues.endpoint_id, queues.project_id, queues.failures,
                 extract(epoch from postern.now() - queues.failing_since)::float8 as failing_seconds,
-                queues.told_at = postern.now() and (has_taken or has_failed) as is_told
-    ), told as (
+                queues.published_at = postern.now() and (has_succeeded or has_failed) as is_published
+    ), published as (
       insert into mail.outbox (project_id, topic, payload)
-      select project_id, 'endpoint.told', jsonb_build_object('endpoint_id', endpoint_id) from changed where is_told
+      select project_id, 'endpoint.stats_changed', jsonb_build_object('endpoint_id', endpoint_id) from changed where is_published
     )
     select shard, endpoint_id, project_id, failures, failing_seconds from changed`.execute(tx)
   return rows
 }
 
-/** Something happened, and a streak begins or ends by it, or control has not been told of anything for a while. */
-const isToTell = sql`(has_taken or has_failed) and (
-  (has_failed and (before.failures = 0 or has_taken)) or (has_taken and before.failures > 0)
-  or before.told_at is null or before.told_at <= postern.now() - ${sql.lit(tellEverySeconds)} * interval '1 second')`
+/** Something changed, and a streak of failures begins or ends, or nothing was published for a while. */
+const isStatsDue = sql`(has_succeeded or has_failed) and (
+  (has_failed and (before.failures = 0 or has_succeeded)) or (has_succeeded and before.failures > 0)
+  or before.published_at is null or before.published_at <= postern.now() - ${sql.lit(statsEverySeconds)} * interval '1 second')`
 
-/** The operator of the receiver, or five days, have said that it is to be switched off; control does it. */
+/** Publishes that endpoints are to be disabled; control does it. */
 export async function insertDisabled(
   tx: Tx,
   disabled: readonly { project_id: number; endpoint_id: number; reason: string }[],
@@ -200,7 +200,7 @@ export async function insertDisabled(
   )
 }
 
-/** Of an endpoint that is no more. */
+/** For a deleted endpoint. */
 export async function deleteQueue(tx: Tx, { shard, endpoint_id }: Leased): Promise<void> {
   for (const table of ['mail.replays', 'mail.endpoint_queues'] as const) {
     await tx.deleteFrom(table).where('shard', '=', shard).where('endpoint_id', '=', endpoint_id).execute()

@@ -13,10 +13,10 @@ import { EndpointQueues } from './endpoint-queues.ts'
 /** Queues by themselves: what a lease is worth, and that no wake-up is lost. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
-const { mail, receiver, makeProject, makeEndpoint, tell } = stage
+const { mail, receiver, makeProject, makeEndpoint, publishEvents } = stage
 const queues = new EndpointQueues(mail)
 
-const upTo = (most: number) => ({ proven: { most, notOf: [] }, unproven: { most, notOf: [] } })
+const upTo = (most: number) => ({ healthy: { most, notOf: [] }, failing: { most, notOf: [] } })
 
 async function claim() {
   await queues.wake()
@@ -27,16 +27,16 @@ async function claimOf({ id }: { id: number }) {
   return (await claim()).find(({ endpoint_id }) => endpoint_id === id) ?? assert.fail(`${id} is not due`)
 }
 
-const release = (queue: Awaited<ReturnType<typeof claim>>[number], restMs = 0) => ({
-  ...{ queue, results: [], hasTaken: false },
-  release: { hasFailed: restMs > 0, restMs },
+const release = (queue: Awaited<ReturnType<typeof claim>>[number], backoffMs = 0) => ({
+  ...{ queue, results: [], hasSucceeded: false },
+  release: { hasFailed: backoffMs > 0, isGone: false, backoffMs },
 })
 
 describe('a lease', () => {
-  test('is given to one of many that claim at once', async () => {
+  test('is granted to one of many concurrent claims', async () => {
     for (let no = 0; no < 20; no++) {
       const endpoint = await makeEndpoint(await makeProject())
-      await tell(endpoint.project_id)
+      await publishEvents(endpoint.project_id)
     }
     await queues.wake()
     const claims = (await Promise.all(Array.from({ length: 8 }, () => queues.claim(upTo(10))))).flat()
@@ -51,9 +51,9 @@ describe('a lease', () => {
     )
   })
 
-  test('that ran out is somebody else’s, and whoever had it writes nothing any more', async () => {
+  test('that has expired passes to another worker, and the first one writes nothing', async () => {
     const endpoint = await makeEndpoint(await makeProject())
-    const [id = ''] = await tell(endpoint.project_id)
+    const [id = ''] = await publishEvents(endpoint.project_id)
     const first = await claimOf(endpoint)
     assert.deepEqual(await claim(), [])
     await stage.pass(endpoint, '61 seconds')
@@ -70,12 +70,12 @@ describe('a lease', () => {
       ...{ latencyMs: 1, response: '', error: null, retryMs: null, startedAt: 0 },
     }
     await mail.transaction((tx) =>
-      writeDeliveryResults(tx, [{ queue: first, results: [result], hasTaken: true }]),
+      writeDeliveryResults(tx, [{ queue: first, results: [result], hasSucceeded: true }]),
     )
     assert.equal(await stage.waitingFor(endpoint), 1)
     assert.deepEqual(await stage.attemptsOf(endpoint), [])
     await mail.transaction((tx) =>
-      writeDeliveryResults(tx, [{ queue: second, results: [result], hasTaken: true }]),
+      writeDeliveryResults(tx, [{ queue: second, results: [result], hasSucceeded: true }]),
     )
     assert.equal(await stage.waitingFor(endpoint), 0)
     await mail.transaction((tx) => writeDeliveryResults(tx, [release(second)]))
@@ -83,10 +83,10 @@ describe('a lease', () => {
   })
 })
 
-describe('a wake-up', () => {
-  test('that comes while the queue is given back is not lost', async () => {
+describe('a wake', () => {
+  test('during the release of the queue is not lost', async () => {
     const endpoint = await makeEndpoint(await makeProject())
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
     await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
     // The event commits, and its wake is taken, after the release has begun and before it has looked.
@@ -116,15 +116,15 @@ describe('a wake-up', () => {
     assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
   })
 
-  test('waits for whoever is giving the queue back, and then makes it due', async () => {
+  test('waits for the release of the queue, and then makes it due', async () => {
     const endpoint = await makeEndpoint(await makeProject())
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
     await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
     let woken: Promise<unknown> | undefined
     await mail.transaction(async (tx) => {
       await writeDeliveryResults(tx, [release(queue)])
-      await tell(endpoint.project_id)
+      await publishEvents(endpoint.project_id)
       woken = new EndpointQueues(openDatabase(database).as('mail')).wake()
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
       await blockedBy(database, rows[0]?.pid ?? 0)
@@ -133,14 +133,14 @@ describe('a wake-up', () => {
     assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
   })
 
-  test('leaves an endpoint that failed to its rest', async () => {
+  test('does not end the backoff of a failing endpoint', async () => {
     const endpoint = await makeEndpoint(await makeProject())
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
     const before = await stage.now()
     await mail.transaction((tx) => writeDeliveryResults(tx, [release(queue, 3_600_000)]))
     const after = await stage.now()
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     assert.deepEqual(
       (await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id),
       [],
@@ -148,9 +148,9 @@ describe('a wake-up', () => {
     assertDated((await stage.queueOf(endpoint)).due_at, 3_600_000, before, after)
   })
 
-  test('ends a wait for what is not due yet', async () => {
+  test('makes a queue due that waits for a later delivery', async () => {
     const endpoint = await makeEndpoint(await makeProject())
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
     const [delivery] = await database.query<{ due_at: Date }>(
       `update mail.deliveries set due_at = postern.now() + interval '1 hour' where endpoint_id = $1 returning due_at`,
@@ -158,17 +158,17 @@ describe('a wake-up', () => {
     )
     await mail.transaction((tx) => writeDeliveryResults(tx, [release(queue)]))
     assert.deepEqual((await stage.queueOf(endpoint)).due_at, delivery?.due_at)
-    await tell(endpoint.project_id)
+    await publishEvents(endpoint.project_id)
     assert.equal((await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id).length, 1)
   })
 
-  test('is never lost while two workers race with whoever writes events', async () => {
+  test('is never lost while two workers race with writers of events', async () => {
     const endpoints = []
     for (let no = 0; no < 4; no++) endpoints.push(await makeEndpoint(await makeProject()))
     const workers = [stage.startWorker(), stage.startWorker({ db: openDatabase(database).as('mail') })]
     const rounds = 60
     for (let round = 0; round < rounds; round++) {
-      await Promise.all(endpoints.map(({ project_id }) => tell(project_id)))
+      await Promise.all(endpoints.map(({ project_id }) => publishEvents(project_id)))
       // About as long as a round with one delivery takes, so that events meet every part of it.
       await sleep((round % 12) * 3)
     }
@@ -184,6 +184,6 @@ describe('a wake-up', () => {
       )
     }
     for (const worker of workers) await worker.stop()
-    assert.deepEqual(stage.troubles, [])
+    assert.deepEqual(stage.errors, [])
   })
 })

@@ -10,10 +10,12 @@ import {
 } from './endpoint-queues.sql.ts'
 import { stepReplay } from './replays.ts'
 
+// The queues of all endpoints (mail.endpoint_queues) as one worker uses them. The states and transitions of a queue are in
+// migrations/000003_mail.sql.
+
 export type { Claim, ClaimedQueue }
 
-/** The queues of all endpoints, as one worker sees them. */
-const wokenAtOnce = 1_000
+const wakesAtOnce = 1_000
 const replaysAtOnce = 20
 
 export class EndpointQueues {
@@ -23,16 +25,16 @@ export class EndpointQueues {
     this.#db = db
   }
 
-  look(): Promise<Work> {
+  findWork(): Promise<Work> {
     return this.#db.readOne(findWork)
   }
 
-  /** Whether there may be more. */
+  /** True: there may be more wakes. */
   async wake(): Promise<boolean> {
-    return (await this.#db.transaction((tx) => takeWakes(tx, wokenAtOnce))) === wokenAtOnce
+    return (await this.#db.transaction((tx) => takeWakes(tx, wakesAtOnce))) === wakesAtOnce
   }
 
-  claim(claims: { proven: Claim; unproven: Claim }): Promise<ClaimedQueue[]> {
+  claim(claims: { healthy: Claim; failing: Claim }): Promise<ClaimedQueue[]> {
     return this.#db.transaction((tx) => claimQueues(tx, claims, leaseSeconds))
   }
 

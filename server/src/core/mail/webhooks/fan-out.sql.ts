@@ -6,7 +6,7 @@ export interface ProjectKey {
   project_id: number
 }
 
-/** Projects with events to fan out, behind `after` in the order of the key. The index is entered once for each. */
+/** Projects with events to fan out, after `after` in key order. A loose index scan: one probe for each project. */
 export async function findProjects(
   tx: ReadTx,
   after: ProjectKey | undefined,

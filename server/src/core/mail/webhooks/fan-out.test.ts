@@ -88,7 +88,7 @@ describe('a fan-out', () => {
     assert.equal(await countOf('deliveries', other.id), 0)
   })
 
-  test('takes many steps for many endpoints, each of a bounded number of rows, and misses none', async () => {
+  test('takes many steps for many endpoints, each with a bounded number of rows, and misses none', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { events: ['message.sent'] })
     const endpoints = 2 * fanOutLimits.endpoints + 7
@@ -107,7 +107,7 @@ describe('a fan-out', () => {
     assert.equal(await countOf('fan_outs', id), 0)
   })
 
-  test('goes on where a worker died, and delivers nothing twice', async () => {
+  test('continues where a worker died, and delivers nothing twice', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { events: ['message.sent'] })
     await multiply(resource.id, 2 * fanOutLimits.endpoints)
@@ -129,7 +129,7 @@ describe('a fan-out', () => {
     await fanOutAll(mail, database)
   })
 
-  test('that fails for one project fails for no other', async () => {
+  test('that fails for one project does not affect others', async () => {
     const [bad, good] = [await makeProject(), await makeProject()]
     for (const { id } of [bad, good]) {
       await makeEndpoint(id, { events: ['message.sent'] })

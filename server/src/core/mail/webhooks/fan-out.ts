@@ -1,13 +1,12 @@
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { fanOutNext, findProjects, type ProjectKey, tryLockProject } from './fan-out.sql.ts'
 
-/**
- * Makes deliveries from events, after the transactions that write events and apart from them: a project with many
- * endpoints delays its own webhooks, and nothing else.
- *
- * Projects take turns (round-robin). Each turn is a transaction of its own with a bounded number of rows, and a turn that
- * fails costs no other project its turn.
- */
+// Inserts one delivery for each event and subscribed endpoint, in transactions separate from those that write the events: a
+// project with many endpoints delays only its own webhooks.
+//
+// Projects take turns (round-robin). Each turn is one transaction with a bounded number of rows. A turn that fails does not
+// affect other projects.
+
 export const fanOutLimits = { events: 100, endpoints: 50 }
 const projectsAtOnce = 50
 
@@ -22,7 +21,7 @@ export class FanOut {
     this.#onError = onError
   }
 
-  /** Gives the next projects a turn each. Returns how many events were moved on. */
+  /** Gives the next projects a turn each. Returns how many events were processed. */
   async step(): Promise<number> {
     const projects = await this.#nextProjects()
     this.#last = projects.at(-1)

@@ -13,71 +13,76 @@ import {
   type Wanted,
 } from './deliveries.sql.ts'
 import { bodyOf } from './signature.ts'
-import { gathering } from './targets.ts'
+import { lookupBatching } from './targets.ts'
 
-/** A delivery that is due, with what it is about, but for what is long. */
+/** A due delivery with its event, without long data. */
 export interface PendingDelivery {
   due: Due
-  /** By the process's steady clock. */
+  /** By the process's monotonic clock. */
   readAt: number
-  /** Undefined: there is no such event any more. */
+  /** Undefined: the event does not exist any more. */
   event: EventRow | undefined
   notes: MessageNotes | undefined
 }
 
-/** Longer events are read one by one, when they are sent. With 500 queues of 32 such, that is 16 MiB. */
+/** Longer events are read one by one, when they are sent. 500 queues with 32 short events each take 16 MiB. */
 const shortBytes = 1024
-/** Of an endpoint's that are read ahead. */
-export const aheadAtMost = 32
-/** Of what is long, for those that answer and for the others: together with what is short, 32 MiB. */
-const longBytes = 8 * 1024 * 1024
+/** Deliveries of one endpoint that are prefetched. */
+export const maxPrefetched = 32
+/** Memory for long events, one budget for healthy endpoints and one for failing ones: with the short events, 32 MiB. */
+const longBudgetBytes = 8 * 1024 * 1024
 
-/** An integer of PostgreSQL. */
+/** The largest integer of PostgreSQL. */
 const anyLength = 2 ** 31 - 1
 
 export class PendingDeliveries {
   readonly #db: UnscopedDb
-  readonly #asked: Batcher<Wanted, PendingDelivery[]>
-  readonly #long = { proven: new ByteBudget<number>(longBytes), unproven: new ByteBudget<number>(longBytes) }
+  readonly #lookups: Batcher<Wanted, PendingDelivery[]>
+  readonly #longBudgets = {
+    healthy: new ByteBudget<number>(longBudgetBytes),
+    failing: new ByteBudget<number>(longBudgetBytes),
+  }
 
   constructor(db: UnscopedDb) {
     this.#db = db
-    this.#asked = new Batcher((wanted) => this.#find(wanted), gathering)
+    this.#lookups = new Batcher((wanted) => this.#find(wanted), lookupBatching)
   }
 
-  /** The next ones of a queue, in their order. */
+  /** The next deliveries of a queue, in order. */
   next(wanted: Wanted): Promise<PendingDelivery[]> {
-    return this.#asked.ask(wanted)
+    return this.#lookups.submit(wanted)
   }
 
-  /** Has the body read and built, for as long as `use` takes. */
+  /** Builds the body and keeps it in the budget until `use` resolves. */
   async withBody<T>(
     { due, event, notes }: PendingDelivery & { event: EventRow },
-    standing: 'proven' | 'unproven',
+    health: 'healthy' | 'failing',
     use: (body: Buffer) => Promise<T>,
   ): Promise<T> {
-    const build = (whole: EventRow, said: MessageNotes | undefined, rest?: Buffer) =>
+    const build = (whole: EventRow, messageNotes: MessageNotes | undefined, rest?: Buffer) =>
       bodyOf({
         type: whole.type,
         created_at: whole.created_at,
         project_id: due.project_id,
         message_id: whole.message_id,
-        tags: said?.tags ?? null,
-        metadata: said?.metadata ?? null,
+        tags: messageNotes?.tags ?? null,
+        metadata: messageNotes?.metadata ?? null,
         data: whole.data ?? '{}',
         rest,
       })
     if (event.data !== null) return use(build(event, notes))
-    const giveBack = await this.#long[standing].take(event.size, due.project_id)
+    const release = await this.#longBudgets[health].take(event.size, due.project_id)
     try {
       const { shard } = due
       const found = await this.#db.readOne((tx) => findEvents(tx, [{ shard, id: event.id }], anyLength))
       const whole = found.get(event.id)
-      if (!whole) throw new Error(`event ${event.id} is to be delivered and is not there any more`)
-      const said = await this.#notesOf([{ shard, id: whole.message_id }])
-      return await use(build(whole, said.get(whole.message_id ?? ''), await this.#restOf(whole, shard)))
+      if (!whole) throw new Error(`event ${event.id} has a delivery but does not exist`)
+      const ofMessage = await this.#notesOf([{ shard, id: whole.message_id }])
+      return await use(
+        build(whole, ofMessage.get(whole.message_id ?? ''), await this.#inboundDataOf(whole, shard)),
+      )
     } finally {
-      giveBack()
+      release()
     }
   }
 
@@ -89,23 +94,22 @@ export class PendingDeliveries {
       keys.length === 0
         ? new Map<string, EventRow>()
         : await this.#db.readOne((tx) => findEvents(tx, keys, shortBytes))
-    await this.#countInbound(due, events)
+    await this.#addInboundSizes(due, events)
     const about = due.flatMap(({ shard, event_id }) => {
       const event = events.get(event_id)
       return event && event.data !== null ? [{ shard, id: event.message_id }] : []
     })
     const notes = await this.#notesOf(about)
-    const letters = wanted.map((): PendingDelivery[] => [])
+    const pending = wanted.map((): PendingDelivery[] => [])
     for (const one of due) {
       const event = events.get(one.event_id)
-      const said = notes.get(event?.message_id ?? '')
-      letters[one.place]?.push({ due: one, readAt, event, notes: said })
+      pending[one.index]?.push({ due: one, readAt, event, notes: notes.get(event?.message_id ?? '') })
     }
-    return letters
+    return pending
   }
 
-  /** What an event shares with others of the same mail counts for each of them, and is long. */
-  async #countInbound(due: readonly Due[], events: Map<string, EventRow>): Promise<void> {
+  /** Inbound data is shared by the events of one mail. It counts as long, and for each event. */
+  async #addInboundSizes(due: readonly Due[], events: Map<string, EventRow>): Promise<void> {
     const keys = due.flatMap(({ shard, event_id }) => {
       const id = events.get(event_id)?.inbound_body_id
       return id == null ? [] : [{ shard, id }]
@@ -119,10 +123,10 @@ export class PendingDeliveries {
     }
   }
 
-  async #restOf({ id, inbound_body_id }: EventRow, shard: number): Promise<Buffer | undefined> {
+  async #inboundDataOf({ id, inbound_body_id }: EventRow, shard: number): Promise<Buffer | undefined> {
     if (inbound_body_id === null) return undefined
     const rest = await this.#db.readOne((tx) => findInboundData(tx, { shard, id: inbound_body_id }))
-    if (!rest) throw new Error(`the mail of event ${id} is to be delivered and is not there any more`)
+    if (!rest) throw new Error(`the inbound mail of event ${id} has a delivery but does not exist`)
     return rest
   }
 

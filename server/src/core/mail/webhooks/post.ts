@@ -3,28 +3,27 @@ import { NotAllowed } from '../../../platform/net/net-guard.ts'
 import { storable } from '../messages/events.ts'
 import { retryAfterMs } from './retry-schedule.ts'
 
-/** What a receiver made of a request. */
+/** The response of a receiver. */
 export interface ReceiverResponse {
-  /** Null where there was none; then `error` says why, in a sentence. */
+  /** Null: no response; `error` says why, in a sentence. */
   status: number | null
   latencyMs: number
-  /** The beginning of what it said. */
+  /** The first KB of the response body. */
   response: string | null
   error: string | null
   retryAfterMs: number | undefined
 }
 
-/** In all, from the look-up of its name to the status. */
+/** Timeout from the DNS lookup to the status. */
 export const requestMs = 15_000
-/** The status has been heard by then, and decides. What it says besides is waited for no longer than this. */
+/** Timeout of the response body. The status alone decides, and has been received by then. */
 const bodyMs = 2_000
 const keptBytes = 1024
-/** Read on to here, so that the connection can be used again; what says more than that loses it. */
+/** A body up to this size is read to its end, so that the connection can be reused. After a longer one it is closed. */
 const drainedBytes = 64 * 1024
 
 /**
- * Resolves whatever happens, within `timeoutMs` (usually `requestMs`). Nothing is followed: a redirect is an answer like
- * any other.
+ * Never rejects, and resolves within `timeoutMs` (usually `requestMs`). Redirects are not followed.
  */
 export function post(
   agent: Dispatcher,
@@ -46,31 +45,31 @@ export function post(
   })
 }
 
-/** A request and its answer, as undici tells of them. A stream for each body would cost as much as all the rest. */
+/** Undici's callbacks for one request. A stream for each body would cost as much as everything else. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: ReceiverResponse) => void
   readonly #timeoutMs: number
   readonly #startedAt = performance.now()
-  readonly #kept: Buffer[] = []
-  #said = 0
+  readonly #chunks: Buffer[] = []
+  #receivedBytes = 0
   #status: number | null = null
   #retryAfterMs: number | undefined
-  #control: Dispatcher.DispatchController | undefined
-  #patience: NodeJS.Timeout
-  #isOver = false
+  #controller: Dispatcher.DispatchController | undefined
+  #timer: NodeJS.Timeout
+  #isEnded = false
 
   constructor(resolve: (answer: ReceiverResponse) => void, timeoutMs: number) {
     this.#resolve = resolve
     this.#timeoutMs = timeoutMs
-    this.#patience = setTimeout(() => this.#giveUp(), timeoutMs)
+    this.#timer = setTimeout(() => this.#timeOut(), timeoutMs)
   }
 
   end(error: unknown): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    clearTimeout(this.#patience)
+    if (this.#isEnded) return
+    this.#isEnded = true
+    clearTimeout(this.#timer)
     const status = this.#status
-    const text = Buffer.concat(this.#kept).subarray(0, keptBytes).toString()
+    const text = Buffer.concat(this.#chunks).subarray(0, keptBytes).toString()
     this.#resolve({
       status,
       latencyMs: Math.round(performance.now() - this.#startedAt),
@@ -81,8 +80,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#control = controller
-    if (this.#isOver) controller.abort(new TimedOut())
+    this.#controller = controller
+    if (this.#isEnded) controller.abort(new TimedOut())
   }
 
   onResponseStart(
@@ -90,21 +89,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // 1xx announces an answer.
+    // 1xx is an interim response.
     if (status < 200) return
     this.#status = status
     this.#retryAfterMs = retryAfterMs([headers['retry-after']].flat()[0], Date.now())
-    clearTimeout(this.#patience)
+    clearTimeout(this.#timer)
     const leftMs = this.#timeoutMs - (performance.now() - this.#startedAt)
-    this.#patience = setTimeout(() => this.#giveUp(), Math.max(0, Math.min(bodyMs, leftMs)))
+    this.#timer = setTimeout(() => this.#timeOut(), Math.max(0, Math.min(bodyMs, leftMs)))
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#said < keptBytes) this.#kept.push(chunk)
-    this.#said += chunk.length
-    if (this.#said <= drainedBytes) return
+    if (this.#receivedBytes < keptBytes) this.#chunks.push(chunk)
+    this.#receivedBytes += chunk.length
+    if (this.#receivedBytes <= drainedBytes) return
     this.end(undefined)
-    controller.abort(new Error('it says too much'))
+    controller.abort(new Error('response body too long'))
   }
 
   onResponseEnd(): void {
@@ -115,32 +114,29 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.end(error)
   }
 
-  #giveUp(): void {
+  #timeOut(): void {
     this.end(new TimedOut())
-    this.#control?.abort(new TimedOut())
+    this.#controller?.abort(new TimedOut())
   }
 }
 
 class TimedOut extends Error {}
 
 const sentences: [codes: RegExp, sentence: string][] = [
-  [/^(ENOTFOUND|EAI_AGAIN|ENODATA)$/, 'The name could not be found in the DNS.'],
+  [/^(ENOTFOUND|EAI_AGAIN|ENODATA)$/, 'The host name could not be resolved.'],
   [/^ECONNREFUSED$/, 'The connection was refused.'],
-  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'No connection could be made within 5 seconds.'],
-  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'There was no answer within 15 seconds.'],
-  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'The host cannot be reached.'],
-  [/^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, 'The connection was closed before there was an answer.'],
-  [
-    /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/,
-    'The certificate is not one that can be trusted',
-  ],
-  [/^(EPROTO$|ERR_SSL_|ERR_TLS_)/, 'No encrypted connection could be made (TLS).'],
-  [/^(HPE_|UND_ERR_)/, 'The answer is not one of HTTP.'],
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'The connection timed out after 5 seconds.'],
+  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'No response within 15 seconds.'],
+  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'The host is unreachable.'],
+  [/^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, 'The connection was closed before a response.'],
+  [/^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/, 'The certificate is not trusted'],
+  [/^(EPROTO$|ERR_SSL_|ERR_TLS_)/, 'The TLS handshake failed.'],
+  [/^(HPE_|UND_ERR_)/, 'The response is not valid HTTP.'],
 ]
 
-/** Nothing of what a stranger's machine or our own libraries said goes to the customer but codes that are known. */
+/** Customers see only these sentences and known codes, never text of the receiver or of our libraries. */
 function sentenceOf(error: unknown): string {
-  if (error instanceof TimedOut) return 'There was no answer within 15 seconds.'
+  if (error instanceof TimedOut) return 'No response within 15 seconds.'
   const refusal = causesOf(error).find((cause) => cause instanceof NotAllowed)
   if (refusal) return refusal.message
   const codes = causesOf(error).flatMap(({ code }: NodeJS.ErrnoException) => code ?? [])
@@ -148,10 +144,10 @@ function sentenceOf(error: unknown): string {
     const [, sentence] = sentences.find(([form]) => form.test(code)) ?? []
     if (sentence !== undefined) return sentence.endsWith('.') ? sentence : `${sentence} (${code}).`
   }
-  return 'No connection could be made.'
+  return 'The connection failed.'
 }
 
-/** An error, what caused it, and, where several addresses were tried, what became of each. */
+/** An error, its causes and, if several addresses were tried, the error of each. */
 function causesOf(error: unknown): Error[] {
   if (!(error instanceof Error)) return []
   const parts = error instanceof AggregateError ? error.errors : []

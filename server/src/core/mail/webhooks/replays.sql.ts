@@ -5,16 +5,16 @@ export interface Replay {
   shard: number
   endpoint_id: number
   project_id: number
-  /** Up to here, events were looked at. */
+  /** Events up to here were scanned. */
   after_id: string
   to_id: string
   only_undelivered: boolean
-  /** Null: there is no such endpoint any more. */
+  /** Null: the endpoint was deleted. */
   is_active: boolean | null
   events: string[] | null
 }
 
-/** The one that has been due for longest; locked until the transaction ends. */
+/** Locks the replay that has been due for longest. */
 export async function lockDueReplay(tx: Tx): Promise<Replay | undefined> {
   const { rows } = await sql<Replay>`
     select replays.shard, replays.endpoint_id, replays.project_id, coalesce(replays.cursor, replays.from_id) as after_id,
@@ -29,27 +29,27 @@ export async function lockDueReplay(tx: Tx): Promise<Replay | undefined> {
 }
 
 /**
- * Looks at the next events of the range, and delivers once more what the endpoint wants: what it subscribes to now, and
- * what it was sent before for another reason (inbound mail of a route). Says how far it came and how many there were.
+ * Scans the next events of the range and inserts deliveries for those that the endpoint subscribes to now or was sent before
+ * (such as inbound mail of a route). `last` is where the next step continues.
  */
 export async function replayNext(
   tx: Tx,
   { shard, endpoint_id, project_id, after_id, to_id, only_undelivered, events }: Replay,
-  looksAt: number,
-): Promise<{ looked: number; inserted: number; last: string | null }> {
-  const { rows } = await sql<{ looked: number; inserted: number; last: string | null }>`
-    with looked as materialized (
+  scanLimit: number,
+): Promise<{ scanned: number; inserted: number; last: string | null }> {
+  const { rows } = await sql<{ scanned: number; inserted: number; last: string | null }>`
+    with scanned as materialized (
       select id, type from mail.events
        where shard = ${shard} and project_id = ${project_id} and id > ${after_id}::uuid and id < ${to_id}::uuid
-       order by id limit ${looksAt}
+       order by id limit ${scanLimit}
     ), wanted as materialized (
-      select looked.id from looked
+      select scanned.id from scanned
        cross join lateral (
          select count(*) as attempts, count(*) filter (where outcome = 'delivered') as delivered
            from mail.delivery_attempts as attempts
-          where attempts.shard = ${shard} and attempts.endpoint_id = ${endpoint_id} and attempts.event_id = looked.id
+          where attempts.shard = ${shard} and attempts.endpoint_id = ${endpoint_id} and attempts.event_id = scanned.id
        ) as before
-       where looked.type <> 'endpoint.test' and (looked.type = any(${events}::text[]) or before.attempts > 0)
+       where scanned.type <> 'endpoint.test' and (scanned.type = any(${events}::text[]) or before.attempts > 0)
          and (not ${only_undelivered}::boolean or before.delivered = 0)
     ), inserted as (
       insert into mail.deliveries (endpoint_id, event_id, project_id, gives_up_at)
@@ -60,9 +60,9 @@ export async function replayNext(
       insert into mail.wakes (endpoint_id, project_id)
       select ${endpoint_id}, ${project_id} where exists (select from inserted)
     )
-    select (select count(*) from looked)::int as looked, (select count(*) from inserted)::int as inserted,
-           (select id from looked order by id desc limit 1) as last`.execute(tx)
-  return rows[0] ?? { looked: 0, inserted: 0, last: null }
+    select (select count(*) from scanned)::int as scanned, (select count(*) from inserted)::int as inserted,
+           (select id from scanned order by id desc limit 1) as last`.execute(tx)
+  return rows[0] ?? { scanned: 0, inserted: 0, last: null }
 }
 
 export async function moveReplay(
@@ -84,7 +84,7 @@ export async function deleteReplay(tx: Tx, { shard, endpoint_id }: Replay): Prom
     .execute()
 }
 
-/** False when one is running. */
+/** False: a replay of this endpoint is running. */
 export async function insertReplay(
   tx: Tx,
   projectId: number,

@@ -1,8 +1,6 @@
-/**
- * When an endpoint is tried again: after so many times in a row that nothing was taken, or an event after so many
- * attempts. About 27.6 hours in all; then an event is given up (28 hours), and an endpoint is tried on, every ten hours,
- * until it is switched off.
- */
+// The retry schedule, for an endpoint by its consecutive failures and for an event by its attempts. About 27.6 hours in all.
+// An event is given up after 28 hours. A failing endpoint is retried every ten hours until it is disabled (auto-disable.ts).
+
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 const delaysMs = [
   5 * second,
@@ -15,10 +13,10 @@ const delaysMs = [
   10 * hour,
 ] as const
 
-/** Receivers that went down together are not tried together. */
+/** Spreads the retries of receivers that failed together. */
 const jitter = 0.1
 
-/** `failures` from 1 on; `random` from 0 to just below 1. */
+/** `failures` starts at 1; 0 <= `random` < 1. */
 export function retryDelayMs(failures: number, random: number): number {
   const delay = delaysMs[Math.min(Math.max(failures, 1), delaysMs.length) - 1] ?? 0
   return Math.round(delay * (1 - jitter + 2 * jitter * random))
@@ -26,16 +24,16 @@ export function retryDelayMs(failures: number, random: number): number {
 
 export type RetryDelay = typeof retryDelayMs
 
-const restAtMostMs = 24 * hour
+const maxRetryAfterMs = 24 * hour
 
-/** RFC 9110 §10.2.3: seconds or a date. Undefined: it says nothing that can be heeded. */
+/** RFC 9110 §10.2.3: seconds or a date. Undefined: absent or invalid. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? ''
-  // A date has a letter in it; Date.parse would also make something of "-5" or "1.5".
+  // A date contains a letter; Date.parse would also accept "-5" or "1.5".
   const ms = /^\d{1,10}$/.test(text)
     ? Number(text) * second
     : /[a-z]/i.test(text)
       ? Date.parse(text) - nowMs
       : Number.NaN
-  return ms > 0 ? Math.min(ms, restAtMostMs) : undefined
+  return ms > 0 ? Math.min(ms, maxRetryAfterMs) : undefined
 }

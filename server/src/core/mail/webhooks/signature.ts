@@ -1,26 +1,25 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
-/**
- * An event as it goes over the wire, after Standard Webhooks (https://www.standardwebhooks.com): what is signed is the
- * event's id, the moment and the body, under the part of the secret behind `whsec_`.
- */
+// The body and the signature of a webhook request, as in Standard Webhooks (https://www.standardwebhooks.com): an HMAC-SHA256
+// of the event's id, the time and the body. The key is the part of the secret after `whsec_`.
+
 export interface WebhookPayload {
   type: string
   created_at: Date
   project_id: number
   message_id: string | null
-  /** Of the message, if it is about one. */
+  /** Of the message, if the event is about one. */
   tags: string[] | null
   metadata: object | null
-  /** What PostgreSQL has stored, as JSON. */
+  /** The stored JSON. */
   data: string
-  /** The rest of the data: a JSON object that is not empty, as its octets. */
+  /** The rest of the data: the octets of a JSON object that is not empty. */
   rest?: Buffer | undefined
 }
 
-/** The same bytes at every attempt: everything in it was fixed when the event was written. */
-export function bodyOf(telling: WebhookPayload): Buffer {
-  const { type, created_at, project_id, message_id, tags, metadata, data, rest } = telling
+/** The same bytes at every attempt: all parts are fixed when the event is written. */
+export function bodyOf(payload: WebhookPayload): Buffer {
+  const { type, created_at, project_id, message_id, tags, metadata, data, rest } = payload
   const about = message_id === null ? {} : { message_id, tags: tags ?? [], metadata: metadata ?? {} }
   const body = JSON.stringify({
     type,
@@ -28,7 +27,7 @@ export function bodyOf(telling: WebhookPayload): Buffer {
     data: { ...JSON.parse(data), project_id, ...about },
   })
   if (rest === undefined) return Buffer.from(body)
-  // A stranger chose how long the rest is: it is put in as it is, before the two braces at the end, and not parsed.
+  // The size of the rest is untrusted: it is inserted before the two closing braces without being parsed.
   return Buffer.concat([
     Buffer.from(`${body.slice(0, -2)},`),
     rest.subarray(rest.indexOf('{') + 1),
@@ -36,7 +35,7 @@ export function bodyOf(telling: WebhookPayload): Buffer {
   ])
 }
 
-/** For all that is signed at the same time: to make it takes four times as long as to sign with it. */
+/** Reused for signatures made at the same time: creating the key takes four times as long as signing. */
 export const signingKey = (secret: string): KeyObject =>
   createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64'))
 

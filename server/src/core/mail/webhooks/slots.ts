@@ -1,26 +1,25 @@
-/**
- * The requests that a worker makes at once, and whose they may be.
- *
- * Endpoints that did not answer well the last time have places of their own, one each: dead receivers take none from
- * living ones, however many there are, nor from those that are asked for the first time. Of the others each may have
- * ten, and fewer the less there is left, so that those who answer slowly leave some to others. A project has no more of
- * them, whatever number of endpoints it has, than it leaves free: half, if it is alone.
- */
+// The concurrency limit of a worker's webhook requests: each request uses one slot.
+//
+// Failing endpoints have separate slots, one for each endpoint: dead receivers take none from healthy ones, however many
+// there are, nor from new ones. A healthy endpoint may use ten slots, and fewer when few are free, so that slow endpoints
+// leave some to others. A project may use, for all its endpoints, at most as many slots as remain free: half, if it is the
+// only one.
+
 export interface SlotCounts {
-  proven: number
-  unproven: number
+  healthy: number
+  failing: number
 }
 
-export const defaultSlots: SlotCounts = { proven: 400, unproven: 100 }
+export const defaultSlots: SlotCounts = { healthy: 400, failing: 100 }
 
-/** Of one endpoint's requests at once. */
-export const widthAtMost = 10
-/** A share of what is left that one endpoint may have. */
-const shareOfRest = 8
+/** Concurrent requests to one endpoint. */
+export const maxPerEndpoint = 10
+/** One endpoint may use this fraction (1/8) of the free slots. */
+const freeSlotsShare = 8
 
-export class Slots {
+export class WebhookSlots {
   readonly #total: SlotCounts
-  readonly #busy: SlotCounts = { proven: 0, unproven: 0 }
+  readonly #busy: SlotCounts = { healthy: 0, failing: 0 }
   readonly #busyOf = new Map<number, number>()
   readonly #waiting = new Map<() => void, number>()
 
@@ -28,20 +27,20 @@ export class Slots {
     this.#total = total
   }
 
-  free(standing: keyof SlotCounts): number {
-    return this.#total[standing] - this.#busy[standing]
+  free(health: keyof SlotCounts): number {
+    return this.#total[health] - this.#busy[health]
   }
 
-  /** A place more for an endpoint of this project that has so many, and did not fail. */
+  /** Takes one more slot for a healthy endpoint of this project that uses `has` slots. */
   tryTake(has: number, projectId: number): boolean {
-    const free = this.free('proven')
-    const width = Math.min(widthAtMost, Math.max(1, Math.floor(free / shareOfRest)))
+    const free = this.free('healthy')
+    const width = Math.min(maxPerEndpoint, Math.max(1, Math.floor(free / freeSlotsShare)))
     if (has >= width || !this.#isFreeFor(projectId)) return false
     this.#count(projectId, 1)
     return true
   }
 
-  leave(projectId: number): void {
+  release(projectId: number): void {
     this.#count(projectId, -1)
     for (const [call, waiting] of this.#waiting) {
       if (!this.#isFreeFor(waiting)) continue
@@ -51,31 +50,31 @@ export class Slots {
     }
   }
 
-  /** Calls once, when a place is free for this project. */
+  /** Calls once, when a slot is free for this project. */
   onFree(call: () => void, projectId: number): void {
     this.#waiting.set(call, projectId)
   }
 
-  forget(call: () => void): void {
+  cancelWait(call: () => void): void {
     this.#waiting.delete(call)
   }
 
-  /** The one place of an endpoint that failed. */
-  takeUnproven(): void {
-    this.#busy.unproven++
+  /** The single slot of a failing endpoint. */
+  takeFailing(): void {
+    this.#busy.failing++
   }
 
-  leaveUnproven(): void {
-    this.#busy.unproven--
+  releaseFailing(): void {
+    this.#busy.failing--
   }
 
   #isFreeFor(projectId: number): boolean {
-    const free = this.free('proven')
+    const free = this.free('healthy')
     return free > 0 && (this.#busyOf.get(projectId) ?? 0) <= free
   }
 
   #count(projectId: number, more: number): void {
-    this.#busy.proven += more
+    this.#busy.healthy += more
     const busy = (this.#busyOf.get(projectId) ?? 0) + more
     if (busy > 0) this.#busyOf.set(projectId, busy)
     else this.#busyOf.delete(projectId)

@@ -8,44 +8,44 @@ import { signingKey } from './signature.ts'
 import { findTargets, type TargetRow } from './target.sql.ts'
 
 /**
- * Of questions that come at about the same time. A statement costs as much as half a request: with 4 ms a worker delivers
- * half as much again as with none.
+ * Lookups within 4 ms share a statement. A statement costs as much as half a request: with this, a worker delivers 50% more
+ * than without.
  */
-export const gathering: BatcherOptions = { gatherMs: 4, atMost: 200 }
+export const lookupBatching: BatcherOptions = { gatherMs: 4, atMost: 200 }
 
-/** Where an endpoint is, and what to sign with. */
+/** The URL of an endpoint and its signing key. */
 export interface Target {
   url: URL
   key: KeyObject
-  /** By the database's clock: receivers turn away what is dated too far from theirs. */
+  /** The database's time: receivers reject requests whose timestamp differs too much from their clock. */
   nowSeconds: number
 }
 
-/** `inactive`: it is switched off. `gone`: there is no such endpoint any more. */
+/** `gone`: the endpoint was deleted. */
 export type TargetLookup = Target | 'inactive' | 'gone'
 
 /**
- * Endpoints as they are at this moment. Asked for before each request, and never kept: a secret that was replaced signs
- * nothing that was begun after the commit. Requests that are made at the same time share a statement.
+ * Reads endpoints before each request and never caches them: after the commit of a rotation, the old secret signs no new
+ * request. Requests made at the same time share a statement.
  */
 export class Targets {
-  readonly #asked: Batcher<Leased, TargetLookup | PosternError>
+  readonly #lookups: Batcher<Leased, TargetLookup | PosternError>
 
   constructor(db: UnscopedDb, vault: Vault) {
-    this.#asked = new Batcher(async (asked) => {
-      // Ten requests of one endpoint at the same time are one question.
+    this.#lookups = new Batcher(async (asked) => {
+      // Concurrent requests to one endpoint need one lookup.
       const queues = [...new Map(asked.map((queue) => [queue.endpoint_id, queue])).values()]
       const found = new Map<number, TargetLookup | PosternError>()
       const active: { queue: Leased; row: TargetRow }[] = []
       const rows = await db.readOne((tx) => findTargets(tx, queues))
-      for (const [place, queue] of queues.entries()) {
-        const row = rows[place]
+      for (const [index, queue] of queues.entries()) {
+        const row = rows[index]
         found.set(queue.endpoint_id, row ? 'inactive' : 'gone')
         if (row?.is_active) active.push({ queue, row })
       }
       const secrets = await db.readOne((tx) => vault.openAll(tx, active.map(sealedSecret)))
-      for (const [place, { queue, row }] of active.entries()) {
-        const secret = secrets[place]
+      for (const [index, { queue, row }] of active.entries()) {
+        const secret = secrets[index]
         const { now_seconds: nowSeconds } = row
         if (secret !== undefined)
           found.set(
@@ -56,12 +56,12 @@ export class Targets {
           )
       }
       return asked.map(({ endpoint_id }) => found.get(endpoint_id) ?? 'gone')
-    }, gathering)
+    }, lookupBatching)
   }
 
-  /** Rejects where the secret cannot be opened. */
+  /** Rejects if the secret cannot be decrypted. */
   async of(queue: Leased): Promise<TargetLookup> {
-    const found = await this.#asked.ask(queue)
+    const found = await this.#lookups.submit(queue)
     if (found instanceof Error) throw found
     return found
   }
@@ -69,6 +69,6 @@ export class Targets {
 
 const sealedSecret = ({ queue, row }: { queue: Leased; row: TargetRow }): SealedSecret => ({
   projectId: queue.project_id,
-  place: { table: 'control.endpoints', column: 'encrypted_secret', rowId: queue.endpoint_id },
+  location: { table: 'control.endpoints', column: 'encrypted_secret', rowId: queue.endpoint_id },
   sealed: row.encrypted_secret,
 })

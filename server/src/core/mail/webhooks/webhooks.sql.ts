@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 
-/** False when there is no such event, or no such endpoint. */
+/** False: the event or the endpoint does not exist. */
 export async function insertDelivery(
   tx: Tx,
   projectId: number,
@@ -26,18 +26,18 @@ export async function insertDelivery(
   return rows.length > 0
 }
 
-/** A person has asked for it: the endpoint rests no longer. */
-export async function endRest(tx: Tx, projectId: number, endpointId: number): Promise<void> {
+/** Ends the backoff of an endpoint. */
+export async function clearBackoff(tx: Tx, projectId: number, endpointId: number): Promise<void> {
   await sql`
-    update mail.endpoint_queues set rests_until = null
+    update mail.endpoint_queues set backoff_until = null
      where shard = postern.shard_of(${projectId}) and endpoint_id = ${endpointId}`.execute(tx)
 }
 
-/** Whatever failed before is forgotten; what waits is due at once, what was tried before included. */
+/** Clears the failures and makes all deliveries due now, including those that were attempted before. */
 export async function resetQueue(tx: Tx, projectId: number, endpointId: number): Promise<void> {
-  // First the queue, as whoever writes down results does.
+  // Locks the queue before its deliveries, in the same order as the recording of results.
   await sql`
-    update mail.endpoint_queues set failures = 0, failing_since = null, rests_until = null
+    update mail.endpoint_queues set failures = 0, failing_since = null, backoff_until = null
      where shard = postern.shard_of(${projectId}) and endpoint_id = ${endpointId}`.execute(tx)
   await sql`
     update mail.deliveries set due_at = postern.now()

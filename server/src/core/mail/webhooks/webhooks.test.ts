@@ -12,7 +12,7 @@ import { deliverAgain, startReplay, wakeQueue } from './webhooks.ts'
 /** What others ask of webhooks: once more, all of a range once more, at once, and what was tried. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
-const { mail, receiver, makeProject, makeEndpoint, tell } = stage
+const { mail, receiver, makeProject, makeEndpoint, publishEvents } = stage
 let worker = stage.startWorker()
 
 const pathOf = (path: string) => receiver.got.filter((received) => received.path === path)
@@ -23,15 +23,15 @@ const replayed = (endpointId: number) =>
     return rows.length === 0
   })
 
-describe('an event, once more', () => {
-  test('arrives again, and an endpoint that rests is tried at once', async () => {
+describe('an event delivered again', () => {
+  test('arrives again, and ends the backoff of the endpoint', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
-    const [id = ''] = await tell(project_id)
+    const [id = ''] = await publishEvents(project_id)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     receiver.answer({ status: 503, headers: { 'retry-after': '3600' } }, endpoint.path)
-    await tell(project_id)
+    await publishEvents(project_id)
     await receiver.until(2, endpoint.path)
     await stage.untilQuiet(endpoint)
     receiver.answer({ status: 204 }, endpoint.path)
@@ -41,9 +41,9 @@ describe('an event, once more', () => {
     assert.equal(got[2]?.body, got[0]?.body)
   })
 
-  test('is neither a stranger’s nor one that is not there', async () => {
+  test('must exist and belong to the project', async () => {
     const [one, other] = [await makeEndpoint(await makeProject()), await makeEndpoint(await makeProject())]
-    const [id = ''] = await tell(one.project_id)
+    const [id = ''] = await publishEvents(one.project_id)
     const again = (projectId: number, endpointId: number, eventId: string) =>
       mail.transaction((tx) => deliverAgain(tx, projectId, endpointId, eventId))
     assert.equal(await again(other.project_id, other.id, id), false)
@@ -55,12 +55,12 @@ describe('an event, once more', () => {
 describe('a replay', () => {
   const always = { from: new Date('2026-01-01'), to: new Date('2100-01-01') }
 
-  test('brings everything that the endpoint wants, at a hundred a second, and one runs at a time', async () => {
+  test('delivers everything that the endpoint subscribes to, at a hundred per second, one replay at a time', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
     // First of all: these are among the first 500 by their ids, wherever the others' begin.
-    await tell(project_id, 5, { type: 'domain.verified' })
-    for (let no = 0; no < 7; no++) await tell(project_id, 100)
+    await publishEvents(project_id, 5, { type: 'domain.verified' })
+    for (let no = 0; no < 7; no++) await publishEvents(project_id, 100)
     await receiver.until(700, endpoint.path)
     await stage.untilQuiet(endpoint)
     const start = () =>
@@ -93,14 +93,14 @@ describe('a replay', () => {
     await database.query('delete from mail.replays')
   })
 
-  test('of what was not taken leaves out what was, and keeps to its range', async () => {
+  test('of undelivered events skips delivered ones, and keeps to its range', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
-    const [early = ''] = await tell(project_id)
+    const [early = ''] = await publishEvents(project_id)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
     receiver.answer({ status: 410 }, endpoint.path)
-    const lost = await tell(project_id, 3)
+    const lost = await publishEvents(project_id, 3)
     await receiver.until(2, endpoint.path)
     await stage.untilQuiet(endpoint)
     receiver.answer({ status: 204 }, endpoint.path)
@@ -128,11 +128,11 @@ describe('a replay', () => {
 })
 
 describe('an endpoint that is woken', () => {
-  test('has forgotten its failures, and is tried at once', async () => {
+  test('has its failures cleared, and is tried at once', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
     receiver.answer({ status: 500 }, endpoint.path)
-    await tell(project_id)
+    await publishEvents(project_id)
     for (let retry = 1; retry <= 3; retry++) {
       await stage.untilQuiet(endpoint)
       await stage.pass(endpoint, retryDelay.interval)
@@ -151,11 +151,11 @@ describe('an endpoint that is woken', () => {
 })
 
 describe('attempts', () => {
-  test('are listed newest first, page by page, and by nobody else', async () => {
+  test('are listed newest first, page by page, within the project', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id, id } = endpoint
     const before = await stage.now()
-    await tell(project_id, 25)
+    await publishEvents(project_id, 25)
     await receiver.until(25, endpoint.path)
     await stage.untilQuiet(endpoint)
     const page = (beforeId?: string) =>
@@ -202,6 +202,6 @@ describe('attempts', () => {
   })
 })
 
-test('nothing went wrong behind the scenes', () => {
-  assert.deepEqual(stage.troubles, [])
+test('no worker logged an error', () => {
+  assert.deepEqual(stage.errors, [])
 })

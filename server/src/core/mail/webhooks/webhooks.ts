@@ -1,15 +1,13 @@
+// Operations on deliveries for other modules, in a transaction of the mail side. The states and transitions of a queue are in
+// migrations/000003_mail.sql.
+
 import type { Tx } from '../../../platform/db/db.ts'
 import { insertReplay } from './replays.sql.ts'
-import { endRest, insertDelivery, resetQueue } from './webhooks.sql.ts'
+import { clearBackoff, insertDelivery, resetQueue } from './webhooks.sql.ts'
 
 /**
- * What others may ask about deliveries, in a transaction of the mail plane. The state machine is in
- * migrations/000003_mail.sql.
- */
-
-/**
- * One event, once more, with all its time again; an endpoint that rests is tried at once. False when there is no such
- * event or endpoint in the project.
+ * Delivers one event again, with a full retry schedule, and ends the endpoint's backoff. False: the project does not have
+ * this event or endpoint.
  */
 export async function deliverAgain(
   tx: Tx,
@@ -17,12 +15,12 @@ export async function deliverAgain(
   endpointId: number,
   eventId: string,
 ): Promise<boolean> {
-  const isThere = await insertDelivery(tx, projectId, endpointId, eventId)
-  if (isThere) await endRest(tx, projectId, endpointId)
-  return isThere
+  const exists = await insertDelivery(tx, projectId, endpointId, eventId)
+  if (exists) await clearBackoff(tx, projectId, endpointId)
+  return exists
 }
 
-/** The events of a range of time, from and before, once more. False when a replay of this endpoint is running. */
+/** Replays the events of a time range (`to` is exclusive). False: a replay of this endpoint is running. */
 export const startReplay = (
   tx: Tx,
   projectId: number,
@@ -30,10 +28,10 @@ export const startReplay = (
   range: { from: Date; to: Date; onlyUndelivered: boolean },
 ): Promise<boolean> => insertReplay(tx, projectId, endpointId, range)
 
-/** It was switched on, or is to be tried at once: failures are forgotten, and what waits is due. */
+/** For an endpoint that was enabled: clears its failures and makes its deliveries due now. */
 export const wakeQueue = (tx: Tx, projectId: number, endpointId: number): Promise<void> =>
   resetQueue(tx, projectId, endpointId)
 
-/** A person waits for an answer: an endpoint that rests is tried at once. */
+/** Ends the endpoint's backoff, so that a test is sent at once. */
 export const tryNow = (tx: Tx, projectId: number, endpointId: number): Promise<void> =>
-  endRest(tx, projectId, endpointId)
+  clearBackoff(tx, projectId, endpointId)

@@ -113,7 +113,7 @@ function kept(body: View): View | undefined {
 }
 
 const secretForm = aText(/^whsec_[A-Za-z0-9+/]{43}=$/)
-const hint = aText(/^[A-Za-z0-9+/]{3}=$/)
+const hint = aText(/^[A-Za-z0-9+/]{4}$/)
 
 export function createEndpoint(world: World, chance: Chance): Intent {
   const parent = chooseProject(world, chance)
@@ -157,8 +157,10 @@ function created(project: Project, body: View): Outcome | string {
 }
 
 function requireHint({ secret_hint }: View, secret: string): void {
-  if (secret_hint !== secret.slice(-4))
-    throw new Error(`secret_hint is ${secret_hint} and not the secret's end`)
+  if (secret_hint !== secret.slice(-5, -1))
+    throw new Error(
+      `secret_hint is ${secret_hint} and not the secret's last four characters before the padding`,
+    )
 }
 
 export function editEndpoint(world: World, chance: Chance): Intent | undefined {

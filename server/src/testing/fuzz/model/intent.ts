@@ -28,13 +28,13 @@ export interface Outcome {
   commit: (body: never) => { acts: AuditedAct[]; id: number | string; location?: string }
 }
 
-export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'ask' | 'enqueue'
+export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'command' | 'enqueue'
 
 const last = (operation: string): string => operation.split('.').at(-1) ?? ''
 
 export const kindOf = (operation: string): Kind => {
   const verb = last(operation)
-  if (['verify', 'hold', 'release', 'cancel'].includes(verb)) return 'ask'
+  if (['verify', 'hold', 'release', 'cancel'].includes(verb)) return 'command'
   if (['test', 'replay'].includes(verb)) return 'enqueue'
   return verb === 'create' || verb === 'rotate' || verb === 'delete' ? verb : 'edit'
 }
@@ -42,9 +42,6 @@ export const kindOf = (operation: string): Kind => {
 export const needsReasonAlways = (operation: string): boolean =>
   ['rotate', 'delete'].includes(kindOf(operation)) ||
   ['users.edit', 'queue.hold', 'queue.release', 'messages.cancel'].includes(operation)
-
-export const isPost = (operation: string): boolean =>
-  ['create', 'rotate', 'ask', 'enqueue'].includes(kindOf(operation))
 
 export const revealsSecret = (operation: string): boolean =>
   /^(?:endpoints|api-keys)\.(?:create|rotate)$/.test(operation)
@@ -121,11 +118,15 @@ export function verdictOn(intent: Intent, manner: Manner, memory: Memory): Verdi
   const { operation } = intent
   const reason = manner.reason === undefined ? null : reasonOf(manner.reason)
   if (reason === undefined) return refused('validation_failed')
-  if (!intent.exists()) return refused('not_found')
-  if (manner.key !== undefined && isPost(operation) && !manner.isDryRun) {
-    const remembered = memory.get(memoryKey(operation, manner.key))
-    if (remembered) return repetition(remembered, requestText(intent, manner.reason))
+  const remembered =
+    manner.key === undefined || manner.isDryRun ? undefined : memory.get(memoryKey(operation, manner.key))
+  if (!intent.exists()) {
+    // What a DELETE has deleted is gone, and the same DELETE again has the first answer.
+    const isDeletion =
+      kindOf(operation) === 'delete' && remembered?.request === requestText(intent, manner.reason)
+    return isDeletion && remembered ? { kind: 'repeated', remembered } : refused('not_found')
   }
+  if (remembered) return repetition(remembered, requestText(intent, manner.reason))
   if (intent.target && manner.ifMatch && !manner.ifMatch.holds) return refused('stale_resource')
   const always = needsReasonAlways(operation)
   if (reason === null && always && !manner.isDryRun) return refused('reason_required')

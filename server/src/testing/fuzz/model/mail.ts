@@ -41,7 +41,7 @@ export const newMessage = ({ id }: Project, { status, address, tag }: Message): 
   status,
   from: 'news@example.com',
   subject: '',
-  recipients: [{ address, kind: 'to', status, reply: null, updated_at: aTime }],
+  recipients: [{ address, kind: 'to', status, diagnostic: null, updated_at: aTime }],
   tags: [tag],
   metadata: {},
   size_bytes: 100,

@@ -5,7 +5,6 @@ import { orderedFields } from './deliveries.ts'
 import { endpointFields } from './endpoints.ts'
 import {
   type Intent,
-  isPost,
   kindOf,
   type Manner,
   type Memory,
@@ -69,7 +68,7 @@ const told = (answer: Answer, expected: Told): string[] =>
     replayed: answer.headers.get('idempotent-replayed'),
   })
 
-const successOf = { create: 201, edit: 200, rotate: 200, ask: 200, enqueue: 202, delete: 204 } as const
+const successOf = { create: 201, edit: 200, rotate: 200, command: 200, enqueue: 202, delete: 204 } as const
 
 function carryOut(
   intent: Intent,
@@ -93,7 +92,7 @@ function carryOut(
     acts.push({ operation: intent.operation, type, id, reason, limit, before, after, requestId })
   }
   const etag = outcome.version === null ? undefined : `"${outcome.version}"`
-  if (manner.key !== undefined && isPost(intent.operation)) {
+  if (manner.key !== undefined) {
     memory.set(memoryKey(intent.operation, manner.key), {
       intent,
       reason: manner.reason,

@@ -1,0 +1,33 @@
+import { Alert, Button, Checkbox, Group, Stack } from '@mantine/core'
+import { useState } from 'react'
+import { Copy } from '../copy.tsx'
+import classes from './act.module.css'
+
+/** Shown once. After the dialog closes, the page holds no copy of the secret. */
+export function RevealSecret({ secret, close }: { secret: string; close: () => void }) {
+  const [isKept, setIsKept] = useState(false)
+  return (
+    <Stack>
+      <Alert color="yellow" title="This secret is shown only once">
+        Copy it now and store it safely. If it is lost, rotate it.
+      </Alert>
+      <code className={classes.secret}>{secret}</code>
+      <Group justify="space-between">
+        <Copy text={secret} label="Copy secret" data-autofocus />
+        <Checkbox
+          label="I have stored it"
+          checked={isKept}
+          onChange={(event) => setIsKept(event.currentTarget.checked)}
+        />
+        <Button disabled={!isKept} onClick={close}>
+          Done
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+export function secretOf(answer: unknown): string | undefined {
+  const { secret } = (answer ?? {}) as { secret?: unknown }
+  return typeof secret === 'string' ? secret : undefined
+}

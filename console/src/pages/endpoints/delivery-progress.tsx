@@ -1,0 +1,48 @@
+import { Button, Group, Loader, Text } from '@mantine/core'
+import { localTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import classes from './endpoints.module.css'
+import type { DeliveryProgressState, DeliveryRequest } from './use-delivery-progress.ts'
+
+/** The progress of the last test or replay. */
+export function DeliveryProgress({
+  of: { request, attempts, isPolling, resume, dismiss },
+}: {
+  of: DeliveryProgressState
+}) {
+  if (!request) return null
+  const delivered = attempts.filter(({ outcome }) => outcome === 'delivered').length
+  const failed = attempts.length - delivered
+  const summary =
+    attempts.length === 0
+      ? isPolling
+        ? 'No attempts yet.'
+        : 'No attempts within 30 seconds.'
+      : `${number(attempts.length)} ${attempts.length === 1 ? 'attempt' : 'attempts'}: ${number(delivered)} delivered${failed > 0 ? `, ${number(failed)} failed` : ''}.`
+  return (
+    <section className={classes.progress} aria-label="Progress">
+      <Group gap="sm" role="status">
+        {isPolling && <Loader size="xs" aria-hidden="true" />}
+        <Text size="sm">
+          {nameOf(request)} {summary}
+        </Text>
+      </Group>
+      <Group gap="xs">
+        {!isPolling && (
+          <Button size="compact-sm" variant="default" onClick={resume}>
+            Keep checking
+          </Button>
+        )}
+        <Button size="compact-sm" variant="default" onClick={dismiss}>
+          Dismiss
+        </Button>
+      </Group>
+    </section>
+  )
+}
+
+function nameOf(request: DeliveryRequest): string {
+  if ('test' in request) return 'Test event queued.'
+  if ('event_id' in request) return 'Replay of one event started.'
+  return `Replay of events from ${localTime(request.from)} to ${localTime(request.to)} started.`
+}

@@ -1,0 +1,285 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { median, percentile, table } from '../bench/figures.ts'
+import type { Sender } from '../bench/senders.ts'
+import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
+import type { Promised } from './check.ts'
+import { proveIsolation } from './isolation.ts'
+import {
+  countsOnlyOption,
+  type FaultReport,
+  leaseReader,
+  prove,
+  type Stage,
+  say,
+  seedOf,
+  waitMs,
+} from './run.ts'
+
+/**
+ * `npm run prove:network`: an MTA that is slow for one project's recipients, a faulty connection to one of two MTAs, and
+ * a faulty connection to PostgreSQL for the API and one of two workers. proofs/README.md lists the criteria.
+ */
+const { values: options } = parseArgs({
+  options: {
+    'phase-ms': { type: 'string', default: '60000' },
+    'ratio-at-most': { type: 'string', default: '1.5' },
+    only: { type: 'string' },
+    seed: { type: 'string' },
+    programs: { type: 'string', default: '8' },
+    'pause-ms': { type: 'string', default: '300' },
+    'skip-waits': { type: 'boolean', default: false },
+    ...countsOnlyOption,
+  },
+})
+const seed = seedOf(options.seed)
+const phaseMs = Number(options['phase-ms'])
+const ratioAtMost = Number(options['ratio-at-most'])
+const isCountsOnly = options['counts-only']
+/** What is compared. With --skip-waits a run has a few mails of each kind, whose 99th percentile is the one that took longest. */
+const share = options['skip-waits'] ? 0.5 : 0.99
+/** A lease is a minute; nobody is to be left with one for twice as long. */
+const oldestLeaseSeconds = 120
+/** Shorter than the worker's patience with an MTA. */
+const slowMs = 15_000
+const slowDomain = 'slow.test'
+
+interface Lines {
+  mta: FaultyProxy
+  database: FaultyProxy
+}
+
+/** What is wrong for a while; undone by what `worsen` gives back. `isOfOne`: it concerns one project's mail alone. */
+interface Phase {
+  name: string
+  isOfOne: boolean
+  worsen(lines: Lines, stage: Stage): () => void
+  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  prove?(stage: Stage): Promise<string[]>
+}
+
+const onLine = (of: keyof Lines, what: string, worsen: (line: FaultyProxy) => () => void): Phase => ({
+  name: `${of}: ${what}`,
+  isOfOne: false,
+  worsen: (lines) => worsen(lines[of]),
+})
+
+const badWays: [string, (line: FaultyProxy) => () => void][] = [
+  ['half a second latency', (line) => setting(line, { latencyMs: 500 })],
+  ['resets', (line) => every(300, () => line.reset())],
+  ['silence', (line) => setting(line, { isSilent: true })],
+  ['a byte a second', (line) => setting(line, { bytesPerSecond: 1 })],
+]
+
+const phases: Phase[] = [
+  { name: 'nothing', isOfOne: true, worsen: () => () => {} },
+  {
+    name: 'slow for one project',
+    isOfOne: true,
+    worsen(_lines: Lines, { sink }: Stage) {
+      sink.slowDown(slowDomain, slowMs)
+      return () => sink.slowDown('', 0)
+    },
+    prove: othersAreNotHeld,
+  },
+  ...(['mta', 'database'] as const).flatMap((of) =>
+    badWays.map(([what, worsen]) => onLine(of, what, worsen)),
+  ),
+].filter(({ name }) => options.only === undefined || name === 'nothing' || name.includes(options.only))
+
+function setting(line: FaultyProxy, worse: Partial<FaultyProxy>): () => void {
+  Object.assign(line, worse)
+  return () =>
+    Object.assign(line, { latencyMs: 0, isSilent: false, bytesPerSecond: Number.POSITIVE_INFINITY })
+}
+
+function every(ms: number, act: () => void): () => void {
+  const timer = setInterval(act, ms)
+  return () => clearInterval(timer)
+}
+
+const isSlow = ({ domain }: Sender): boolean => domain.startsWith('sender1.')
+
+const open: FaultyProxy[] = []
+try {
+  await prove({
+    title: `faulty connections, ${phaseMs / 1000} s each`,
+    seed,
+    load: {
+      programs: Number(options.programs),
+      pauseMs: Number(options['pause-ms']),
+      recipientsOf: (sender) => (isSlow(sender) ? slowDomain : 'example.net'),
+    },
+    parts: ['api', 'worker', 'intake'],
+    skipsWaits: options['skip-waits'],
+    isCountsOnly,
+    drainMs: 300_000,
+    async lay({ sink }) {
+      const line = await FaultyProxy.keep(sink.port)
+      open.push(line)
+      return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}, smtp://127.0.0.1:${line.port}` }
+    },
+    injectFaults,
+  })
+} finally {
+  for (const line of open) await line.close()
+}
+
+async function injectFaults(stage: Stage): Promise<FaultReport> {
+  const [mta] = open
+  if (!mta) throw new Error('no connection')
+  const database = await throughBadLine(stage)
+  const leases = watchLeases(stage)
+  const inFlight: Promised[][] = []
+  const leased = leaseReader(stage)
+  const times: { phase: Phase; from: number; to: number }[] = []
+  const faults: string[] = []
+  for (const phase of phases) {
+    inFlight.push(await leased())
+    const from = now()
+    const stopNoting = every(250, () => void leased().then((some) => inFlight.push(some)))
+    if (isCountsOnly && phase.prove) {
+      faults.push(...(await phase.prove(stage)))
+    } else {
+      const undo = phase.worsen({ mta, database }, stage)
+      await sleep(phaseMs)
+      undo()
+    }
+    stopNoting()
+    times.push({ phase, from, to: now() })
+    say(phase.name)
+    // What it left behind is not to be taken for the fault of the next one.
+    await sleep(phaseMs / 4)
+  }
+  const oldest = await leases.stop()
+  const delays = await delaysOf(stage, times)
+  const ratioAt = (place: number): number =>
+    percentile(delays[place] ?? [], share) / percentile(delays[0] ?? [], share)
+  const rows = times.map(({ phase }, place) => {
+    const values = delays[place] ?? []
+    return [
+      phase.name,
+      values.length,
+      median(values).toFixed(0),
+      percentile(values, 0.99).toFixed(0),
+      ratioAt(place).toFixed(2),
+    ].map(String)
+  })
+  const late = times.flatMap(({ phase }, place) => {
+    return phase.isOfOne && !(ratioAt(place) <= ratioAtMost)
+      ? [`${phase.name}: others' p${share * 100} is ${ratioAt(place).toFixed(2)} times as long`]
+      : []
+  })
+  return {
+    lines: [
+      `the oldest lease was ${oldest.toFixed(0)} s old; ms from acceptance to the MTA, without mail to ${slowDomain}:`,
+      table(['fault', 'mails', 'p50', 'p99', `ratio of p${share * 100}`], rows),
+    ],
+    inFlight,
+    faults,
+    late: [...late, ...(oldest <= oldestLeaseSeconds ? [] : [`a lease was ${oldest.toFixed(0)} s old`])],
+  }
+}
+
+/**
+ * The MTA acknowledges no mail of one project. Once the project has all the places of the workers that it may have, and
+ * more of its mail waits, mail of the others that is promised from then on arrives.
+ */
+function othersAreNotHeld({ query, senders, loadResults, sink }: Stage): Promise<string[]> {
+  const projectId = senders.find((sender) => isSlow(sender))?.projectId
+  const waiting = async (): Promise<number> => {
+    const [row] = await query<{ count: number }>(
+      `select count(*)::int as count from mail.dispatch where project_id = $1 and state = 'ready'`,
+      [projectId],
+    )
+    return row?.count ?? 0
+  }
+  let promisedBefore = 0
+  let pendingBefore = 0
+  return proveIsolation({
+    patienceMs: waitMs(0, true),
+    enough: 20,
+    // More of its mail waits than all workers take at once.
+    async prepare(deadline) {
+      const statement = 'insert into control.queue_holds (project_id) values ($1) on conflict do nothing'
+      await query(statement, [projectId])
+      while ((await waiting()) < 100 && Date.now() < deadline) await sleep(500)
+    },
+    async hold() {
+      sink.hold(slowDomain)
+      promisedBefore = loadResults.promised.length
+      await query('delete from control.queue_holds where project_id = $1', [projectId])
+    },
+    release: () => sink.release(),
+    held: () => sink.held(),
+    // It has more mail, and gets no more places.
+    async isFull(pending) {
+      const isSame = pending > 0 && pending === pendingBefore
+      pendingBefore = pending
+      return isSame && (await waiting()) > 0
+    },
+    async arrived() {
+      const received = new Set((await sink.read()).map(({ recipient }) => recipient))
+      return loadResults.promised
+        .slice(promisedBefore)
+        .filter(({ recipient }) => !recipient.endsWith(`@${slowDomain}`) && received.has(recipient)).length
+    },
+  })
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+/** The API, and a second worker, reach PostgreSQL on a line of ours from here on. */
+async function throughBadLine({ postern, parts, start }: Stage): Promise<FaultyProxy> {
+  const url = new URL(postern.databaseUrl)
+  const line = await FaultyProxy.keep(Number(url.port))
+  open.push(line)
+  url.port = String(line.port)
+  const environment = { POSTERN_DATABASE_URL: url.href }
+  await parts.api?.stop()
+  await start('api', { environment })
+  await start('worker', { environment })
+  return line
+}
+
+/** The age of the oldest lease that was ever seen. */
+function watchLeases({ query }: Stage): { stop(): Promise<number> } {
+  let oldest = 0
+  const readOldest = async (): Promise<void> => {
+    const [row] = await query<{ seconds: number | null }>(
+      `select extract(epoch from max(postern.now() - leased_until))::float8 + 60 as seconds
+         from mail.dispatch where state = 'leased'`,
+    )
+    oldest = Math.max(oldest, row?.seconds ?? 0)
+  }
+  const stop = every(1000, () => void readOldest().catch(() => {}))
+  return {
+    async stop() {
+      stop()
+      await readOldest()
+      return oldest
+    },
+  }
+}
+
+/** For each phase, of mails that were promised in it: how long it took until the MTA had them. */
+async function delaysOf(
+  { loadResults, sink }: Stage,
+  times: readonly { from: number; to: number }[],
+): Promise<number[][]> {
+  await sleep(2000)
+  const received = new Map<string, number>()
+  for (const { messageId, recipient, at } of await sink.read()) {
+    const key = `${messageId.split('@')[0]} ${recipient}`
+    received.set(key, Math.min(at, received.get(key) ?? at))
+  }
+  const mails = loadResults.promised.filter(({ recipient }) => !recipient.endsWith(`@${slowDomain}`))
+  return times.map(({ from, to }) =>
+    mails
+      .filter(({ at }) => at >= from && at < to)
+      // What has not come by now has taken at least as long.
+      .map(({ id, recipient, at }) => Math.max(0, (received.get(`${id} ${recipient}`) ?? now()) - at)),
+  )
+}

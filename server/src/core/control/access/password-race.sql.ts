@@ -1,0 +1,33 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+
+export interface PasswordRow {
+  user_id: number
+  password: string | null
+}
+
+const selectByEmail = (email: string): RawBuilder<PasswordRow> => sql<PasswordRow>`
+  select accounts.user_id, accounts.password
+    from control.accounts as accounts join control.users as users on users.id = accounts.user_id
+   where users.email = ${email} and accounts.provider_id = 'credential'`
+
+export async function findPassword(tx: ReadTx, email: string): Promise<PasswordRow | undefined> {
+  return (await selectByEmail(email).execute(tx)).rows[0]
+}
+
+/** Waits for a concurrent password change to commit. */
+export async function lockPassword(tx: Tx, email: string): Promise<PasswordRow | undefined> {
+  const { rows } = await sql<PasswordRow>`${selectByEmail(email)} for share of accounts`.execute(tx)
+  return rows[0]
+}
+
+export async function deleteSessionByToken(tx: Tx, token: string): Promise<void> {
+  await tx.deleteFrom('control.sessions').where('token', '=', token).execute()
+}
+
+/** False if the session has ended. Otherwise locks it against deletion until the transaction ends. */
+export async function lockSession(tx: Tx, sessionId: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from control.sessions where id = ${sessionId} for key share`.execute(tx)
+  return rows.length > 0
+}

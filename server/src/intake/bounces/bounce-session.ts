@@ -1,0 +1,137 @@
+import { domainToASCII } from 'node:url'
+import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import type { ByteLimits } from '../../core/control/caps/caps.ts'
+import { type FeedbackDeps, ingestReport } from '../../core/mail/feedback/ingest-report.ts'
+import { decodeReturnPath } from '../../core/mail/feedback/return-path.ts'
+import { isSrsPath, type SrsKeys } from '../../core/mail/feedback/srs-path.ts'
+import type { AnalysisThreads } from '../../core/mail/inbound/analysis-threads.ts'
+import { PosternError } from '../../platform/errors.ts'
+import { createRateLimit, networkOf } from '../../platform/http/rate-limit.ts'
+import type { Whose } from '../../platform/scheduling/fair-queue.ts'
+import { metrics } from '../../platform/telemetry/metrics.ts'
+import { BufferBudget, withBufferedMail } from '../smtp/mail-buffer.ts'
+import { type RelayNetworks, senderKeyOf } from '../smtp/relay-networks.ts'
+import { processingLimit, Refusal, temporaryFailure, tooManyUnknown, userUnknown } from '../smtp/replies.ts'
+import { isReporter, type Reporters } from './reporters.ts'
+
+export interface BounceSessionDeps extends FeedbackDeps {
+  byteLimits: ByteLimits
+  /** Of the return paths of forwarded mail. */
+  srsKeys: SrsKeys
+  analysisThreads: AnalysisThreads
+  /** Who may send complaints without a DKIM signature aligned with From. */
+  reporters: Reporters
+  relays: RelayNetworks
+  returnPathHost: string
+}
+
+export const maxBytes = 1024 * 1024
+// Room for 64 reports of maximum size. A network may use a quarter of it.
+const bufferBytes = 64 * maxBytes
+// Far above what a misconfiguration causes; stops clients that guess return paths.
+const refusalsPerMinute = 100
+/** From one network. Large providers send a few a second. */
+const complaintsPerMinute = 300
+
+/** The addressee of all complaints together, except those of networks that are configured as reporters. */
+const complaints = 'complaints'
+
+/** What each command of the return-path MX does: RCPT checks the address, DATA ingests the report. */
+export class BounceSession {
+  readonly #deps: BounceSessionDeps
+  readonly #budget = new BufferBudget(bufferBytes)
+  readonly #refused = createRateLimit(refusalsPerMinute, 'this address')
+  readonly #complaints = createRateLimit(complaintsPerMinute, 'this network')
+
+  constructor(deps: BounceSessionDeps) {
+    this.#deps = deps
+  }
+
+  /** RCPT. Null: the recipient is accepted. */
+  async checkRecipient(address: string, remoteAddress: string): Promise<Refusal | null> {
+    const senderKey = this.#senderKeyOf(address, remoteAddress)
+    if (senderKey) return this.#checkLimits(senderKey, this.#isForComplaints(address), remoteAddress)
+    try {
+      await this.#refused(networkOf(remoteAddress))
+    } catch {
+      return tooManyUnknown()
+    }
+    return userUnknown()
+  }
+
+  /**
+   * The network and addressee to which a report is charged; undefined for an address that does not exist. A return path
+   * names the shard of the project that sent the mail: projects of one shard are one addressee.
+   */
+  #senderKeyOf(address: string, remoteAddress: string): Whose | undefined {
+    const { keys, srsKeys, relays, reporters } = this.#deps
+    const shard = decodeReturnPath(keys, address)?.shard
+    if (shard !== undefined) return senderKeyOf(relays, remoteAddress, `shard ${shard}`)
+    if (this.#isForComplaints(address)) {
+      const isKnown = isReporter(reporters, { address: remoteAddress })
+      return senderKeyOf(
+        relays,
+        remoteAddress,
+        isKnown ? `complaints of ${networkOf(remoteAddress)}` : complaints,
+      )
+    }
+    const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+    return isSrsPath(srsKeys, address)
+      ? senderKeyOf(relays, remoteAddress, `return paths of ${domain}`)
+      : undefined
+  }
+
+  #isForComplaints(address: string): boolean {
+    const [, local = '', domain = ''] = /^(fbl|abuse)@(.+)$/i.exec(address) ?? []
+    return local !== '' && domainToASCII(domain) === this.#deps.returnPathHost
+  }
+
+  async #checkLimits(senderKey: Whose, isComplaint: boolean, remoteAddress: string): Promise<Refusal | null> {
+    if (this.#deps.analysisThreads.isSpent(senderKey)) return processingLimit()
+    if (!isComplaint || senderKey.isUnlimited) return null
+    return this.#complaints(networkOf(remoteAddress)).then(
+      () => null,
+      () => new Refusal(451, '4.7.1 Too many complaint reports, try again later'),
+    )
+  }
+
+  /** DATA. Resolves when the report is committed. */
+  async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const address = session.envelope.rcptTo[0]?.address ?? ''
+    const senderKey = this.#senderKeyOf(address, session.remoteAddress)
+    if (!senderKey) throw new Error('a recipient was not accepted at RCPT')
+    const owners = [networkOf(session.remoteAddress), senderKey.addressee]
+    await withBufferedMail(stream, { budget: this.#budget, owners, isShared: true }, (raw) =>
+      this.#ingest(raw, address, senderKey, session.remoteAddress),
+    )
+  }
+
+  /** Any client can write to an address for complaints: a report counts only if its sender is authenticated. */
+  async #requireReporter(raw: Buffer, senderKey: Whose, remoteAddress: string): Promise<void> {
+    const { analysisThreads, reporters, log } = this.#deps
+    if (isReporter(reporters, { address: remoteAddress })) return
+    const signers = await analysisThreads.verify(raw, senderKey)
+    if (isReporter(reporters, { signers })) return
+    if (signers.isIncomplete) throw new Refusal(451, '4.7.5 DKIM key lookup failed, try again later')
+    metrics.reports.add({ kind: 'none', outcome: 'refused' })
+    log.info({ size: raw.length }, 'complaint report without a valid DKIM signature refused')
+    throw new Refusal(550, '5.7.1 Complaint reports need a valid DKIM signature aligned with From')
+  }
+
+  async #ingest(raw: Buffer, address: string, senderKey: Whose, remoteAddress: string): Promise<void> {
+    const { log, keys, analysisThreads, returnPathHost: name } = this.#deps
+    try {
+      if (this.#isForComplaints(address)) await this.#requireReporter(raw, senderKey, remoteAddress)
+      const read = await analysisThreads.readReport(raw, senderKey)
+      await ingestReport({ ...this.#deps, name }, { raw, read }, decodeReturnPath(keys, address))
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      if (error instanceof PosternError && error.code === 'rate_limited') throw processingLimit()
+      const isUnavailable = error instanceof PosternError && error.code === 'unavailable'
+      if (isUnavailable)
+        log.warn({ err: error }, 'report not stored, database unavailable; the sender retries')
+      else log.error({ err: error }, 'report not processed; the sender retries')
+      throw temporaryFailure()
+    }
+  }
+}
