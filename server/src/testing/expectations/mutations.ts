@@ -248,12 +248,23 @@ function domainScenarios(make: Fixtures): Scenarios {
       },
       { what: 'changes the provider', prepare: () => withDomain('ses', '', { mta_provider: 'service' }) },
       {
-        what: 'registers it anew as it is',
+        what: 'renames a verified domain',
+        async prepare() {
+          const project = await make.makeProject()
+          const domain = await make.makeDomain(project.id, { status: 'verified' })
+          return {
+            path: `/projects/${project.id}/domains/${domain.id}`,
+            body: { name: `renamed-${domain.name}` },
+          }
+        },
+      },
+      {
+        what: 'registers it again without a change',
         prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
       },
     ],
     'domains.verify': [
-      { what: 'has the records looked at', prepare: () => withDomain('ses', '/verify', {}) },
+      { what: 'queues a DNS check', prepare: () => withDomain('ses', '/verify', {}) },
     ],
     'domains.rotate': [
       { what: 'makes a new key', needsReason: true, prepare: () => withDomain('service', '/rotate', {}) },
