@@ -197,7 +197,7 @@ describe('while cell a has an old copy of control, because its subscription is s
   const isCopyStale = async () => {
     const answer = await fetch(new URL('/readyz', url))
     assert.equal(answer.status, 200, 'reports are still taken, so the process is ready')
-    return ((await answer.json()) as { control_copy?: string }).control_copy === 'stale'
+    return ((await answer.json()) as { replica?: string }).replica === 'stale'
   }
   /** By the clock of the cell's server, before the request that is judged by it. */
   const isBeyondLimit = async () => {

@@ -39,12 +39,12 @@ const planted: { rule: string; file: string; imports: string }[] = [
   {
     rule: 'providers-import-downwards',
     file: 'server/src/providers/planted.ts',
-    imports: '../core/control/access/bearer.ts',
+    imports: '../core/control/access/verify-access-token.ts',
   },
   {
     rule: 'platform-imports-itself-only',
     file: 'server/src/platform/planted.ts',
-    imports: '../core/control/access/bearer.ts',
+    imports: '../core/control/access/verify-access-token.ts',
   },
   { rule: 'formats-are-pure', file: 'server/src/formats/planted.ts', imports: '../platform/errors.ts' },
   {

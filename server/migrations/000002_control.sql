@@ -1078,7 +1078,7 @@ grant select on control.routes to postern_mail, postern_readonly;
 
 -- Pending consent: one row for each address that a project's routes forward to and that has not agreed. Triggers on
 -- control.routes insert and delete the rows, so there are never more rows than routes.
---   pending (sent_at null) → sent      the worker mailed a link (core/control/routes/confirmations.ts)
+--   pending (sent_at null) → sent      the worker mailed a link (core/control/routes/forward-confirmations.ts)
 --   sent → pending                     another mail was requested: `round` is incremented
 --   sent → (deleted)                   the target agreed, or the last route to it is gone
 create table control.forward_confirmations (

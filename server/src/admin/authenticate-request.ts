@@ -4,7 +4,7 @@ import {
   refuseApiKey,
   requireAdministrator,
   type User,
-} from '../core/control/access/bearer.ts'
+} from '../core/control/access/verify-access-token.ts'
 import { DenialCounter } from '../core/control/audit/denials.ts'
 import type { Db } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'

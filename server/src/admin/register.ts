@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TObject } from 'typebox'
 import type { Actor } from '../core/control/audit/record.ts'
+import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import {
   bodyFault,
   checks,
@@ -52,6 +53,14 @@ export function registerOperations(
           }),
     })
   }
+  refuseOtherMethods(
+    plane,
+    operations.map((operation) => ({
+      method: methodOf(operation),
+      url: operation.path,
+      hasHead: isMutation(operation) || (operation.hasHead ?? true),
+    })),
+  )
 }
 
 async function mutate(

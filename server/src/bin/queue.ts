@@ -7,7 +7,7 @@ import {
   holdDispatch,
   holdScopes,
   releaseDispatch,
-} from '../core/control/holds/dispatch-holds.ts'
+} from '../core/control/holds/global-holds.ts'
 import { holdQueue, releaseQueue } from '../core/control/holds/project-holds.ts'
 import { lockProject, requireProject } from '../core/control/projects/projects.ts'
 import {

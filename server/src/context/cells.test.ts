@@ -38,12 +38,12 @@ const beat = (ago: string) =>
   )
 
 const anonymous = new Client(api.url, '', '')
-const becomes = async (ago: string, control_copy?: 'stale') => {
+const becomes = async (ago: string, replica?: 'stale') => {
   await beat(ago)
   await eventually(`the process knows of a heartbeat of ${ago} ago`, async () => {
     const { status, body } = await anonymous.get('/readyz')
     assert.equal(status, 200, 'inbound mail goes on, so the process is ready')
-    return body.control_copy === control_copy
+    return body.replica === replica
   })
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Authenticate, apiKeyOf } from '../core/control/access/bearer.ts'
+import { type Authenticate, apiKeyOf } from '../core/control/access/verify-access-token.ts'
 import { authenticateApiKey, invalidKey } from '../core/control/api-keys/authenticate.ts'
 import type { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
 import type { LastUsed } from '../core/control/api-keys/last-used.ts'
@@ -36,7 +36,8 @@ export interface AuthenticateDeps {
 
 /** What a route is, for the door. */
 export interface Access {
-  operation: OperationId
+  /** Null for a method that the path does not support. */
+  operation: OperationId | null
   /** `in path`: as `project_id`. `of key`: the key's own, so that members have another path. `none`: about no project. */
   project: 'in path' | 'of key' | 'none'
   /** It takes bodies so large that nobody sends one for nothing: strangers are told so before it is read. */
@@ -94,8 +95,10 @@ async function callerOf(
   const secret = apiKeyOf(authorization)
   if (secret !== undefined) {
     const key = await authenticateApiKey((hash) => keys.find(hash), secret, request.ip)
-    requireScope(operation, key.scopes)
-    requireBinding(operation, key)
+    if (operation !== null) {
+      requireScope(operation, key.scopes)
+      requireBinding(operation, key)
+    }
     const projectId = project === 'in path' ? projectIn(request) : key.project_id
     return projectId === key.project_id ? { kind: 'key', key, projectId } : { kind: 'stranger', of: { key } }
   }
@@ -107,7 +110,7 @@ async function callerOf(
   const role =
     projectId === undefined ? undefined : await everywhere.readOne((tx) => memberRole(tx, projectId, user.id))
   if (projectId === undefined || role === undefined) return { kind: 'stranger', of: { user } }
-  requireRole(operation, role)
+  if (operation !== null) requireRole(operation, role)
   return { kind: 'member', user, role, projectId }
 }
 

@@ -1,4 +1,4 @@
-import type { User } from '../core/control/access/bearer.ts'
+import type { User } from '../core/control/access/verify-access-token.ts'
 import type { ApiKeyRow } from '../core/control/api-keys/api-keys.ts'
 import { requireActiveKey } from '../core/control/api-keys/authenticate.ts'
 import { memberRole } from '../core/control/members/members.ts'

@@ -1,4 +1,8 @@
-import { confirmationPath, confirmForward, findConfirmation } from '../core/control/routes/confirmations.ts'
+import {
+  confirmationPath,
+  confirmForward,
+  findConfirmation,
+} from '../core/control/routes/forward-confirmations.ts'
 import type { CustomerDb } from '../platform/db/db.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'

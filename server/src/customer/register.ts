@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import Type, { type TObject } from 'typebox'
 import { missingProject } from '../core/control/projects/projects.ts'
+import { refuseOtherMethods, type SupportedRoute } from '../platform/http/allowed-methods.ts'
 import {
   bodyFault,
   checks,
@@ -40,7 +41,16 @@ export function registerOperations(
       })
     }
   }
+  refuseOtherMethods(plane, operations.flatMap(supportedRoutes))
 }
+
+/** The caller of an unsupported method is authenticated; permissions belong to operations, and there is none. */
+const supportedRoutes = (operation: CustomerOperation): SupportedRoute[] =>
+  routePathsOf(operation).map(({ url, project }) => ({
+    method: methodOf(operation),
+    url,
+    config: { access: { operation: null, project: project === 'of key' ? project : 'none' } },
+  }))
 
 function documentedBodyOf(operation: CustomerOperation): { documentedBody?: TObject } {
   if (operation.shape !== 'custom' || !operation.documentedBody) return {}

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { maxMessageBytes } from '../core/mail/messages/draft.ts'
-import { type SmtpAddress, SmtpSession } from '../providers/smtp-session.ts'
+import { type SmtpAddress, SmtpClient } from '../providers/smtp-client.ts'
 import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning } from './check.ts'
 
@@ -20,9 +20,9 @@ const timeouts = { openMs: 8_000, silenceMs: 8_000, mailMs: 8_000, idleMs: 8_000
 
 async function checkMta(address: SmtpAddress, name: string, sender: string): Promise<Finding[]> {
   const where = `${address.host}:${address.port}`
-  let session: SmtpSession
+  let session: SmtpClient
   try {
-    session = await SmtpSession.open(address, name, timeouts)
+    session = await SmtpClient.open(address, name, timeouts)
   } catch (error) {
     return [
       failure(
@@ -45,7 +45,7 @@ async function checkMta(address: SmtpAddress, name: string, sender: string): Pro
 const neededBytes = maxMessageBytes + 64 * 1024
 
 function missingOffers(
-  { extensions, isEncrypted }: SmtpSession,
+  { extensions, isEncrypted }: SmtpClient,
   { host }: SmtpAddress,
   where: string,
 ): Finding[] {
@@ -91,7 +91,7 @@ function missingOffers(
 // An external recipient whose domain has an MX. Nothing is sent to it.
 const externalRecipient = 'postmaster@iana.org'
 
-async function relayFault(session: SmtpSession, where: string, sender: string): Promise<Finding | undefined> {
+async function relayFault(session: SmtpClient, where: string, sender: string): Promise<Finding | undefined> {
   const refused = (what: string, reply: string) =>
     failure(
       `The MTA at ${where} does not accept mail ${what}: "${reply}".`,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Resolver } from '../platform/net/dns.ts'
-import { SmtpSession } from '../providers/smtp-session.ts'
+import { SmtpClient } from '../providers/smtp-client.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
 /** Checks the DNS of POSTERN_MX_HOST, which receives inbound mail, and of POSTERN_RETURN_PATH_HOST, which receives reports. */
@@ -86,9 +86,9 @@ async function reportsArrive(
 ): Promise<Finding> {
   const { returnPathHost, publicUrl } = settings
   const mailbox = `fbl@${returnPathHost}`
-  let session: SmtpSession | undefined
+  let session: SmtpClient | undefined
   try {
-    session = await SmtpSession.open(
+    session = await SmtpClient.open(
       { host: address, port: 25, isTls: false, login: null },
       publicUrl.hostname,
       timeouts,

@@ -1,4 +1,4 @@
-import { listDispatchHolds } from '../core/control/holds/dispatch-holds.ts'
+import { listDispatchHolds } from '../core/control/holds/global-holds.ts'
 import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound, warning } from './check.ts'
 import { durationText } from './duration.ts'
 import { type Delays, findDelays, listHeldProjects, partitionedDaysAhead, sinceChores } from './queue.sql.ts'

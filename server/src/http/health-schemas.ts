@@ -28,7 +28,7 @@ export const readyzSchema = {
         'application/json': {
           schema: Type.Object({
             status: Type.Literal('ready'),
-            control_copy: Type.Optional(
+            replica: Type.Optional(
               Type.Literal('stale', {
                 description:
                   'Only in a cell, and only if its copy of control is too old: new mail of the cell is refused, and its queue waits. Inbound mail goes on.',

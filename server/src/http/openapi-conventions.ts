@@ -41,7 +41,7 @@ and \`message\`, a sentence for a person that says what was wrong and what to do
 |---|---|
 ${codesByStatus()}
 
-429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. Any operation may answer 413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415
+429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. A path answers a method that it does not support with 405 and lists the supported methods in \`Allow\`. Any operation may answer 413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415
 (the body is not JSON in UTF-8, or is compressed) or 503 (try again later); these are not listed again with each operation.
 
 Every response carries \`X-Request-Id\`, which identifies the request in the log and in the audit log. Responses to

@@ -2,10 +2,10 @@ import type { Context } from '../context/context.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import { PosternError } from '../platform/errors.ts'
 
-/** `control_copy` is there where sending from the cell of this process is paused. */
+/** `replica` is there where sending from the cell of this process is paused. */
 export interface Readiness {
   status: 'ready'
-  control_copy?: 'stale'
+  replica?: 'stale'
 }
 
 /**
@@ -33,7 +33,7 @@ export async function requireReady(
     throw new PosternError('unavailable', 'The job queue cannot be used: was `postern migrate` run?')
   }
   const replica = home && replicas.get(home)
-  return { status: 'ready', ...((await replica?.isStale()) && { control_copy: 'stale' }) }
+  return { status: 'ready', ...((await replica?.isStale()) && { replica: 'stale' }) }
 }
 
 /** For how long an answer holds. Load balancers ask every second or less often. */

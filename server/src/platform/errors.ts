@@ -19,6 +19,7 @@ export const errorCodes = [
   'subscription_inactive',
   'domain_not_verified',
   'not_found',
+  'method_not_allowed',
   'already_exists',
   'in_use',
   'request_in_progress',

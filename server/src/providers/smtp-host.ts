@@ -1,4 +1,4 @@
-import { type SmtpAddress, type SmtpReply, SmtpSession, type SmtpTimeouts } from './smtp-session.ts'
+import { type SmtpAddress, SmtpClient, type SmtpReply, type SmtpTimeouts } from './smtp-client.ts'
 import type { Mail } from './transport.ts'
 
 export interface SmtpLimits {
@@ -28,7 +28,7 @@ export class SmtpHost {
   readonly #timeouts: SmtpTimeouts
   readonly #limits: SmtpLimits
   readonly #now: () => number
-  readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
+  readonly #idle: { session: SmtpClient; timer: NodeJS.Timeout }[] = []
   #busy = 0
   #failures = 0
   #backoffUntil = 0
@@ -90,23 +90,23 @@ export class SmtpHost {
     const result = idle ? await this.#sendIn(idle, mail, until) : undefined
     // The host may close an idle session at any time: that is not a failure.
     if (result && !(result.kind === 'lost' && result.isStale)) return result
-    let session: SmtpSession
+    let session: SmtpClient
     try {
       const openMs = Math.min(this.#timeouts.openMs, remaining(until))
-      session = await SmtpSession.open(this.#address, this.#ehlo, { ...this.#timeouts, openMs })
+      session = await SmtpClient.open(this.#address, this.#ehlo, { ...this.#timeouts, openMs })
     } catch (error) {
       return { kind: 'lost', detail: (error as Error).message, mayBeSent: false, isStale: false }
     }
     return this.#sendIn(session, mail, until)
   }
 
-  async #sendIn(session: SmtpSession, mail: Mail, until: number): Promise<SmtpReply> {
+  async #sendIn(session: SmtpClient, mail: Mail, until: number): Promise<SmtpReply> {
     const result = await session.send(mail, remaining(until))
     this.#putBack(session)
     return result
   }
 
-  #takeIdle(): SmtpSession | undefined {
+  #takeIdle(): SmtpClient | undefined {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
       clearTimeout(idle.timer)
       if (!idle.session.isOver) return idle.session
@@ -114,7 +114,7 @@ export class SmtpHost {
     return undefined
   }
 
-  #putBack(session: SmtpSession): void {
+  #putBack(session: SmtpClient): void {
     if (session.isOver) return
     if (this.#isClosed || session.mails >= this.#limits.mailsPerSession) {
       session.close()

@@ -4,7 +4,7 @@ import { someMail } from '../testing/fixtures/mail-samples.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import { eventually, patienceMs } from '../testing/harness/waiting.ts'
 import { type Script, SmtpPeer } from '../testing/peers/smtp-peer.ts'
-import type { SmtpTimeouts } from './smtp-session.ts'
+import type { SmtpTimeouts } from './smtp-client.ts'
 import { queueIdOf, type ServiceOptions, ServiceProvider, smtpAddressOf } from './smtp-transport.ts'
 
 /** None of these is over before the test has failed. */

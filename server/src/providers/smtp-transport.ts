@@ -1,8 +1,8 @@
 import { addressText, readInternationalAddress } from '../formats/address.ts'
 import { enhancedStatusOf } from '../formats/enhanced-status.ts'
 import type { IdentityProvider, IdentityReport, ProviderAccount, Registration } from './sending-identities.ts'
+import type { SmtpAddress, SmtpReply, SmtpTimeouts } from './smtp-client.ts'
 import { SmtpHost, type SmtpLimits } from './smtp-host.ts'
-import type { SmtpAddress, SmtpReply, SmtpTimeouts } from './smtp-session.ts'
 import type { Handover, Mail, Transport } from './transport.ts'
 
 /** Parses smtp://user:password@host:port or smtps://…, the form of POSTERN_MTA_HOSTS. */

@@ -8,6 +8,7 @@ import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Browser, SignIn, SignInResponse } from '../core/control/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
+import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import { decodeParameters } from '../platform/http/parameters.ts'
 import { Problem } from '../platform/http/problem.ts'
 import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
@@ -89,6 +90,14 @@ export function registerSignIn(
       },
     })
   }
+  refuseOtherMethods(
+    app,
+    operations.map(({ method, path }) => ({
+      method,
+      url: `/v1${path}`,
+      onRequest: ({ ip }) => addressLimit(networkOf(ip)),
+    })),
+  )
 }
 
 function schemaOf(operation: SignInOperation): object {

@@ -6,7 +6,7 @@ import { runCheckpoints, type SignerConnection } from '../core/control/audit/che
 import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
-import { purgeConfirmationMails } from '../core/control/routes/confirmations.ts'
+import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
 import { purgeFeedbackSeen } from '../core/mail/feedback/feedback.ts'

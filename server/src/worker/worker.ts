@@ -14,7 +14,7 @@ import {
   sendInvitation,
 } from '../core/control/members/invitations.ts'
 import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notices.ts'
-import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/confirmations.ts'
+import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/forward-confirmations.ts'
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'

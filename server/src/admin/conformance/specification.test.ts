@@ -232,7 +232,9 @@ describe('the addresses', () => {
   test('answer no other method', async () => {
     const { path } = calls.find(({ id }) => id === 'projects.edit') ?? assert.fail()
     for (const method of ['PUT', 'POST', 'DELETE']) {
-      assertProblem(await new Client(api.url, token).request(method, path, { reason }), 404, 'not_found')
+      const refused = await new Client(api.url, token).request(method, path, { reason })
+      assertProblem(refused, 405, 'method_not_allowed')
+      assert.equal(refused.headers.get('allow'), 'GET, HEAD, PATCH')
     }
   })
 })

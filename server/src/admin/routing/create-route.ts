@@ -1,6 +1,6 @@
 import { projectBeyond } from '../../core/control/caps/caps.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { wakeConfirmations } from '../../core/control/routes/forward-confirmations.ts'
 import { createRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/control/routes/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'

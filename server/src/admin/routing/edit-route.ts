@@ -1,5 +1,5 @@
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { wakeConfirmations } from '../../core/control/routes/forward-confirmations.ts'
 import { editRoute, lockRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { Route, RouteFields, routeExamples } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'

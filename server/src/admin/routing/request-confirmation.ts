@@ -1,5 +1,5 @@
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { requestConfirmation } from '../../core/control/routes/confirmations.ts'
+import { requestConfirmation } from '../../core/control/routes/forward-confirmations.ts'
 import { lockRoute, routeView } from '../../core/control/routes/routes.ts'
 import { Route } from '../../core/control/routes/wire.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'

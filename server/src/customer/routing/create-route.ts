@@ -1,4 +1,4 @@
-import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { wakeConfirmations } from '../../core/control/routes/forward-confirmations.ts'
 import { createRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { NewRouteFields, Route, routeExamples } from '../../core/control/routes/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'

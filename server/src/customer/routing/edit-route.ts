@@ -1,4 +1,4 @@
-import { wakeConfirmations } from '../../core/control/routes/confirmations.ts'
+import { wakeConfirmations } from '../../core/control/routes/forward-confirmations.ts'
 import { editRoute, lockRoute, routeConfig, routeView } from '../../core/control/routes/routes.ts'
 import { Route, RouteFields, routeExamples } from '../../core/control/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'

@@ -1,4 +1,4 @@
-import { requestConfirmation } from '../../core/control/routes/confirmations.ts'
+import { requestConfirmation } from '../../core/control/routes/forward-confirmations.ts'
 import { lockRoute, routeView } from '../../core/control/routes/routes.ts'
 import { Route } from '../../core/control/routes/wire.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'

@@ -59,6 +59,7 @@ export const replies: Record<ErrorCode, ReplyCodes> = {
   last_owner: failed,
   last_administrator: failed,
   stale_resource: failed,
+  method_not_allowed: failed,
   unsupported_media_type: failed,
   reason_required: failed,
   limit_exceeded: failed,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { verpKeysOf } from '../../core/mail/feedback/return-path.ts'
+import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
 import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { verpKeysOf } from '../../core/mail/feedback/return-path.ts'
+import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { sesMailTag } from '../../formats/ses-event.ts'
 import { makeVerp } from '../../formats/verp.ts'
 import { createHttpServer } from '../../platform/http/server.ts'

@@ -21,6 +21,7 @@ export const statusOf: Record<ErrorCode, number> = {
   subscription_inactive: 403,
   domain_not_verified: 403,
   not_found: 404,
+  method_not_allowed: 405,
   already_exists: 409,
   in_use: 409,
   request_in_progress: 409,

@@ -31,6 +31,7 @@ export interface World {
 const refusals = {
   absent: { isGood: false, status: 404, error: 'not_found' },
   malformed: { isGood: false, status: 400, error: 'invalid_parameter' },
+  unsupported: { isGood: false, status: 405, error: 'method_not_allowed' },
 }
 
 type Params = Record<string, string | number>
@@ -137,18 +138,15 @@ export function callsToNowhere(routes: readonly string[]): Call[] {
   const known = routes
     .filter((route) => route.includes(' /v1/admin/') && !route.startsWith('ANY'))
     .map((route) => pathOf(route, { project_id: 1, id: 1, address: suppressedAddress }))
-  // Such as PATCH …/routing/match, where `match` is taken for an identifier, and is none.
-  const patterns = routes
-    .filter((route) => route.includes(':id'))
-    .map((route) => new RegExp(`^${route.replaceAll(/:\w+/g, '[^/]+')}$`))
   const addresses = new Set(known.map((route) => route.replace(/^\w+ /, '')))
   return [
     ...nowhere.flatMap((path) => everyMethod.map((method) => `${method} ${path}`)),
     ...[...addresses].flatMap((path) => commonMethods.map((method) => `${method} ${path}`)),
   ]
-    .filter((route) => !known.includes(route) && !patterns.some((pattern) => pattern.test(route)))
+    .filter((route) => !known.includes(route))
     .map((route) => {
       const [method = '', path = ''] = route.split(' ')
-      return { about: `${route}, where nothing is`, isToNowhere: true, method, path, ...refusals.absent }
+      const refusal = addresses.has(path) ? refusals.unsupported : refusals.absent
+      return { about: `${route}, where nothing is`, isToNowhere: true, method, path, ...refusal }
     })
 }

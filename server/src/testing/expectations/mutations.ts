@@ -263,9 +263,7 @@ function domainScenarios(make: Fixtures): Scenarios {
         prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
       },
     ],
-    'domains.verify': [
-      { what: 'queues a DNS check', prepare: () => withDomain('ses', '/verify', {}) },
-    ],
+    'domains.verify': [{ what: 'queues a DNS check', prepare: () => withDomain('ses', '/verify', {}) }],
     'domains.rotate': [
       { what: 'makes a new key', needsReason: true, prepare: () => withDomain('service', '/rotate', {}) },
     ],

@@ -184,4 +184,5 @@ export const answersOutsideOperations: ReadonlyMap<number, DocumentedAnswer> = n
   [401, problem('unauthenticated', 'token_expired')],
   [403, problem('api_key_not_allowed', 'admin_required')],
   [404, problem('not_found')],
+  [405, problem('method_not_allowed')],
 ])

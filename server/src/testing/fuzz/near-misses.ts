@@ -207,11 +207,19 @@ function methodMiss(
   meaning: Meaning,
 ): NearMiss {
   const plain = plainly(operation, token, meaning)
-  const method = chance.pick(['OPTIONS', 'TRACE', 'PROPFIND', 'LINK', 'QUERY', 'PURGE'])
+  const [method, answer] = chance.pick([
+    ['OPTIONS', '405 method_not_allowed'],
+    ['TRACE', '405 method_not_allowed'],
+    ['QUERY', '405 method_not_allowed'],
+    // The router does not know these.
+    ['PROPFIND', '404 not_found'],
+    ['LINK', '404 not_found'],
+    ['PURGE', '404 not_found'],
+  ] as const)
   return {
     about: `the method ${method}`,
     request: { ...plain, method },
-    allowed: ['404 not_found'],
+    allowed: [answer],
     isNowhere: true,
   }
 }
@@ -237,8 +245,8 @@ function addressMiss(
   return {
     about: `the address ${path}`,
     request: replaced(plain, path),
-    // An escaped slash or a semicolon can fall into a parameter.
-    allowed: ['404 not_found', '400 invalid_parameter'],
+    // An escaped slash or a semicolon can become part of a parameter; a slash at the end can begin an empty one.
+    allowed: ['404 not_found', '400 invalid_parameter', '405 method_not_allowed'],
     isNowhere: true,
   }
 }

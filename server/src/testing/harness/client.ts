@@ -46,7 +46,7 @@ export class Client {
       status: response.status,
       headers: response.headers,
       text,
-      body: isJson ? JSON.parse(text) : null,
+      body: isJson && text !== '' ? JSON.parse(text) : null,
     }
   }
 

@@ -1,10 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 
 /**
- * A loopback port for what cannot choose one itself, or is stopped and started again in the same place. It lies below
- * those that the system gives to outgoing connections, so nobody takes it by chance in the meantime.
+ * A loopback port for a program that cannot choose one itself, or that is stopped and started again at the same port.
+ *
+ * The port is below those that the system gives to outgoing connections. No other caller of this function gets it while this
+ * process runs, even if nothing listens there yet: each port has an abstract Unix socket, which one process at a time can
+ * listen on and which the kernel closes with the process.
  */
 export async function steadyPort(): Promise<number> {
   const [end = 32_768] = (await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => ''))
@@ -13,14 +16,25 @@ export async function steadyPort(): Promise<number> {
     .map(Number)
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(Math.min(10_000, end - 1), end)
-    if (await isFree(port)) return port
+    const reservation = await listen(`\0postern-test-port-${port}`)
+    if (!reservation) continue
+    const probe = await listen(port)
+    if (!probe) {
+      reservation.close()
+      continue
+    }
+    await new Promise((resolve) => probe.close(resolve))
+    reservation.unref()
+    return port
   }
   throw new Error(`no port below ${end} is free`)
 }
 
-const isFree = (port: number): Promise<boolean> =>
+const listen = (place: number | string): Promise<Server | undefined> =>
   new Promise((resolve) => {
-    const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    const listening = () => resolve(server)
+    if (typeof place === 'number') server.listen(place, '127.0.0.1', listening)
+    else server.listen(place, listening)
   })

@@ -21,7 +21,6 @@ import {
   listSessions,
   listSigningKeys,
 } from './access.sql.ts'
-import { secondFactorNeeded } from './bearer.ts'
 import {
   type AccessToken,
   type BetterAuth,
@@ -38,6 +37,7 @@ import { withUnchangedPassword } from './password-race.ts'
 import { requestReset, resetPassword } from './password-reset.ts'
 import { entryOf, SignInRecords } from './sign-in-records.ts'
 import { alreadySignedIn, notSignedIn, refusalOf } from './sign-in-refusals.ts'
+import { secondFactorNeeded } from './verify-access-token.ts'
 
 export type { Browser }
 

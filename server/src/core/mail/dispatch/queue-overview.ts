@@ -1,5 +1,5 @@
 import type { Db } from '../../../platform/db/db.ts'
-import { type DispatchHold, listDispatchHolds } from '../../control/holds/dispatch-holds.ts'
+import { type DispatchHold, listDispatchHolds } from '../../control/holds/global-holds.ts'
 import { countCap } from '../../shared/counts.ts'
 import {
   countHandedOver,

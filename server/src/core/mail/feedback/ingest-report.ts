@@ -8,8 +8,8 @@ import type { ByteLimits } from '../../control/caps/caps.ts'
 import { type ClassifiedFeedback, classifyComplaint, classifyDelivery } from './classify.ts'
 import { findAddress } from './feedback.sql.ts'
 import { applyFeedback } from './feedback.ts'
+import { decodeReturnPath, type VerpKeys, type VerpToken } from './match-bounce.ts'
 import { returnBounce } from './return-bounce.ts'
-import { decodeReturnPath, type VerpKeys, type VerpToken } from './return-path.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /** Dependencies for reports that arrive by mail. */

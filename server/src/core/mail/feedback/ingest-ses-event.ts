@@ -3,7 +3,7 @@ import { metrics } from '../../../platform/telemetry/metrics.ts'
 import { classifySesEvent } from './classify.ts'
 import { applyFeedback } from './feedback.ts'
 import { digestOf, type FeedbackDeps } from './ingest-report.ts'
-import { decodeReturnPath } from './return-path.ts'
+import { decodeReturnPath } from './match-bounce.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /**

@@ -5,7 +5,7 @@
  */
 
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
-import { deleteDispatchHold, insertDispatchHold, listDispatchHoldRows } from './dispatch-holds.sql.ts'
+import { deleteDispatchHold, insertDispatchHold, listDispatchHoldRows } from './global-holds.sql.ts'
 
 export const holdScopes = ['all', 'service', 'ses'] as const
 export type HoldScope = (typeof holdScopes)[number]

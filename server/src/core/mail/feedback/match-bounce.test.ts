@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { decodeReturnPath, returnPathOf, verpKeysOf } from './return-path.ts'
+import { decodeReturnPath, returnPathOf, verpKeysOf } from './match-bounce.ts'
 
 const masterKey = (id: string) => ({ id, key: randomBytes(32) })
 const [old, present, foreign] = [masterKey('1'), masterKey('2'), masterKey('3')]

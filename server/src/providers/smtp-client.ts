@@ -37,7 +37,7 @@ type Lost = Extract<SmtpReply, { kind: 'lost' }>
 const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 
 /** One connection to an MTA, for consecutive mails. */
-export class SmtpSession {
+export class SmtpClient {
   readonly #connection: SMTPConnection
   /** The EHLO keywords with their parameters, after STARTTLS if it was used. */
   extensions: ReadonlyMap<string, string> = new Map()
@@ -64,7 +64,7 @@ export class SmtpSession {
     address: SmtpAddress,
     name: string,
     { openMs, silenceMs }: SmtpTimeouts,
-  ): Promise<SmtpSession> {
+  ): Promise<SmtpClient> {
     const connection = new SMTPConnection({
       host: address.host,
       port: address.port,
@@ -78,7 +78,7 @@ export class SmtpSession {
       maxResponseSize: 64 * 1024,
       logger: false,
     })
-    const session = new SmtpSession(connection)
+    const session = new SmtpClient(connection)
     // A peer that sends one octet a second never reaches the timeouts of the library.
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), openMs)

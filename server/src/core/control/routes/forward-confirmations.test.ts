@@ -7,7 +7,7 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { openInbound, rcptReplies } from '../../../testing/harness/inbound-harness.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { purgeConfirmationMails, sendConfirmations } from './confirmations.ts'
+import { purgeConfirmationMails, sendConfirmations } from './forward-confirmations.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()

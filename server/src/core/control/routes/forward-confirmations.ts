@@ -15,7 +15,7 @@ import {
   putOff,
   requestAgain,
   storeToken,
-} from './confirmations.sql.ts'
+} from './forward-confirmations.sql.ts'
 import type { RouteRow } from './routes.sql.ts'
 
 /**
